@@ -273,11 +273,11 @@ def partitions(result: tidegauge.Result) -> list[str]:
 def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None:
     """Write the result tables of all runs below ``runs``, and the answers made from them."""
     # Without tables no Java is needed.
-    from tidegauge.spark_analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
-    from tidegauge.spark_analysis.tables.all_tables import (  # noqa: PLC0415
+    from tidegauge.analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
+    from tidegauge.analysis.tables.all_tables import (  # noqa: PLC0415
         TABLES as RESULT_TABLES,
     )
-    from tidegauge.spark_analysis.tables.run_tables import tables_of  # noqa: PLC0415
+    from tidegauge.analysis.tables.run_tables import tables_of  # noqa: PLC0415
 
     made = runs / ".tables"
     with tables_of([f"{runs}/*"], made) as tables:

@@ -14,9 +14,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
-from tidegauge.spark_analysis.causes import Causes, Links, causes_of, links_of
-from tidegauge.spark_analysis.requests import TraceRequest, request_of
-from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at
+from tidegauge.analysis.causes import Causes, Links, causes_of, links_of
+from tidegauge.analysis.requests import TraceRequest, request_of
+from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
 
 FORMAT = "tidegauge-causes"
 
@@ -28,7 +28,7 @@ _SCHEMA = """
 
 
 def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
-    """The origins of the rows of the kinds in :data:`tidegauge.spark_analysis.causes.FOLLOWED`.
+    """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
 
     ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
     ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads

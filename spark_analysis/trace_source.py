@@ -34,13 +34,13 @@ from numpy.typing import NDArray
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from tidegauge.spark_analysis.requests import (
+from tidegauge.analysis.requests import (
     RequestError,
     TraceRequest,
     own_column,
     request_of,
 )
-from tidegauge.spark_analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
+from tidegauge.analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 from tidegauge.traces.trace_file import Frame
 
 #: The name of the data source in ``spark.read.format``.

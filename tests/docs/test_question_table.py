@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
+from tidegauge.analysis.questions.all_questions import QUESTIONS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "analysis.md"
 

@@ -230,7 +230,7 @@ def test_no_room_hides_a_module_of_python() -> None:
         ("controller/controller_actor.py", "from ray.util import placement_group"),
         ("engine/ray_cluster.py", "import ray\nfrom tidegauge.metrics import snapshot"),
         ("metrics/endpoint/endpoint.py", "from prometheus_client import Gauge"),
-        ("spark_analysis/tables/gauges.py", "import pyspark.sql"),
+        ("analysis/tables/gauges.py", "import pyspark.sql"),
         ("scenario/reading.py", "from tidegauge.scenario.model.faults import Fault"),
         ("scenario/model/faults.py", "from tidegauge.scenario.text.errors import Problem"),
         ("tidegauge/command_line.py", "from tidegauge import __version__"),

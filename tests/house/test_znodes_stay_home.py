@@ -24,7 +24,7 @@ ROOMS = (
     "tidegauge/history/zookeeper_rows.py",
     "tidegauge/views/zookeeper_view.py",
     "tidegauge/commands/show_run.py",
-    "spark_analysis/tables/notifications.py",
+    "analysis/tables/notifications.py",
 )
 
 #: Files elsewhere, and why each has to know.

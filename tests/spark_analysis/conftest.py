@@ -18,7 +18,7 @@ from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
-from tidegauge.spark_analysis.tables.run_rows import RunRows, rows_of_runs
+from tidegauge.analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.traces.run_files import TRACE
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter

@@ -12,9 +12,9 @@ from pyspark.sql import functions as f
 
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.events import events
-from tidegauge.spark_analysis.requests import own_column
-from tidegauge.spark_analysis.tables.all_tables import TABLES
-from tidegauge.spark_analysis.tables.run_rows import RunRows
+from tidegauge.analysis.requests import own_column
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.run_rows import RunRows
 from tidegauge.traces.run_folder import RunFolder
 
 #: The names of the runs that are recorded.

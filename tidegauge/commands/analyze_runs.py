@@ -19,8 +19,8 @@ from tidegauge.views.working import working
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.spark_analysis.questions.question import Question
-    from tidegauge.spark_analysis.tables.run_tables import RunTables
+    from tidegauge.analysis.questions.question import Question
+    from tidegauge.analysis.tables.run_tables import RunTables
 
 #: Of the table of figures, those that fit on a line beside the name of a run.
 _FIGURES = {
@@ -40,7 +40,7 @@ def _list_questions(wanted: bool) -> None:
     if not wanted:
         return
     need_spark("analyze --questions")
-    from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
+    from tidegauge.analysis.questions.all_questions import QUESTIONS
 
     print_questions(console(), QUESTIONS)
     raise typer.Exit
@@ -114,11 +114,11 @@ def analyze_runs(
     """
     need_spark("analyze")
     from tidegauge.spark_analysis.java import JavaError
-    from tidegauge.spark_analysis.questions.all_questions import QUESTIONS
-    from tidegauge.spark_analysis.report.report import write_report
-    from tidegauge.spark_analysis.run_paths import common_folder, runs_at
-    from tidegauge.spark_analysis.tables.all_tables import TABLES
-    from tidegauge.spark_analysis.tables.run_tables import tables_of
+    from tidegauge.analysis.questions.all_questions import QUESTIONS
+    from tidegauge.analysis.report.report import write_report
+    from tidegauge.analysis.run_paths import common_folder, runs_at
+    from tidegauge.analysis.tables.all_tables import TABLES
+    from tidegauge.analysis.tables.run_tables import tables_of
     from tidegauge.traces.run_files import RunError
 
     asked, named = questions or [], tables or []
@@ -167,7 +167,7 @@ def _figures(
     names: Iterable[str], made: RunTables, begins: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Make these tables, and return the figures of all runs."""
-    from tidegauge.spark_analysis.tables.run_figures import RUN_FIGURES
+    from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 
     made.make(dict.fromkeys([RUN_FIGURES.name, *names]), begins)
     return [row.asDict() for row in made[RUN_FIGURES.name].orderBy("run").collect()]

@@ -11,8 +11,8 @@ from tidegauge.views.story_lines import duration_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.spark_analysis.questions.question import Question
-    from tidegauge.spark_analysis.tables.result_table import Column
+    from tidegauge.analysis.questions.question import Question
+    from tidegauge.analysis.tables.result_table import Column
 
 #: The most rows that are shown.
 MOST_ROWS = 30
@@ -60,7 +60,7 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
 
     A column that adds nothing is left out, such as the run if there is only one.
     """
-    from tidegauge.spark_analysis.questions.question import worth_showing
+    from tidegauge.analysis.questions.question import worth_showing
 
     question = answer.question
     out.print(f"[bold]{question.asks}[/bold]", highlight=False)

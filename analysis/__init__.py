@@ -1,0 +1,17 @@
+"""Analysis of recorded runs: result tables in SQL, questions, reports.
+
+=====================  ============================================================================
+``tables``             the result tables (``TABLES.md``): one query for each, for two engines
+``making``             how they are made, by DuckDB here or by Spark, and kept as Parquet
+``questions``          questions about runs, one small module each
+``report``             all of it in one HTML file
+``requests.py``        requests for rows: runs, kinds, columns
+``run_paths.py``       the runs of paths and patterns, and their names
+``trace_parts.py``     the work, cut into tasks; the bytes that it reads
+``frame_index.py``     the places of the frames of a trace file, found without reading them
+``causes.py``          chains of causes, of all rows of a run at once
+=====================  ============================================================================
+
+This room imports from ``scenario``, ``traces`` and the rooms below them; ``duckdb`` is known here
+alone, and ``pyspark`` nowhere here. ``spark_analysis`` has the other engine.
+"""

@@ -1,0 +1,13 @@
+"""How result tables are made and kept: by an engine, as Parquet, on demand.
+
+======================  ===========================================================================
+``engine.py``           what makes tables: the interface, and which relations a table needs
+``trace_relations.py``  the rows of runs, and the origins of rows, as Arrow tables
+``duckdb_engine.py``    DuckDB, in this process: for a run on this machine
+``written_tables.py``   tables as Parquet, run by run, put in place as a whole
+``run_tables.py``       the tables of some runs: made where they are missing, and asked in SQL
+======================  ===========================================================================
+
+``spark_analysis/engine.py`` is the other engine: for sweeps, many runs and clusters. Either engine
+uses tables that the other has written, and both execute the same SQL (``tables/dialect.py``).
+"""

@@ -1,0 +1,101 @@
+"""DuckDB makes result tables in this process: for one run, or a few, on this machine."""
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from tidegauge.analysis.making.engine import FOUND_CAUSES, TO_THE_LAST, in_making_order, sql_of
+from tidegauge.analysis.making.trace_relations import TraceRelations
+from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
+from tidegauge.analysis.tables.result_table import ResultTable
+from tidegauge.analysis.tables.topology import TOPOLOGY, topology
+
+#: Tables that have as many rows as samples or requests: no other table reads them.
+_PART = "part-0.parquet"
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def connected() -> duckdb.DuckDBPyConnection:
+    """A database in memory that has the functions of tables; it reads no Python variables."""
+    database = duckdb.connect(":memory:", config={"python_enable_replacements": False})
+    for statement in DUCKDB:
+        database.execute(statement)
+    return database
+
+
+class DuckDBEngine:
+    """Makes tables in memory."""
+
+    def write(
+        self,
+        runs: Sequence[FoundRun],
+        tables: Sequence[ResultTable],
+        files: Callable[[FoundRun, ResultTable], Path],
+        begins: Callable[[str], None],
+    ) -> None:
+        """Make tables of runs, as :meth:`Engine.write` says."""
+        with closing(connected()) as database:
+            making = _Making(database, runs)
+            by_name = {table.name: table for table in tables}
+            for name in in_making_order(by_name):
+                if name in by_name:
+                    begins(name)
+                making.make(name)
+                if name in by_name:
+                    for run in runs:
+                        _write(database, name, run, files(run, by_name[name]))
+
+
+class _Making:
+    """Relations in a database, made one by one."""
+
+    def __init__(self, database: duckdb.DuckDBPyConnection, runs: Sequence[FoundRun]) -> None:
+        self._database = database
+        self._rows = TraceRelations(runs)
+        self._topology: dict[str, Any] = topology(runs)
+        self._ends_us = dict(
+            zip(
+                *(self._topology["runs"][each].to_pylist() for each in ("run", "ends_us")),
+                strict=True,
+            )
+        )
+
+    def make(self, name: str) -> None:
+        """Make a relation of which all that it needs is there."""
+        sql = sql_of(name)
+        if name in TOPOLOGY:
+            self._database.register(name, self._topology[name])
+        elif name == FOUND_CAUSES:
+            self._database.register(name, self._rows.causes())
+        elif sql is None:
+            self._make_kind(name)
+        else:
+            self._database.execute(f"create temp table {name} as {for_duckdb(sql)}")
+
+    def _make_kind(self, name: str) -> None:
+        parts = []
+        for place, (run, rows) in enumerate(self._rows.rows(name.removesuffix(TO_THE_LAST))):
+            self._database.register(f"{name}_{place}", rows)
+            until = "" if name.endswith(TO_THE_LAST) else f" where time_us < {self._ends_us[run]}"
+            parts.append(f"select {quoted(run)} as run, * from {name}_{place}{until}")
+        self._database.execute(f"create temp view {name} as {' union all '.join(parts)}")
+
+
+def _write(database: duckdb.DuckDBPyConnection, name: str, run: FoundRun, folder: Path) -> None:
+    folder.mkdir(parents=True)
+    database.execute(
+        f"copy (select * exclude (run) from {name} where run = {quoted(run.name)})"
+        f" to {quoted(str(folder / _PART))} (format parquet)"
+    )

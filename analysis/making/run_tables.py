@@ -1,0 +1,108 @@
+"""The result tables of some runs for questions and reports: made when needed, asked in SQL."""
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+
+from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
+from tidegauge.analysis.making.engine import Engine
+from tidegauge.analysis.making.written_tables import files_of, made_of, write_tables
+from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.dialect import for_duckdb
+from tidegauge.analysis.tables.result_table import read_by
+
+
+class RunTables:
+    """The result tables of some runs, in a folder."""
+
+    def __init__(self, runs: Paths, folder: Path, engine: Engine | None = None) -> None:
+        """Find the runs; no table is made yet.
+
+        Args:
+            runs: folders of runs, or patterns of such folders.
+            folder: the folder of the tables; executors of a cluster must see it, too.
+            engine: makes missing tables; None: DuckDB, in this process.
+
+        Raises:
+            RunError: a folder is not that of a run, or a pattern matches none.
+        """
+        self.folder = folder.absolute()
+        self.runs = runs_at(runs)
+        self._engine = engine or DuckDBEngine()
+        self._made_of = made_of(self.runs)
+        self._database = connected()
+        self._known: set[str] = set()
+
+    def make(self, names: Iterable[str], begins: Callable[[str], None] = lambda _: None) -> None:
+        """Make the missing ones of these tables, which is faster together than one by one.
+
+        Args:
+            names: the names of the tables.
+            begins: called with the name of each missing table as its making begins.
+
+        Raises:
+            KeyError, RunError, ScenarioError, OSError: as :func:`write_tables`.
+        """
+        write_tables(self._engine, self._made_of, self.folder, names, begins)
+
+    def of(self, run: FoundRun) -> RunTables:
+        """The tables of one of these runs, of its trace as it was when they were begun."""
+        one = RunTables([run], self.folder, self._engine)
+        one._made_of = {run: self._made_of[run]}
+        return one
+
+    def add(self, name: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Have a small relation beside the tables, for queries that compare with it.
+
+        Args:
+            name: its name in queries.
+            columns: their names and types, as ``create table`` takes them.
+            rows: its rows.
+        """
+        self._database.execute(f"create or replace table {name} ({for_duckdb(columns)})")
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            self._database.executemany(f"insert into {name} values ({places})", rows)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """The rows that a query finds in tables, which are made if they are missing.
+
+        Raises:
+            KeyError, RunError, ScenarioError, OSError: as :meth:`make`.
+        """
+        found: list[dict[str, Any]] = self.arrow(sql).to_pylist()
+        return found
+
+    def arrow(self, sql: str) -> Any:
+        """The same as an Arrow table."""
+        self._have(read_by(sql) & TABLES.keys())
+        return self._database.sql(for_duckdb(sql)).to_arrow_table()
+
+    def _have(self, names: Iterable[str]) -> None:
+        missing = [name for name in TABLES if name in names and name not in self._known]
+        if not missing:
+            return
+        self.make(missing)
+        for name in missing:
+            files = [
+                (str(file), run.name)
+                for run in self.runs
+                for file in files_of(self.folder, run, name)
+            ]
+            self._database.register(
+                f"{name}_files", pa.table(list(zip(*files, strict=True)), names=["filename", "run"])
+            )
+            listed = ", ".join(quoted(file) for file, _ in files)
+            columns = ", ".join(column.name for column in TABLES[name].columns)
+            self._database.execute(
+                f"create view {name} as select {columns} from read_parquet([{listed}], "
+                f"filename = true, hive_partitioning = false) join {name}_files using (filename)"
+            )
+            self._known.add(name)

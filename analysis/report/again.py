@@ -1,0 +1,36 @@
+"""The section with the commands that repeat the run."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from tidegauge.analysis.report.collected import Answers
+from tidegauge.analysis.report.one_run import OneRun
+from tidegauge.analysis.report.section import Grid, Heading, Section
+
+
+def asks(_run: OneRun) -> dict[str, DataFrame]:
+    """None: the data is in the manifest and the summary."""
+    return {}
+
+
+def tells(run: OneRun, _answers: Answers) -> Section:
+    """Commands, and their expected results."""
+    trace = (
+        "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
+    )
+    facts = [
+        ("Tidegauge", str(run.manifest["tidegauge"])),
+        ("scenario, seed", f"{run.scenario['name']}, {run.manifest['seed']}"),
+        ("trace", f"{run.manifest['trace']}, schema {run.manifest['schema_version']}"),
+        ("trace_sha256", trace),
+        ("folder", str(run.run.folder)),
+    ]
+    return Section(
+        "again",
+        "How to repeat the run",
+        "The folder of the run is sufficient: replay runs it again and compares all rows. The "
+        "same scenario, seed and release of Tidegauge give the same hash.",
+        [Grid([Heading("what"), Heading("is")], facts)],
+        [run.command("replay", "RUN"), run.command("analyze", "RUN")],
+    )

@@ -1,0 +1,90 @@
+"""The basis of the results: the parameters of the cost model, and the limits of the simulation."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+
+from tidegauge.scenario.model.costs import Costs, Latency
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.analysis.report.collected import Answers
+from tidegauge.analysis.report.one_run import OneRun
+from tidegauge.analysis.report.quantities import duration_text
+from tidegauge.analysis.report.section import Grid, Heading, Piece, Section, Words
+
+_LIMITS = (
+    "The simulation has the rules of replication, elections and ISRs of this release, with "
+    "ZooKeeper; the duration of each step follows from the parameters below. Records are counts "
+    "without content; KRaft, compaction, transactions and tiered storage are not simulated. The "
+    "docs/limits.md lists all simplifications."
+)
+_ORIGIN = "of the scenario"
+
+
+class _Leaned(NamedTuple):
+    """A parameter that was used."""
+
+    name: str
+    times: int
+    seconds: float
+
+
+def asks(_run: OneRun) -> dict[str, DataFrame]:
+    """None: the data is in the manifest and the summary."""
+    return {}
+
+
+def tells(run: OneRun, _answers: Answers) -> Section:
+    """The parameters, those with the largest sums first."""
+    pieces: list[Piece] = [Words(_LIMITS)]
+    if run.summary is None:
+        pieces.append(Words("The used parameters are known when the run is over.", "note"))
+    else:
+        used = [_Leaned(name, **each) for name, each in run.summary["cost_model"].items()]
+        pieces.append(_grid(run, used))
+    return Section(
+        "fidelity",
+        "Basis of these results",
+        "Absolute times depend on a cost model. Defaults were measured on other brokers than "
+        "yours, or are plausible values: measure them on yours before you rely on milliseconds, "
+        "and set them in the scenario.",
+        pieces,
+        [run.command("show", "RUN", "--controller")],
+    )
+
+
+def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
+    costs = scenario_from_mapping(run.scenario, run.run.name).costs
+    defaults = Costs()
+    rows = []
+    for each in used:
+        field = each.name.removeprefix("costs.")
+        latency: Latency = getattr(costs, field)
+        is_default = latency == getattr(defaults, field)
+        rows.append(
+            (
+                each.name,
+                duration_text(latency.quantiles_us()[8]),
+                f"{each.times:,}",
+                duration_text(each.seconds * 1e6),
+                "default" if is_default else _ORIGIN,
+                _meaning(field),
+            )
+        )
+    return Grid(
+        [
+            Heading("parameter", "its path in a scenario"),
+            Heading("median", "the median of its draws", is_number=True),
+            Heading("asked for", "how often it was drawn", is_number=True),
+            Heading("in all", "the sum of all draws", is_number=True),
+            Heading("value"),
+            Heading("its meaning, and the source of its default"),
+        ],
+        rows,
+    )
+
+
+def _meaning(field: str) -> str:
+    described: Any = Costs.model_fields[field]
+    return str(described.description)

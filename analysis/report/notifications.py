@@ -1,0 +1,87 @@
+"""Notifications of ISR changes: the number of changes in each, and how long they waited."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.analysis.report.charts import GOOD, WARNING, axis, layout
+from tidegauge.analysis.report.collected import Answers
+from tidegauge.analysis.report.one_run import OneRun
+from tidegauge.analysis.report.quantities import duration_text
+from tidegauge.analysis.report.section import Chart, Section, Words
+
+_RULES = {
+    "quiet": ("5 s without another change", GOOD),
+    "long enough": ("60 s since the last notification", WARNING),
+}
+#: So many are drawn, those with the largest batches.
+_MOST = 2000
+
+
+def asks(run: OneRun) -> dict[str, DataFrame]:
+    """Each of them."""
+    rows = run.tables["notifications"].select(
+        "time_us", "broker", "partition_count", "rule", "delay_us", "states_read", "to_read_us"
+    )
+    return {"notifications": rows.orderBy("partition_count", ascending=False).limit(_MOST)}
+
+
+def tells(run: OneRun, answers: Answers) -> Section:
+    """A point for each notification."""
+    found = answers["notifications"].to_pylist()
+    return Section(
+        "notifications",
+        "Notifications of ISR changes",
+        "A point is a notification that a broker wrote to ZooKeeper: the time that its first "
+        "change had waited, and the number of partitions in it. Brokers check every 2.5 s, and "
+        "write once a rule permits it. The controller then reads the state of every partition.",
+        [Words(_in_short(found)), _chart(found)] if found else [Words("None in this run.")],
+        [run.command("analyze", "RUN", "--table", "notifications")],
+    )
+
+
+def _in_short(found: list[dict[str, Any]]) -> str:
+    delays_us = [each["delay_us"] for each in found if each["delay_us"] is not None]
+    read = sum(each["states_read"] or 0 for each in found)
+    longest = f"; a change waited at most {duration_text(max(delays_us))}" if delays_us else ""
+    return (
+        f"{counted(len(found), 'notification')}, the largest of "
+        f"{counted(found[0]['partition_count'], 'partition')}{longest}. For them the controller "
+        f"read {counted(read, 'state')}."
+    )
+
+
+def _chart(found: list[dict[str, Any]]) -> Chart:
+    data = []
+    for rule, (text, colour) in _RULES.items():
+        of_rule = [e for e in found if e["rule"] == rule and e["delay_us"] is not None]
+        if of_rule:
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "markers",
+                    "name": text,
+                    "x": [round(each["delay_us"] / 1e6, 3) for each in of_rule],
+                    "y": [each["partition_count"] for each in of_rule],
+                    "text": [
+                        f"broker {each['broker']}, {time_text(each['time_us'])}" for each in of_rule
+                    ],
+                    "hovertemplate": "%{text}: %{y:,} partitions, the first of them changed "
+                    "%{x} s before<extra></extra>",
+                    "marker": {"color": colour, "size": 9, "opacity": 0.75},
+                }
+            )
+    whole = layout(
+        340,
+        showlegend=True,
+        xaxis=axis("seconds from the first change to the notification", rangemode="tozero"),
+        yaxis=axis("partitions in it", rangemode="tozero"),
+        margin={"l": 64, "r": 16, "t": 40, "b": 56},
+    )
+    return Chart(
+        "Notifications: partitions in each, and how long the first change waited", data, whole
+    )

@@ -1,0 +1,82 @@
+"""The report: one file beside the tables, for one run or for many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.analysis.questions.all_questions import QUESTIONS
+from tidegauge.analysis.report import many_runs
+from tidegauge.analysis.report.all_sections import FIRST, LAST
+from tidegauge.analysis.report.answers import asked, told
+from tidegauge.analysis.report.collected import collected
+from tidegauge.analysis.report.one_run import OneRun
+from tidegauge.analysis.report.page import page
+from tidegauge.analysis.report.section import Section
+from tidegauge.analysis.tables.run_tables import RunTables
+
+REPORT = "report.html"
+
+#: Questions about several runs, without an answer for a single run.
+_OF_SEVERAL = frozenset({"sweep", "first-divergence"})
+
+
+def write_report(
+    tables: RunTables, folder: Path, begins: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Write ``report.html`` atomically: a failure leaves an existing file unchanged.
+
+    Args:
+        tables: those of the runs of the report.
+        folder: the folder of the report.
+        begins: called with the name of each next action.
+
+    Returns:
+        The file.
+
+    Raises:
+        RunError, ScenarioError, OSError: as :meth:`RunTables.make`, or the file cannot be written.
+    """
+    begins("the report")
+    if len(tables.runs) == 1:
+        (found,) = tables.runs
+        title, sections = found.name, about_run(OneRun(tables, found))
+    else:
+        title, sections = counted(len(tables.runs), "run"), about_runs(tables)
+    return _written(page(f"Tidegauge: {title}", sections), folder / REPORT)
+
+
+def about_runs(tables: RunTables) -> list[Section]:
+    """The comparison of runs; then all sections about the worst of them."""
+    answers = collected(many_runs.asks(tables))
+    (worst, *_) = answers["worst runs"].to_pylist()
+    (run,) = (each for each in tables.runs if each.name == worst["run"])
+    in_short, *rest = about_run(OneRun(tables, run))
+    in_short = in_short._replace(anchor="worst", title=f"The worst run: {run.name}")
+    return [*many_runs.tells(tables, answers), in_short, *rest]
+
+
+def about_run(run: OneRun) -> list[Section]:
+    """All sections about one run."""
+    parts = (*FIRST, *LAST)
+    names = [name for name in QUESTIONS if name not in _OF_SEVERAL]
+    needed = {name: rows for part in parts for name, rows in part.asks(run).items()}
+    answers = collected({**needed, **asked(run.tables, names)})
+    first = [part.tells(run, answers) for part in FIRST]
+    last = [part.tells(run, answers) for part in LAST]
+    return [*first, *told(answers, names, run.command), *last]
+
+
+def _written(text: str, file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", dir=file.parent, suffix=".draft", delete=False) as draft:
+        made = Path(draft.name)
+        try:
+            draft.write(text)
+            draft.flush()
+            made.chmod(0o644)
+            return made.replace(file)
+        finally:
+            made.unlink(missing_ok=True)

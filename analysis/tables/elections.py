@@ -1,0 +1,201 @@
+"""Elections, and the parts of the time until a partition had a leader again.
+
+The budget of an election is a chain of moments, each not before the one before it:
+
+=============  ==================================================================================
+moment         what it is
+=============  ==================================================================================
+``begin_us``   the fault that led to it began, or ended; without one the same as the next
+``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
+               a broker asked to shut down
+``queued_us``  the event that led to the election came into the controller's queue
+``taken_us``   the controller took it from there
+``time_us``    the controller had written the new leader
+``led_us``     the new leader took over; null if it never did
+``used_us``    it appended its first records, or sent its first fetch response: only a run that
+               records single requests (trace level ``all``) has it
+=============  ==================================================================================
+
+The parts are the differences, so they sum to the whole by themselves; the whole ends with the
+last moment that is known.
+"""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.interval_queries import IN_ORDER, ORDER
+from tidegauge.analysis.tables.result_table import (
+    FAULT,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+
+#: Each part of the budget, and the moments between which it lies.
+PARTS = {
+    "detection_us": ("begin_us", "told_us"),
+    "notice_us": ("told_us", "queued_us"),
+    "queue_us": ("queued_us", "taken_us"),
+    "election_us": ("taken_us", "time_us"),
+    "takeover_us": ("time_us", "led_us"),
+    "first_use_us": ("led_us", "used_us"),
+}
+
+#: Elections, each with the event of its controller in whose course it was made. As a controller is
+#: elected, it is at work before it takes anything from its queue: when that began, only the end of
+#: that work says.
+_ELECTED = View(
+    "elected_in_events",
+    f"""
+    with every as (
+        select run, {IN_ORDER}, partition, leader, leader_epoch, isr, old_leader, unclean,
+            cast(null as bigint) as taken_us, cast(null as bigint) as event_queued_us,
+            cast(null as bigint) as begun_us, 0 as is_event
+        from leader_elected
+        union all
+        select run, {IN_ORDER}, null, null, null, null, null, null, time_us, queued_us, null, 1
+        from controller_event
+        union all
+        select run, {IN_ORDER}, null, null, null, null, null, null, null, null,
+            time_us - processing_us, 1
+        from controller_event_done
+    ),
+    numbered as (
+        select *, sum(is_event) over (
+            partition by run, process order by {IN_ORDER}
+            rows between unbounded preceding and current row
+        ) as event
+        from every
+    ),
+    within as (
+        select *,
+            max(taken_us) over of_event as event_taken_us,
+            max(event_queued_us) over of_event as queued_for_us,
+            last_value(begun_us) ignore nulls over (
+                partition by run, process
+                order by {", ".join(f"{each} desc" for each in ORDER)}
+                rows between unbounded preceding and current row
+            ) as work_begun_us
+        from numbered
+        window of_event as (partition by run, process, event)
+    )
+    select run, partition, {IN_ORDER}, leader, leader_epoch, isr, old_leader, unclean,
+        coalesce(event_taken_us, work_begun_us, time_us) as taken_us,
+        coalesce(queued_for_us, 0) as queued_for_us
+    from within where partition is not null
+    """,
+)
+
+#: When the leader of each term took over, and when it was used first: by an append, or by a fetch
+#: response without an error.
+_TERM_MOMENTS = View(
+    "term_moments",
+    f"""
+    with led as (
+        select run, partition, process as leader, leader_epoch, min(time_us) as led_us
+        from became_leader group by run, partition, process, leader_epoch
+    ),
+    responded as (
+        select run, partition, process, time_us, error,
+            last_value(leader_epoch) ignore nulls over (
+                partition by run, process, partition order by {IN_ORDER}
+                rows between unbounded preceding and current row
+            ) as leader_epoch
+        from (
+            select run, partition, {IN_ORDER}, leader_epoch, cast(null as bigint) as error
+            from became_leader
+            union all
+            select run, partition, {IN_ORDER}, null, error from fetch_answered where error = 0
+        ) as responses
+    ),
+    used as (
+        select run, partition, leader, leader_epoch, min(time_us) as used_us
+        from (
+            select run, partition, process as leader, epoch as leader_epoch, time_us
+            from appended where leads = 1
+            union all
+            select run, partition, process, leader_epoch, time_us
+            from responded where error is not null
+        ) as uses
+        group by run, partition, leader, leader_epoch
+    )
+    select led.*, used.used_us from led
+    left join used on used.run = led.run and used.partition = led.partition
+        and used.leader = led.leader and used.leader_epoch = led.leader_epoch
+    """,
+)
+
+#: Elections with all moments of their budgets.
+_MOMENTS = View(
+    "election_moments",
+    """
+    with told as (
+        select e.*, c.trigger_kind, c.fault, c.fault_name, c.fault_us,
+            least(coalesce(c.trigger_us, e.taken_us), e.taken_us) as told_us
+        from elected_in_events as e
+        left join causes as c
+            on c.run = e.run and c.process = e.process and c.sequence = e.sequence
+    )
+    select told.*, greatest(taken_us - queued_for_us, told_us) as queued_us,
+        least(coalesce(fault_us, told_us), told_us) as begin_us, t.led_us,
+        case when t.used_us >= t.led_us then t.used_us end as used_us
+    from told
+    left join term_moments as t on t.run = told.run and t.partition = told.partition
+        and t.leader = told.leader and t.leader_epoch = told.leader_epoch
+    """,
+)
+
+VIEWS = (_ELECTED, _TERM_MOMENTS, _MOMENTS)
+
+ELECTIONS = ResultTable(
+    "elections",
+    "one leader that the controller chose for one partition, and the parts of the time until then",
+    (
+        RUN,
+        *PARTITION,
+        *MOMENT,
+        Column("leader", "bigint", "broker id", "the chosen leader; null: none"),
+        Column("old_leader", "bigint", "broker id", "the leader before; null: none"),
+        Column("leader_epoch", "bigint", "", "the new leader epoch"),
+        Column("isr", "array<bigint>", "broker id", "the ISR that was written with it"),
+        Column(
+            "is_new",
+            "boolean",
+            "",
+            "it differs from the leader before: only these elections are counted",
+        ),
+        Column("unclean", "boolean", "", "the leader was not in the ISR"),
+        Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
+        Column("begin_us", "bigint", "us", "fault_us; without a fault: told_us"),
+        Column("told_us", "bigint", "us", "another process notified the controller"),
+        Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
+        Column("taken_us", "bigint", "us", "the controller took it from its queue"),
+        Column("led_us", "bigint", "us", "the new leader took over; null: never"),
+        Column("used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"),
+        Column("detection_us", "bigint", "us", "from the fault until the controller was notified"),
+        Column("notice_us", "bigint", "us", "... until its event was in the queue"),
+        Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
+        Column("election_us", "bigint", "us", "... until the new leader was written"),
+        Column("takeover_us", "bigint", "us", "... until it took over"),
+        Column("first_use_us", "bigint", "us", "... until its first use"),
+        Column("total_us", "bigint", "us", "sum of the known parts"),
+        *FAULT,
+    ),
+    f"""
+    select e.run, e.partition, p.topic, p.topic_partition, e.time_us, e.process, e.sequence,
+        now.broker_id as leader, before.broker_id as old_leader, e.leader_epoch,
+        replica_ids(e.isr, p.slot_ids) as isr, e.leader <> e.old_leader as is_new,
+        unclean <> 0 as unclean, trigger_kind, begin_us, told_us, queued_us, taken_us, led_us,
+        used_us, fault, fault_name, fault_us,
+        {", ".join(f"{end} - {begin} as {part}" for part, (begin, end) in PARTS.items())},
+        coalesce(used_us, led_us, e.time_us) - begin_us as total_us
+    from election_moments as e
+    join partitions as p on p.run = e.run and p.partition = e.partition
+    left join brokers as now on now.run = e.run and now.broker = e.leader
+    left join brokers as before on before.run = e.run and before.broker = e.old_leader
+    """,
+)

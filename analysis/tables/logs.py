@@ -1,0 +1,72 @@
+"""Changes of logs: truncated and lost records, and the lag of high watermarks."""
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.result_table import (
+    FAULT,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+
+TRUNCATIONS = ResultTable(
+    "truncations",
+    "one truncation of a replica's log",
+    (
+        RUN,
+        *PARTITION,
+        *MOMENT,
+        Column("broker", "bigint", "broker id", "the broker of the replica"),
+        Column(
+            "reason", "string", "", "`follower`: it follows its leader; `power`: power was lost"
+        ),
+        Column("end_offset", "bigint", "", "the log end offset after it"),
+        Column("old_end_offset", "bigint", "", "the log end offset before it"),
+        Column("records", "bigint", "records", "number of records removed from this log"),
+        Column("leader_epoch", "bigint", "", "the epoch that it follows in; null for `power`"),
+        Column("high_watermark", "bigint", "", "its own high watermark then; null for `power`"),
+        *FAULT,
+    ),
+    """
+    with cuts as (
+        select run, partition, time_us, process, sequence, 'follower' as reason, end_offset,
+            old_end_offset, leader_epoch, high_watermark
+        from truncated
+        union all
+        select run, partition, time_us, process, sequence, 'power', end_offset, old_end_offset,
+            null, null
+        from log_lost
+    )
+    select c.*, p.topic, p.topic_partition, b.broker_id as broker,
+        old_end_offset - end_offset as records, causes.fault, causes.fault_name, causes.fault_us
+    from cuts as c
+    join partitions as p on p.run = c.run and p.partition = c.partition
+    left join brokers as b on b.run = c.run and b.broker = c.process
+    left join causes
+        on causes.run = c.run and causes.process = c.process and causes.sequence = c.sequence
+    """,
+)
+
+HW_LAG = ResultTable(
+    "hw_lag",
+    "the lag of a leader's high watermark behind its log's end, at one sample",
+    (
+        RUN,
+        *PARTITION,
+        Column("time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"),
+        Column("leader", "bigint", "broker id", "the broker that acts as leader"),
+        Column("log_end_offset", "bigint", "", "its log end offset"),
+        Column("high_watermark", "bigint", "", "its high watermark"),
+        Column("lag", "bigint", "records", "log_end_offset - high_watermark"),
+    ),
+    """
+    select s.*, p.topic, p.topic_partition, b.broker_id as leader,
+        log_end_offset - high_watermark as lag
+    from sampled as s
+    join partitions as p on p.run = s.run and p.partition = s.partition
+    left join brokers as b on b.run = s.run and b.broker = s.process
+    where leads = 1
+    """,
+)

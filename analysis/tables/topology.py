@@ -1,0 +1,164 @@
+"""The objects behind the numbers in rows: brokers, partitions and faults, as small relations.
+
+They come from the manifests of the runs:
+
+===================  ==============================================================================
+``runs``             where the figures of each run end, its liveness phase apart
+``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
+``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists
+``slots``            a row for each broker that ever hosts a replica of a partition
+``scenario_faults``  faults, and after those of the scenario the restarts of rolls
+``names``            the names of numbers in columns, as the release that wrote the run has them
+``notification_…``   the first znode of isr_change_notifications, where there is ZooKeeper
+===================  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+
+from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.enumerations import Enumerations
+from tidegauge.traces.directory import Directory
+from tidegauge.traces.run_files import read_manifest
+
+#: More than a replica list can hold.
+_NEVER_CAPPED = 1 << 30
+
+_NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
+
+_SCHEMAS = {
+    "runs": {"run": _TEXT, "ends_us": _NUMBER},
+    "brokers": {
+        "run": _TEXT, "broker": _NUMBER, "broker_id": _NUMBER, "registered": _FLAG,
+        "notifies_quiet_us": _NUMBER, "notifies_at_most_us": _NUMBER,
+    },
+    "partitions": {
+        "run": _TEXT, "partition": _NUMBER, "topic": _TEXT, "topic_partition": _TEXT,
+        "topic_number": _NUMBER, "slot_ids": _NUMBERS, "replica_count": _NUMBER,
+        "min_insync_replicas": _NUMBER, "most_insync_replicas": _NUMBER,
+    },
+    "slots": {
+        "run": _TEXT, "partition": _NUMBER, "slot": _NUMBER,
+        "broker": _NUMBER, "broker_id": _NUMBER,
+    },
+    "scenario_faults": {
+        "run": _TEXT, "fault": _NUMBER, "fault_name": _TEXT,
+        "fault_kind": _TEXT, "fault_text": _TEXT,
+    },
+    "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
+    "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
+}
+
+
+#: The names of all these relations.
+TOPOLOGY = frozenset(_SCHEMAS)
+
+
+class _Run(NamedTuple):
+    """What a run says about itself."""
+
+    name: str
+    manifest: Mapping[str, Any]
+    directory: Directory
+    end_us: int
+    enumerations: Enumerations
+
+
+def topology(runs: Sequence[FoundRun]) -> dict[str, Any]:
+    """The relations of some runs, as Arrow tables by their names.
+
+    Raises:
+        RunError: a manifest or a summary cannot be read.
+        ScenarioError: this Tidegauge cannot read the scenario of a manifest.
+        TraceError: a trace file is damaged.
+    """
+    known = [_known(run) for run in runs]
+    return {
+        name: _table(schema, (row for run in known for row in _ROWS[name](run)))
+        for name, schema in _SCHEMAS.items()
+    }
+
+
+def _known(run: FoundRun) -> _Run:
+    manifest = read_manifest(run.folder)
+    return _Run(run.name, manifest, Directory(manifest), run.end_us(), run.enumerations())
+
+
+def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(each, kind) for each, kind in zip(columns, schema.values(), strict=True)]
+    return pa.table(arrays, names=list(schema))
+
+
+def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
+    yield run.name, run.end_us
+
+
+def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
+    planned = scenario_from_mapping(run.manifest["scenario"], run.name)
+    for index, broker in enumerate(run.directory.brokers):
+        settings = planned.settings_of(broker)
+        yield (
+            run.name,
+            index,
+            broker,
+            index in run.directory.registered_before,
+            settings["isr_change_notification_quiet_ms"] * 1000,
+            settings["isr_change_notification_max_delay_ms"] * 1000,
+        )
+
+
+def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, partition in enumerate(run.directory.all_partitions):
+        most = partition.most_insync_replicas
+        yield (
+            run.name,
+            number,
+            partition.topic,
+            run.directory.partition(number),
+            partition.topic_number,
+            list(partition.slots),
+            len(partition.replicas),
+            partition.min_insync_replicas,
+            _NEVER_CAPPED if most is None else most,
+        )
+
+
+def _slots(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, partition in enumerate(run.directory.all_partitions):
+        both = zip(partition.hosts, partition.slots, strict=True)
+        for slot, (host, broker) in enumerate(both):
+            yield run.name, number, slot, host, broker
+
+
+def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, fault in enumerate(run.directory.faults):
+        yield run.name, number, *fault
+
+
+def _names(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for enumeration, names in run.enumerations.items():
+        for number, name in names.items():
+            yield run.name, enumeration, number, name
+
+
+def _notification_znodes(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for each in run.directory.zookeeper_tree:
+        if each.sort == "notification":
+            yield run.name, each.first
+
+
+_ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
+    "runs": _runs,
+    "brokers": _brokers,
+    "partitions": _partitions,
+    "slots": _slots,
+    "scenario_faults": _faults,
+    "names": _names,
+    "notification_znodes": _notification_znodes,
+}

@@ -1,0 +1,54 @@
+"""Intervals in which a partition was in an unwanted condition, of each condition its own."""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.interval_queries import merged
+from tidegauge.analysis.tables.result_table import (
+    INTERVAL,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+)
+
+#: Name of a condition, and when a state of a partition fulfils it.
+CONDITIONS = {
+    "offline": "offline",
+    "not_accepting": "not accepting",
+    "under_min_isr": "under_min_isr",
+    "at_min_isr": "at_min_isr",
+}
+
+
+def _intervals(condition: str, holds: str) -> str:
+    fulfilling = f"(select * from partition_states where {holds})"
+    return f"""
+        select run, partition, begin_us, end_us, '{condition}' as condition
+        from ({merged(fulfilling, ("run", "partition"), ())}) as those
+    """
+
+
+UNAVAILABLE = ResultTable(
+    "unavailable",
+    "one interval in which a partition was, without a break, in an unwanted condition",
+    (
+        RUN,
+        *PARTITION,
+        *INTERVAL,
+        Column("lasted_us", "bigint", "us", "end_us - begin_us"),
+        Column(
+            "condition",
+            "string",
+            "",
+            "`offline`, `not_accepting`, `under_min_isr` or `at_min_isr`, as in partition_states",
+        ),
+    ),
+    f"""
+    select u.run, u.partition, p.topic, p.topic_partition, begin_us, end_us,
+        end_us - begin_us as lasted_us, condition
+    from ({" union all ".join(_intervals(*each) for each in CONDITIONS.items())}) as u
+    join partitions as p on p.run = u.run and p.partition = u.partition
+    """,
+)

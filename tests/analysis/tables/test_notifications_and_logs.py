@@ -1,0 +1,99 @@
+"""Notifications, faults, high watermarks, acknowledged and lost records: row by row."""
+
+from __future__ import annotations
+
+import pytest
+
+from recorded_tables import RUNS, table
+from small_clusters import SECOND
+from tidegauge.history.fault_spans import fault_spans
+from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.traces.run_folder import RunFolder
+
+
+def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(rows: RunRows) -> None:
+    """KAFKA-2722: looks every 2.5 s; 5 s of quiet, or 60 s since the last one."""
+    notifications = [row for run in RUNS for row in table(rows, "notifications", run)]
+    assert notifications
+    for row in notifications:
+        assert row["rule_us"] + row["look_us"] == row["delay_us"]
+        assert 0 <= row["look_us"] <= 2.6 * SECOND
+        assert row["partition_count"] <= row["changes"]
+        assert row["first_change_us"] <= row["last_change_us"] < row["time_us"]
+        if row["rule"] == "quiet":
+            assert row["rule_us"] >= 4.999 * SECOND
+    assert {row["rule"] for row in notifications} == {"quiet", "long enough"}
+
+
+def test_each_notification_is_read_once_by_the_controller(
+    rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
+    notifications = table(rows, "notifications", "quickstart")
+    read = [row["notification"] for row in recorded["quickstart"].rows("notification_read")]
+    assert sorted(row["notification"] for row in notifications) == sorted(read)
+    assert all(row["to_read_us"] > 0 for row in notifications)
+    assert all(row["controller_processing_us"] > 0 for row in notifications)
+    assert all(row["states_read"] >= row["partition_count"] for row in notifications)
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_faults_are_on_as_the_front_door_tells(
+    run: str, rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
+    summary = recorded[run].summary
+    assert summary is not None
+    ends_us = int(summary["virtual_seconds"] * 1e6)
+    spans = sorted(
+        (span.fault, span.begin_us, min(span.end_us or ends_us, ends_us), sorted(span.processes))
+        for span in fault_spans(recorded[run])
+        if span.begin_us < ends_us
+    )
+    found = sorted(
+        (row["fault"], row["begin_us"], row["end_us"], row["processes"])
+        for row in table(rows, "faults", run)
+    )
+    assert found == spans
+
+
+def test_samples_of_leaders_say_how_far_the_high_watermark_lags(
+    rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
+    sampled = recorded["quickstart"].table("sampled")
+    summary = recorded["quickstart"].summary
+    assert summary is not None
+    # The liveness phase is no part of the run.
+    leads = (sampled["leads"] == 1) & (sampled["time_us"] < summary["virtual_seconds"] * 1e6)
+    lag = sampled["log_end_offset"][leads] - sampled["high_watermark"][leads]
+    found = [row["lag"] for row in table(rows, "hw_lag", "quickstart")]
+    assert len(found) == leads.sum()
+    assert sum(found) == lag.sum() > 0
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_pieces_of_what_was_acknowledged_tile_its_ranges(
+    run: str, rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
+    promised = recorded[run].table("acknowledged")
+    pieces = table(rows, "acknowledged", run)
+    assert sum(row["records"] for row in pieces) == int(
+        (promised["end_offset"] - promised["first_offset"]).sum()
+    )
+    assert all(row["records"] == row["end_offset"] - row["first_offset"] > 0 for row in pieces)
+
+
+def test_lost_records_have_a_reason_and_a_later_leader_without_them(
+    rows: RunRows, recorded: dict[str, RunFolder]
+) -> None:
+    """A rack has lost its power, or acks=1 was asked for: each loss has its leader and reason."""
+    lost = table(rows, "lost", "rack-power-loss")
+    assert lost
+    for row in lost:
+        began = recorded["rack-power-loss"].canonical_row(
+            row["began_process"], row["began_sequence"]
+        )
+        assert began is not None
+        assert began.kind == "became_leader"
+        assert began["partition"] == row["partition"]
+        assert began["leader_epoch"] >= row["leader_epoch"]
+        assert row["permitted_by"] is not None
+    assert {row["fault_name"] for row in lost if row["fault"] is not None}
