@@ -10,10 +10,10 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
 
 _EXAMPLE = ("topic_partition", "first_offset", "end_offset", "leader", "new_leader", "began_us")
 
