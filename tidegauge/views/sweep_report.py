@@ -75,6 +75,9 @@ def _print_distributions(
     out.print("Over all finished seeds; percentiles by nearest rank", soft_wrap=True)
     for name in figures:
         over = [setting["distribution"][name] for setting in settings]
+        if all(each["smallest"] == each["largest"] == 0 for each in over):
+            out.print(f"\n[bold]{_words(name)}[/]: 0 in all runs", soft_wrap=True)
+            continue
         has_p99 = any(each["p99"] is not None for each in over)
         table = _new_table()
         for axis in axes:
