@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
 from tidegauge.analysis.report.charts import COLOURS, axis, layout
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Chart, plain
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import short_time_text
 
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {

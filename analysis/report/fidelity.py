@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame
 
-from tidegauge.scenario.model.costs import Costs, Latency
-from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Grid, Heading, Piece, Section, Words
+from tidegauge.scenario.model.costs import Costs, Latency
+from tidegauge.scenario.reading import scenario_from_mapping
 
 _LIMITS = (
     "The simulation has the rules of replication, elections and ISRs of this release, with "

@@ -8,11 +8,11 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.scenario.text.counted import counted
 from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
+from tidegauge.scenario.text.counted import counted
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {

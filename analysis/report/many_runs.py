@@ -8,7 +8,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.scenario.text.counted import counted
 from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.questions.sweep import SWEEP
 from tidegauge.analysis.report.answers import glossary, grid
@@ -26,6 +25,7 @@ from tidegauge.analysis.report.section import (
 )
 from tidegauge.analysis.report.sweep_curves import SAYS, always_zero, sweep_curves
 from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.scenario.text.counted import counted
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
 _RUNS = 30

@@ -6,13 +6,13 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
 from tidegauge.analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Chart, Section, Words
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
 
 _RULES = {
     "quiet": ("5 s without another change", GOOD),

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.analysis.report.quantities import nice_step_us
 from tidegauge.analysis.run_paths import FoundRun, from_here
 from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.traces.run_files import read_manifest, read_summary
 
 #: The most points of a line in a chart, for any length of the run.

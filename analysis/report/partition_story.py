@@ -7,8 +7,6 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
 from tidegauge.analysis.report.charts import (
     BAD,
     WARNING,
@@ -23,6 +21,8 @@ from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Chart, Grid, Heading, Piece, Section, Words
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
 
 #: Tables that tell of one partition.
 _TABLES = (

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from tidegauge.scenario.text.counted import counted
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.report import many_runs
 from tidegauge.analysis.report.all_sections import FIRST, LAST
@@ -16,6 +15,7 @@ from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.page import page
 from tidegauge.analysis.report.section import Section
 from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.scenario.text.counted import counted
 
 REPORT = "report.html"
 

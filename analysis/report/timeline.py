@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from tidegauge.simulation.durations import time_text
 from tidegauge.analysis.report.charts import (
     axis,
     fault_band,
@@ -21,6 +20,7 @@ from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.panels import PANELS, Mark, Panel, all_series
 from tidegauge.analysis.report.section import Chart, Section, plain
+from tidegauge.simulation.durations import time_text
 
 #: Heights in pixels: of a row, of one in which nothing is, of a fault's line, and between rows.
 _ROW, _EMPTY_ROW, _LANE, _GAP = 110, 14, 22, 46
