@@ -49,7 +49,7 @@ _LARGE_BYTES = 50_000_000
 
 #: Small traces: interpreting each query takes less time than compiling it. Quickstart's tables take
 #: half as long.
-_FOR_SMALL = {
+FOR_SMALL = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
@@ -76,7 +76,7 @@ def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator
     """
     is_large = trace_bytes_of(runs) > _LARGE_BYTES
     options = FOR_ANALYSIS if is_large else FOR_QUICK_START
-    settings = {} if is_large else _FOR_SMALL
+    settings = {} if is_large else FOR_SMALL
     with spark_session(cores, java_options=options, settings=settings) as spark:
         yield SparkEngine(spark)
 
