@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from tidegauge.simulation.trace_rows.schema import ROW_KINDS
-from tidegauge.analysis.causes import Causes, Links, causes_of, links_of
+from tidegauge.analysis.causes import arrow_of_causes
 from tidegauge.analysis.requests import TraceRequest, request_of
 from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
 
@@ -77,30 +75,4 @@ class CauseReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The origins of the rows of one run."""
         run: FoundRun = partition.value
-        links = links_of(run)
-        yield _as_arrow(run, links, causes_of(links))
-
-
-def _as_arrow(run: FoundRun, links: Links, found: Causes) -> pa.RecordBatch:
-    has_none = {"trigger": ~found.has_trigger, "fault": ~found.has_fault}
-    places = {"trigger": found.trigger, "fault": found.fault}
-
-    def told(column: np.ndarray, of: str) -> pa.Array:
-        return pa.array(column[places[of]], mask=has_none[of])
-
-    by_number = np.full(max(ROW_KINDS) + 1, "", object)
-    by_number[[*ROW_KINDS]] = [kind.name for kind in ROW_KINDS.values()]
-    columns = {
-        "run": pa.array([run.name] * len(found.rows), pa.string()),
-        "process": pa.array(links.process[found.rows]),
-        "sequence": pa.array(links.sequence[found.rows]),
-        "trigger_process": told(links.process, "trigger"),
-        "trigger_us": told(links.time_us, "trigger"),
-        "trigger_kind": pa.array(
-            by_number[links.kind[found.trigger]], pa.string(), mask=has_none["trigger"]
-        ),
-        "fault_us": told(links.time_us, "fault"),
-        "fault_process": told(links.process, "fault"),
-        "fault_sequence": told(links.sequence, "fault"),
-    }
-    return pa.RecordBatch.from_pydict(columns)
+        yield from arrow_of_causes(run).to_batches()

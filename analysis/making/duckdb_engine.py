@@ -11,14 +11,13 @@ from typing import Any
 
 import duckdb
 
-from tidegauge.analysis.making.engine import FOUND_CAUSES, TO_THE_LAST, in_making_order, sql_of
+from tidegauge.analysis.making.engine import FOUND_CAUSES, in_making_order, sql_of
 from tidegauge.analysis.making.trace_relations import TraceRelations
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, topology
+from tidegauge.analysis.tables.topology import TOPOLOGY, ends_us_of, topology
 
-#: Tables that have as many rows as samples or requests: no other table reads them.
 _PART = "part-0.parquet"
 
 
@@ -63,14 +62,8 @@ class _Making:
 
     def __init__(self, database: duckdb.DuckDBPyConnection, runs: Sequence[FoundRun]) -> None:
         self._database = database
-        self._rows = TraceRelations(runs)
         self._topology: dict[str, Any] = topology(runs)
-        self._ends_us = dict(
-            zip(
-                *(self._topology["runs"][each].to_pylist() for each in ("run", "ends_us")),
-                strict=True,
-            )
-        )
+        self._rows = TraceRelations(runs, ends_us_of(self._topology))
 
     def make(self, name: str) -> None:
         """Make a relation of which all that it needs is there."""
@@ -86,10 +79,9 @@ class _Making:
 
     def _make_kind(self, name: str) -> None:
         parts = []
-        for place, (run, rows) in enumerate(self._rows.rows(name.removesuffix(TO_THE_LAST))):
+        for place, (run, rows) in enumerate(self._rows.rows(name)):
             self._database.register(f"{name}_{place}", rows)
-            until = "" if name.endswith(TO_THE_LAST) else f" where time_us < {self._ends_us[run]}"
-            parts.append(f"select {quoted(run)} as run, * from {name}_{place}{until}")
+            parts.append(f"select {quoted(run)} as run, * from {name}_{place}")
         self._database.execute(f"create temp view {name} as {' union all '.join(parts)}")
 
 

@@ -8,14 +8,12 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Protocol
 
+from tidegauge.analysis.making.trace_relations import TO_THE_LAST
 from tidegauge.analysis.requests import KINDS
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
 from tidegauge.analysis.tables.topology import TOPOLOGY
-
-#: Ends the name of the relation that has the rows of the liveness phase, too.
-TO_THE_LAST = "_to_the_last"
 
 #: The origins of rows, which no query can follow (``analysis/causes.py``).
 FOUND_CAUSES = "found_causes"

@@ -80,7 +80,8 @@ def merged(intervals: str, keys: Sequence[str], same: Sequence[str]) -> str:
                 rows between unbounded preceding and current row
             ) as place
             from (
-                select {columns}, begin_us, end_us, case when {goes_on} then 0 else 1 end as is_first
+                select {columns}, begin_us, end_us,
+                    case when {goes_on} then 0 else 1 end as is_first
                 from {intervals} as i
                 window in_order as (partition by {", ".join(keys)} order by begin_us)
             ) as compared

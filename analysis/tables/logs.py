@@ -62,7 +62,8 @@ HW_LAG = ResultTable(
         Column("lag", "bigint", "records", "log_end_offset - high_watermark"),
     ),
     """
-    select s.*, p.topic, p.topic_partition, b.broker_id as leader,
+    select s.run, s.partition, s.time_us, log_end_offset, high_watermark, p.topic,
+        p.topic_partition, b.broker_id as leader,
         log_end_offset - high_watermark as lag
     from sampled as s
     join partitions as p on p.run = s.run and p.partition = s.partition

@@ -34,21 +34,37 @@ _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(
 _SCHEMAS = {
     "runs": {"run": _TEXT, "ends_us": _NUMBER},
     "brokers": {
-        "run": _TEXT, "broker": _NUMBER, "broker_id": _NUMBER, "registered": _FLAG,
-        "notifies_quiet_us": _NUMBER, "notifies_at_most_us": _NUMBER,
+        "run": _TEXT,
+        "broker": _NUMBER,
+        "broker_id": _NUMBER,
+        "registered": _FLAG,
+        "notifies_quiet_us": _NUMBER,
+        "notifies_at_most_us": _NUMBER,
     },
     "partitions": {
-        "run": _TEXT, "partition": _NUMBER, "topic": _TEXT, "topic_partition": _TEXT,
-        "topic_number": _NUMBER, "slot_ids": _NUMBERS, "replica_count": _NUMBER,
-        "min_insync_replicas": _NUMBER, "most_insync_replicas": _NUMBER,
+        "run": _TEXT,
+        "partition": _NUMBER,
+        "topic": _TEXT,
+        "topic_partition": _TEXT,
+        "topic_number": _NUMBER,
+        "slot_ids": _NUMBERS,
+        "replica_count": _NUMBER,
+        "min_insync_replicas": _NUMBER,
+        "most_insync_replicas": _NUMBER,
     },
     "slots": {
-        "run": _TEXT, "partition": _NUMBER, "slot": _NUMBER,
-        "broker": _NUMBER, "broker_id": _NUMBER,
+        "run": _TEXT,
+        "partition": _NUMBER,
+        "slot": _NUMBER,
+        "broker": _NUMBER,
+        "broker_id": _NUMBER,
     },
     "scenario_faults": {
-        "run": _TEXT, "fault": _NUMBER, "fault_name": _TEXT,
-        "fault_kind": _TEXT, "fault_text": _TEXT,
+        "run": _TEXT,
+        "fault": _NUMBER,
+        "fault_name": _TEXT,
+        "fault_kind": _TEXT,
+        "fault_text": _TEXT,
     },
     "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
     "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
@@ -82,6 +98,11 @@ def topology(runs: Sequence[FoundRun]) -> dict[str, Any]:
         name: _table(schema, (row for run in known for row in _ROWS[name](run)))
         for name, schema in _SCHEMAS.items()
     }
+
+
+def ends_us_of(relations: Mapping[str, Any]) -> dict[str, int]:
+    """Where each run ends, by its name, from the relation ``runs``."""
+    return {each["run"]: each["ends_us"] for each in relations["runs"].to_pylist()}
 
 
 def _known(run: FoundRun) -> _Run:

@@ -1,0 +1,264 @@
+"""Spark makes result tables: of sweeps, of many runs, on clusters.
+
+Spark has fixed costs for each read, each job and each generated class, so there are few of them:
+one job for each table; of a small trace the rows come from this process, as Arrow, and no classes
+are generated; of a large one all canonical rows are read at once. A table that others read is read
+back from its files, instead of made again within their queries.
+"""
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from tidegauge.analysis.making.engine import (
+    FOUND_CAUSES,
+    Engine,
+    in_making_order,
+    needed_by,
+    sql_of,
+)
+from tidegauge.analysis.making.trace_relations import TO_THE_LAST, TraceRelations
+from tidegauge.analysis.making.written_tables import nothing
+from tidegauge.analysis.requests import CANONICAL, KINDS, VALUES
+from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
+from tidegauge.analysis.tables.dialect import SPARK, for_spark
+from tidegauge.analysis.tables.result_table import ResultTable
+from tidegauge.analysis.tables.topology import TOPOLOGY, ends_us_of, topology
+from tidegauge.spark_analysis.cause_source import found_causes
+from tidegauge.spark_analysis.cluster import check_disk, is_cluster
+from tidegauge.spark_analysis.events import events
+from tidegauge.spark_analysis.session import FOR_ANALYSIS, FOR_QUICK_START, spark_session
+from tidegauge.traces.run_files import trace_files
+
+#: For traces longer than this, some ten million rows, Java's optimizing compiler pays off.
+_LARGE_BYTES = 50_000_000
+
+#: Small traces: interpreting each query takes less time than compiling it. Quickstart's tables take
+#: half as long.
+_FOR_SMALL = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+}
+
+_ORDER = ("time_us", "process", "sequence", "minor")
+
+#: All canonical rows, with their own columns by place: each kind is a filter over it.
+_ROWS = "canonical_rows"
+
+
+@contextmanager
+def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator[Engine]:
+    """An engine with a session of Spark that suits these runs, while the context lasts.
+
+    Args:
+        runs: the runs whose tables it is to make.
+        cores: how many of this machine Spark uses; None: all.
+
+    Raises:
+        JavaError: no suitable Java for Spark was found.
+    """
+    is_large = trace_bytes_of(runs) > _LARGE_BYTES
+    options = FOR_ANALYSIS if is_large else FOR_QUICK_START
+    settings = {} if is_large else _FOR_SMALL
+    with spark_session(cores, java_options=options, settings=settings) as spark:
+        yield SparkEngine(spark)
+
+
+def trace_bytes_of(runs: Sequence[FoundRun]) -> int:
+    """The size of all trace files of runs."""
+    return sum(file.stat().st_size for run in runs for file in trace_files(run.folder))
+
+
+class SparkEngine:
+    """Makes tables by Spark."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Take a session."""
+        self._spark = spark
+        for statement in SPARK:
+            spark.sql(statement)
+
+    def write(
+        self,
+        runs: Sequence[FoundRun],
+        tables: Sequence[ResultTable],
+        files: Callable[[FoundRun, ResultTable], Path],
+        begins: Callable[[str], None],
+    ) -> None:
+        """Make tables of runs, as :meth:`Engine.write` says.
+
+        Raises:
+            RunError: an executor does not see the folders of runs or tables.
+        """
+        draft = files(runs[0], tables[0]).parent.parent
+        if is_cluster(self._spark):
+            check_disk(self._spark, draft, [run.folder for run in runs])
+        is_small = trace_bytes_of(runs) <= _LARGE_BYTES and not is_cluster(self._spark)
+        making = _Making(self._spark, runs, draft, is_small=is_small)
+        by_name = {table.name: table for table in tables}
+        try:
+            for name in making.prepared(by_name):
+                begins(name)
+                making.write(by_name[name])
+            for table in tables:
+                making.put(table, files)
+        finally:
+            making.release()
+
+
+class _Making:
+    """Temporary views in a session, made one by one."""
+
+    def __init__(
+        self, spark: SparkSession, runs: Sequence[FoundRun], draft: Path, *, is_small: bool
+    ) -> None:
+        self._spark = spark
+        self._runs = runs
+        self._together = draft / "together"
+        self._kept: list[DataFrame] = []
+        self._views: list[str] = []
+        self._topology = topology(runs)
+        self._rows = TraceRelations(runs, ends_us_of(self._topology))
+        self._is_small = is_small
+
+    def prepared(self, wanted: Sequence[str] | dict[str, ResultTable]) -> Iterator[str]:
+        """Each wanted table as soon as all that it needs is there."""
+        order = list(in_making_order(wanted))
+        self._read = {needed for name in order for needed in needed_by(name)}
+        uses = Counter(needed for name in order for needed in needed_by(name))
+        kinds = {name.removesuffix(TO_THE_LAST) for name in order} & CANONICAL.keys()
+        if kinds and not self._is_small:
+            self._read_canonical(kinds)
+        for name in order:
+            if name in wanted:
+                yield name
+            else:
+                self._make(name, is_kept=uses[name] > 1)
+
+    def _make(self, name: str, *, is_kept: bool) -> None:
+        sql = sql_of(name)
+        if name in TOPOLOGY:
+            made = self._spark.createDataFrame(self._topology[name])
+        elif name == FOUND_CAUSES:
+            made = self._causes()
+        elif sql is None:
+            made, is_kept = self._kind(name), False
+        else:
+            made = self._spark.sql(for_spark(sql))
+        if is_kept and (name in VIEWS or name in TABLES or name == FOUND_CAUSES):
+            self._kept.append(made.persist())
+        self._have(name, made)
+
+    def _have(self, name: str, made: DataFrame) -> None:
+        made.createOrReplaceTempView(name)
+        self._views.append(name)
+
+    def _read_canonical(self, kinds: set[str]) -> None:
+        """Read all canonical rows at once: it takes a third of a second to begin to read."""
+        values = VALUES[: max(len(CANONICAL[kind].columns) for kind in kinds)]
+        wanted = ("run", "kind", *_ORDER, *values)
+        rows = events(self._spark, self._runs, kind=sorted(kinds), columns=wanted)
+        self._kept.append(rows.persist())
+        self._have(_ROWS, rows)
+
+    def _causes(self) -> DataFrame:
+        if self._is_small:
+            return self._spark.createDataFrame(self._rows.causes().combine_chunks())
+        return found_causes(self._spark, self._runs)
+
+    def _kind(self, name: str) -> DataFrame:
+        kind = name.removesuffix(TO_THE_LAST)
+        if self._is_small:
+            return self._spark.createDataFrame(_with_runs(self._rows.rows(name)))
+        columns = KINDS[kind].columns
+        if kind in CANONICAL:
+            own = [f"{VALUES[place]} as {column}" for place, column in enumerate(columns)]
+            source = f"(select * from {_ROWS} where kind = '{kind}')"
+            listed = ", ".join(("run", *_ORDER, *own))
+            rows = self._spark.sql(f"select {listed} from {source} as r")
+        else:
+            rows = events(self._spark, self._runs, kind=kind, columns=("run", *_ORDER, *columns))
+        if name.endswith(TO_THE_LAST):
+            return rows
+        ends = self._spark.createDataFrame(self._topology["runs"])
+        return rows.join(f.broadcast(ends), "run").where("time_us < ends_us").drop("ends_us")
+
+    def write(self, table: ResultTable) -> None:
+        """Write a table of all runs, and have it for others that read it."""
+        made = self._spark.sql(for_spark(table.documented))
+        folder = self._together / table.name
+        if len(self._runs) == 1:
+            # A partition costs a sort and a name; one file is enough.
+            folder /= _folder_of(self._runs[0])
+            made.drop("run").coalesce(1).write.parquet(str(folder))
+        else:
+            # A run can be called anything, and Spark has its own mind about names of folders.
+            by_run = made.withColumn("_run", f.sha2("run", 256)).drop("run")
+            by_run.write.partitionBy("_run").parquet(str(folder))
+        if table.name in self._read:
+            self._have(table.name, self._read_back(table, folder))
+
+    def _read_back(self, table: ResultTable, folder: Path) -> DataFrame:
+        schema = ", ".join(f"{name} {kind}" for name, kind, *_ in table.columns if name != "run")
+        columns = [each.name for each in table.columns]
+        if len(self._runs) == 1:
+            one = self._spark.read.schema(schema).parquet(str(folder))
+            return one.withColumn("run", f.lit(self._runs[0].name)).select(*columns)
+        read = self._spark.read.schema(f"{schema}, _run string").parquet(str(folder))
+        names = [(_hashed(run), run.name) for run in self._runs]
+        runs = self._spark.createDataFrame(names, "_run string, run string")
+        return read.join(f.broadcast(runs), "_run").select(*columns)
+
+    def put(self, table: ResultTable, files: Callable[[FoundRun, ResultTable], Path]) -> None:
+        """Give each run its files; of a run without a row an empty one."""
+        for run in self._runs:
+            written = self._together / table.name / _folder_of(run)
+            place = files(run, table)
+            place.parent.mkdir(exist_ok=True)
+            if written.exists():
+                written.rename(place)
+            else:
+                place.mkdir()
+                pq.write_table(nothing(table), place / "part-0.parquet")
+
+    def release(self) -> None:
+        """Let go of all that was kept."""
+        for kept in self._kept:
+            kept.unpersist()
+        for name in self._views:
+            self._spark.catalog.dropTempView(name)
+        shutil.rmtree(self._together, ignore_errors=True)
+
+
+def _with_runs(tables: Sequence[tuple[str, Any]]) -> Any:
+    """Rows of several runs as one Arrow table."""
+    together = pa.concat_tables(
+        table.add_column(0, "run", pa.repeat(run, len(table))) for run, table in tables
+    )
+    # At a chunk without a row Spark stops reading, and loses those that follow.
+    return together.combine_chunks()
+
+
+def _folder_of(run: FoundRun) -> str:
+    return f"_run={_hashed(run)}"
+
+
+def _hashed(run: FoundRun) -> str:
+    return hashlib.sha256(run.name.encode()).hexdigest()
