@@ -102,9 +102,7 @@ class OneRun:
             order by lost desc, lasted_us desc, partition limit 1
             """  # noqa: S608 - our own text
         )
-        return (
-            WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None
-        )
+        return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None
 
 
 def folders_command(runs: Sequence[FoundRun], *words: str) -> str:

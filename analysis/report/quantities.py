@@ -1,7 +1,8 @@
-"""Numbers for readers: with their units, and only significant digits."""
+"""Numbers and names for readers: with their units, and only significant digits."""
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.durations import time_text
 
 #: Units of durations that columns have, in microseconds.
@@ -13,6 +14,21 @@ _MOMENTS = frozenset(
 # Where rounding would make a thousand of the smaller unit.
 _ROUNDS_TO_A_MILLISECOND_US = 999.5
 _ROUNDS_TO_A_SECOND_US = 999_500
+#: Words in names of columns as they are written in texts.
+_WORDS = {
+    "isr": "ISR",
+    "isrs": "ISRs",
+    "hw": "high watermark",
+    "hws": "high watermarks",
+    "p50": "median",
+    "p90": "P90",
+    "p95": "P95",
+    "p99": "P99",
+    "max": "largest",
+    "min": "smallest",
+    "avg": "mean",
+    "us": "microseconds",
+}
 #: From here on seconds alone are hard to grasp.
 _FEW_MINUTES = 2
 
@@ -59,6 +75,16 @@ def _number_with_unit(value: float, unit: str, name: str) -> str:
     if unit == "%":
         return f"{value:.4g} %"
     return number_text(value)
+
+
+def column_title(column: Column) -> str:
+    """A column's name in plain words; a unit that its values have is not said again."""
+    name = column.name
+    if column.unit in _DURATIONS:
+        name = name.removesuffix(f"_{column.unit}")
+    words = [_WORDS.get(word, word) for word in name.split("_")]
+    title = " ".join(words)
+    return title[0].upper() + title[1:]
 
 
 def is_moment(name: str) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.scenario.text.counted import counted
 from tidegauge.analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.analysis.report.section import Chart, plain
+from tidegauge.scenario.text.counted import counted
 
 #: An answer has a row for each figure and setting.
 Answer = Sequence[Mapping[str, Any]]
