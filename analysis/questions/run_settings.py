@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.traces.run_files import read_manifest
 
 #: A name with more settings than this would be too long.

@@ -113,12 +113,12 @@ def analyze_runs(
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
-    from tidegauge.spark_analysis.java import JavaError
     from tidegauge.analysis.questions.all_questions import QUESTIONS
     from tidegauge.analysis.report.report import write_report
     from tidegauge.analysis.run_paths import common_folder, runs_at
     from tidegauge.analysis.tables.all_tables import TABLES
     from tidegauge.analysis.tables.run_tables import tables_of
+    from tidegauge.spark_analysis.java import JavaError
     from tidegauge.traces.run_files import RunError
 
     asked, named = questions or [], tables or []
