@@ -46,13 +46,13 @@ def section(run: OneRun) -> Section:
     """The section."""
     topics = run.tables.rows(
         """
-        select topic, cast(sum(records_written) as bigint) as written,
-            cast(sum(records_committed) as bigint) as committed,
-            cast(sum(writes_refused) as bigint) as writes_refused,
-            cast(sum(fetches_refused) as bigint) as fetches_refused,
-            cast(sum(records_failed) as bigint) as failed,
-            cast(sum(batches_failed) as bigint) as batches_failed,
-            cast(sum(batches_duplicated) as bigint) as duplicated
+        select topic, sum(records_written) as written,
+            sum(records_committed) as committed,
+            sum(writes_refused) as writes_refused,
+            sum(fetches_refused) as fetches_refused,
+            sum(records_failed) as failed,
+            sum(batches_failed) as batches_failed,
+            sum(batches_duplicated) as duplicated
         from clients group by topic
         order by failed desc, writes_refused desc, fetches_refused desc, topic
         """

@@ -35,7 +35,7 @@ def section(run: OneRun) -> Section:
     """The verdict, and figures as tiles."""
     figures = run.figures
     lost = run.tables.rows(
-        "select acks, permitted_by, cast(sum(records) as bigint) as records"
+        "select acks, permitted_by, sum(records) as records"
         " from lost group by acks, permitted_by order by records desc"
     )
     refused = refused_writes(run)
@@ -87,8 +87,8 @@ def refused_writes(run: OneRun) -> Refused:
     found = run.tables.rows(
         f"""
         with refused as (
-            select partition, topic_partition, greatest(begin_us, {run.figures_from_us}) as begin_us,
-                end_us
+            select partition, topic_partition,
+                greatest(begin_us, {run.figures_from_us}) as begin_us, end_us
             from unavailable
             where condition <> 'at_min_isr' and end_us > {run.figures_from_us}
         ),

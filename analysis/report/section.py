@@ -166,6 +166,16 @@ class Chart(NamedTuple):
         )
 
 
+class SideBySide(NamedTuple):
+    """Small charts, as many in a row as the page has room for."""
+
+    charts: Sequence[Chart]
+
+    def html(self) -> str:
+        """All of them."""
+        return f'<div class="charts">{"".join(chart.html() for chart in self.charts)}</div>'
+
+
 class Span(NamedTuple):
     """A part of the run that a reader may want to look at."""
 

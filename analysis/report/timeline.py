@@ -101,7 +101,7 @@ PANELS = (
 def section(run: OneRun) -> Section:
     """The timeline."""
     found = collected(run, _queries(run))
-    replicas = sum(len(each["replicas"]) for each in run.manifest["partitions"])
+    replicas = float(sum(len(each["replicas"]) for each in run.manifest["partitions"]))
     found["assigned"] = [Point(0, replicas), Point(run.duration_us, replicas)]
     return Section(
         "timeline",
