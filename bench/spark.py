@@ -18,13 +18,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
+from tidegauge.analysis.requests import TraceRequest
+from tidegauge.analysis.trace_parts import read_share
 from tidegauge.compiled.records import new_records
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.spark_analysis.events import events
-from tidegauge.analysis.requests import TraceRequest
 from tidegauge.spark_analysis.session import spark_session
-from tidegauge.analysis.trace_parts import read_share
 from tidegauge.traces.directory import LISTS
 from tidegauge.traces.run_files import FORMAT, MANIFEST, TRACE, trace_files
 from tidegauge.traces.run_folder import write_json_atomically

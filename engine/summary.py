@@ -93,6 +93,7 @@ def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
         np.asarray(stream.figures.queued)["value_us"][: int(count.controller_events)]
     )
     return {
+        "figures_from_seconds": int(count.from_us) / 1e6,
         "records_acknowledged": int(count.records_acknowledged),
         "records_acknowledged_lost": int(facts.records_lost),
         "records_acknowledged_lost_permitted": int(facts.records_lost_permitted),

@@ -8,8 +8,8 @@ A figure in a part of the summary has dots in its name: ``controller_queue_ms.p9
 capitals is a placeholder for a name of the scenario: in ``produce_ms.GROUP.p99`` a group of
 producers.
 
-Figures cover the run itself, of length ``virtual_seconds``; the liveness phase after it has its own
-part. Only losses are judged at the end of that phase.
+Figures cover the run itself, from ``figures_from_seconds`` to ``virtual_seconds``: start-up does
+not count, and the liveness phase has its own part. Only losses are judged at the end of that phase.
 """
 
 from __future__ import annotations
@@ -201,6 +201,11 @@ OF_LIVENESS = (
 
 _OF_THE_SIMULATION = (
     Figure("seed", "", "of the run's random draws"),
+    Figure(
+        "figures_from_seconds",
+        "s",
+        "when figures begin: every partition has a leader, or the first fault begins",
+    ),
     Figure("virtual_seconds", "s", "how long the run was, without the liveness phase"),
     Figure("wall_seconds", "s", "real time that the run took"),
     Figure("loop_seconds", "s", "real time of the event loop"),

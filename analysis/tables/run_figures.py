@@ -57,34 +57,102 @@ _ISR_OF_ONE = View(
     ),
 )
 
-VIEWS = (_WANTED, _ISR_OF_ONE)
+#: When partitions have a leader that leads.
+_ACCEPTING = merged("(select * from partition_states where accepting)", _KEYS, ())
+
+#: Where the figures of each run begin (``traces/checks/figures.py``): as the scenario says, or
+#: where every first partition has a leader for the first time, at the latest with the first fault.
+_BEGINNINGS = View(
+    "beginnings",
+    f"""
+    with changes as (
+        select run, begin_us as time_us, 1 as change from ({_ACCEPTING}) as a
+        union all
+        select run, end_us, -1 from ({_ACCEPTING}) as a
+    ),
+    net as (
+        select run, time_us, sum(change) as change from changes group by run, time_us
+    ),
+    moments as (
+        select run, time_us, sum(change) over (
+            partition by run order by time_us rows between unbounded preceding and current row
+        ) as accepting
+        from net
+    ),
+    first_leaders as (
+        select m.run, min(m.time_us) as led_us
+        from moments as m
+        join (
+            select run, count(*) as count from partitions where is_first group by run
+        ) as p on p.run = m.run
+        where m.accepting >= p.count
+        group by m.run
+    ),
+    first_faults as (
+        select run, min(time_us) as began_us from fault_began group by run
+    )
+    select runs.run, coalesce(
+        case when measured_from_us < ends_us then measured_from_us end,
+        case when measured_from_us is null then least(led_us, began_us) end,
+        0
+    ) as from_us
+    from runs
+    left join first_leaders as l on l.run = runs.run and l.led_us < runs.ends_us
+    left join first_faults as f on f.run = runs.run
+    """,
+)
+
+VIEWS = (_WANTED, _ISR_OF_ONE, _BEGINNINGS)
+
+
+def _counted(kind: str) -> str:
+    """The rows of a kind after start-up."""
+    return f"""(
+        select k.* from {kind} as k join beginnings as b on b.run = k.run
+        where k.time_us > b.from_us
+    )"""
+
+
+#: The states of partitions after start-up.
+_STATES = """(
+    select s.run, s.offline, s.accepting, s.under_min_isr, s.at_min_isr,
+        s.end_us - greatest(s.begin_us, b.from_us) as lasted_us
+    from partition_states as s join beginnings as b on b.run = s.run
+    where s.end_us > b.from_us
+)"""
 
 #: Parts of the figures, each with a row for a run where there is anything to count.
 _PARTS = {
     **{
-        name: f"select run, count(*) as {name} from {kind} group by run"
+        name: f"select run, count(*) as {name} from {_counted(kind)} as k group by run"
         for name, kind in _COUNTED.items()
     },
-    "elected": """
+    "elected": f"""
         select run, count_if(leader <> old_leader) as leader_elections,
             sum(unclean) as unclean_elections
-        from leader_elected group by run""",
-    "states": "select run, {} from partition_states group by run".format(
+        from {_counted("leader_elected")} as k group by run""",
+    "states": "select run, {} from {} as s group by run".format(
         ", ".join(
-            f"sum(case when {holds} then end_us - begin_us else 0 end) / 1e6"
+            f"sum(case when {holds} then lasted_us else 0 end) / 1e6"
             f" as partition_seconds_{condition}"
             for condition, holds in CONDITIONS.items()
-        )
+        ),
+        _STATES,
     ),
     "alone": """
-        select run, sum(end_us - begin_us) / 1e6 as partition_seconds_isr_of_one
-        from isr_of_one group by run""",
+        select i.run, sum(end_us - greatest(begin_us, from_us)) / 1e6
+            as partition_seconds_isr_of_one
+        from isr_of_one as i join beginnings as b on b.run = i.run
+        where end_us > from_us
+        group by i.run""",
     "episodes": f"""
-        select run, count(*) as isr_of_one_episodes
-        from ({merged("isr_of_one", _KEYS, ())}) as merged group by run""",
-    "done": """
+        select m.run, count(*) as isr_of_one_episodes
+        from ({merged("isr_of_one", _KEYS, ())}) as m join beginnings as b on b.run = m.run
+        where end_us > from_us
+        group by m.run""",
+    "done": f"""
         select run, sum(processing_us) / 1e6 as controller_busy_seconds
-        from controller_event_done group by run""",
+        from {_counted("controller_event_done")} as k group by run""",
     "totals": """
         select run, sum(records_acknowledged) as records_acknowledged
         from client_totals_to_the_last group by run""",
@@ -103,6 +171,7 @@ def _column(name: str, spark_type: str) -> Column:
 
 _COLUMNS = (
     RUN,
+    _column("figures_from_seconds", "double"),
     _column("virtual_seconds", "double"),
     _column("isr_shrinks", "bigint"),
     _column("isr_expands", "bigint"),
@@ -127,10 +196,11 @@ RUN_FIGURES = ResultTable(
     "one run, in the figures of its summary",
     _COLUMNS,
     """
-    select runs.run, runs.ends_us / 1e6 as virtual_seconds, {}
-    from runs {}
+    select runs.run, begins.from_us / 1e6 as figures_from_seconds,
+        runs.ends_us / 1e6 as virtual_seconds, {}
+    from runs join beginnings as begins on begins.run = runs.run {}
     """.format(
-        ", ".join(f"coalesce({each.name}, 0) as {each.name}" for each in _COLUMNS[2:]),
+        ", ".join(f"coalesce({each.name}, 0) as {each.name}" for each in _COLUMNS[3:]),
         " ".join(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),

@@ -3,9 +3,11 @@
 They come from the manifests of the runs:
 
 ===================  ==============================================================================
-``runs``             where the figures of each run end, its liveness phase apart
+``runs``             where the figures of each run end, its liveness phase apart, and where they
+                     are to begin, if the scenario says so
 ``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
-``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists
+``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
+                     ``is_first``: it exists from the start
 ``slots``            a row for each broker that ever hosts a replica of a partition
 ``scenario_faults``  faults, and after those of the scenario the restarts of rolls
 ``names``            the names of numbers in columns, as the release that wrote the run has them
@@ -32,7 +34,7 @@ _NEVER_CAPPED = 1 << 30
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
 _SCHEMAS = {
-    "runs": {"run": _TEXT, "ends_us": _NUMBER},
+    "runs": {"run": _TEXT, "ends_us": _NUMBER, "measured_from_us": _NUMBER},
     "brokers": {
         "run": _TEXT,
         "broker": _NUMBER,
@@ -51,6 +53,7 @@ _SCHEMAS = {
         "replica_count": _NUMBER,
         "min_insync_replicas": _NUMBER,
         "most_insync_replicas": _NUMBER,
+        "is_first": _FLAG,
     },
     "slots": {
         "run": _TEXT,
@@ -118,7 +121,8 @@ def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
 
 
 def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
-    yield run.name, run.end_us
+    planned = scenario_from_mapping(run.manifest["scenario"], run.name)
+    yield run.name, run.end_us, planned.measure_from_us
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
@@ -136,6 +140,7 @@ def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
+    to_come = scenario_from_mapping(run.manifest["scenario"], run.name).topics_to_come()
     for number, partition in enumerate(run.directory.all_partitions):
         most = partition.most_insync_replicas
         yield (
@@ -148,6 +153,7 @@ def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
             len(partition.replicas),
             partition.min_insync_replicas,
             _NEVER_CAPPED if most is None else most,
+            partition.topic not in to_come,
         )
 
 

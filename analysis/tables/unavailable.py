@@ -32,7 +32,8 @@ def _intervals(condition: str, holds: str) -> str:
 
 UNAVAILABLE = ResultTable(
     "unavailable",
-    "one interval in which a partition was, without a break, in an unwanted condition",
+    "one interval after start-up in which a partition was, without a break, in an unwanted "
+    "condition",
     (
         RUN,
         *PARTITION,
@@ -46,9 +47,12 @@ UNAVAILABLE = ResultTable(
         ),
     ),
     f"""
-    select u.run, u.partition, p.topic, p.topic_partition, begin_us, end_us,
-        end_us - begin_us as lasted_us, condition
+    select u.run, u.partition, p.topic, p.topic_partition,
+        greatest(begin_us, b.from_us) as begin_us, end_us,
+        end_us - greatest(begin_us, b.from_us) as lasted_us, condition
     from ({" union all ".join(_intervals(*each) for each in CONDITIONS.items())}) as u
     join partitions as p on p.run = u.run and p.partition = u.partition
+    -- Start-up does not count.
+    join beginnings as b on b.run = u.run and b.from_us < u.end_us
     """,
 )

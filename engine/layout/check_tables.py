@@ -74,8 +74,13 @@ def new_figures(plan: ClusterPlan) -> Figures:
         stopped=new_records(StoppedBy, faults * brokers),
         queued=new_records(Duration, 0),
     )
-    figures.count[0].ends_us = plan.scenario.duration_us
-    figures.count[0].faults = faults
+    count = figures.count[0]
+    count.ends_us = plan.scenario.duration_us
+    if plan.scenario.measure_from_us is not None:
+        count.measured_from_us = plan.scenario.measure_from_us
+    to_come = plan.scenario.topics_to_come()
+    count.first_partitions = sum(each.topic not in to_come for each in plan.partitions)
+    count.faults = faults
     # The first processes are the brokers.
     column(figures.brokers, "rack")[:] = [each.rack for each in plan.processes[:brokers]]
     capped = [

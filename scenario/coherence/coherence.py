@@ -184,7 +184,7 @@ def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator
 
 def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
     """Check that the moving partitions exist at that time, and the brokers that they move to."""
-    to_come = _topics_to_come(scenario)
+    to_come = scenario.topics_to_come()
     reassigns = False
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
@@ -198,15 +198,6 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.reassigned and not reassigns:
             message = "nothing is reassigned: no step before does so"
             yield Problem((*path, "when", "reassigned"), message)
-
-
-def _topics_to_come(scenario: Scenario) -> set[str]:
-    """The topics that do not exist from the start: the first step about them creates them."""
-    begins: dict[str, bool] = {}
-    for step in scenario.steps:
-        if isinstance(step, CreateTopicStep | DeleteTopicStep):
-            begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
-    return {topic for topic, is_created in begins.items() if is_created}
 
 
 def _move(

@@ -17,6 +17,7 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import NEVER, Topic
 from tidegauge.scenario.model.deployment import Deployment, read_of
+from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
@@ -28,7 +29,7 @@ from tidegauge.scenario.model.settings import (
     settings_not_modelled,
 )
 from tidegauge.scenario.model.steps import Step
-from tidegauge.scenario.model.topic_steps import ConfigureStep
+from tidegauge.scenario.model.topic_steps import ConfigureStep, CreateTopicStep, DeleteTopicStep
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.checks import CHECK_NAMES
@@ -54,6 +55,12 @@ class Scenario(Deployment):
         default=(),
         max_length=MOST_STEPS,
         description="Actions of the operator and of single clients, in this order.",
+    )
+    measure_from_us: Duration | None = Field(
+        default=None,
+        alias="measure_from",
+        description="Time from which on figures are counted. Default: the time at which every "
+        "partition has a leader for the first time, or the first fault begins.",
     )
     liveness: bool = Field(
         default=True,
@@ -94,6 +101,14 @@ class Scenario(Deployment):
     __hash__ = None  # type: ignore[assignment]
 
     # The topics.
+
+    def topics_to_come(self) -> set[str]:
+        """The topics that do not exist from the start: the first step about them creates them."""
+        begins: dict[str, bool] = {}
+        for step in self.steps:
+            if isinstance(step, CreateTopicStep | DeleteTopicStep):
+                begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
+        return {topic for topic, is_created in begins.items() if is_created}
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""

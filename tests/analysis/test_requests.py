@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.analysis.requests import RequestError, TraceRequest, request_of
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.trace_file import ROW_COLUMNS
 
 

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 from fault_schedules import schedule
 from recorded_tables import RUNS, WILD_SEED
 from small_clusters import cluster_of, producers_of
+from tidegauge.analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
-from tidegauge.analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.traces.run_files import TRACE
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from small_clusters import cluster_of, producers_of
-from tidegauge.engine.simulate import simulate
-from tidegauge.spark_analysis.events import events, runs
 from tidegauge.analysis.requests import RequestError, TraceRequest
 from tidegauge.analysis.trace_parts import find_frames
+from tidegauge.engine.simulate import simulate
+from tidegauge.spark_analysis.events import events, runs
 from tidegauge.traces.run_files import TRACE, RunError
 from tidegauge.traces.run_folder import ORDER, RunFolder
 from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter

@@ -10,14 +10,14 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from scenario_runs import shipped
+from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.run_rows import rows_of_runs
 from tidegauge.command_line import app
 from tidegauge.engine.contract import Passed
 from tidegauge.engine.simulate import simulate
 from tidegauge.history.fault_costs import fault_costs
 from tidegauge.spark_analysis.events import runs
-from tidegauge.analysis.run_paths import runs_at
-from tidegauge.analysis.tables.all_tables import TABLES
-from tidegauge.analysis.tables.run_rows import rows_of_runs
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

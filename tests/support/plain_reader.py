@@ -17,6 +17,7 @@ from tidegauge.simulation.codes.occasions import (
     STATE_CREATED,
     STATE_DELETED,
 )
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -68,20 +69,66 @@ class PlainReader:
         self.isr_of_one: set[int] = set()
         self.in_one_rack_most = 0
         self.most_led = (0, -1)
+        to_come: set[str] = set()
+        for step in reversed(scenario["steps"]):
+            if step["do"] == "create_topic":
+                to_come.add(step["topic"])
+            elif step["do"] == "delete_topic":
+                to_come.discard(step["topic"])
+        self.first = sum(each["topic"] not in to_come for each in run.manifest["partitions"])
+        planned = scenario.get("measure_from")
+        self.measured_from_us = None if planned is None else parse_duration(planned)
+        #: Where figures begin; None: they have not begun.
+        self.from_us: int | None = None
         self._read(run.all_rows(wanted=lambda kind: kind.canonical))
 
     def _read(self, rows: Iterator[TraceRow]) -> None:
         now_us = 0
         for row in rows:
-            self._pass(min(row["time_us"], self.ends_us) - now_us)
-            now_us = min(row["time_us"], self.ends_us)
+            time_us = min(row["time_us"], self.ends_us)
+            if self.from_us is None and time_us > now_us:
+                now_us = self._maybe_begin(now_us, time_us)
+            self._pass(time_us - now_us)
+            now_us = time_us
+            is_first_fault = row.kind == "fault_began" and self.measured_from_us is None
+            if is_first_fault and self.from_us is None and row["time_us"] < self.ends_us:
+                self._begin(now_us)
             self._keep_state(row)
             self._keep_promises(row)
             if row["time_us"] < self.ends_us:
-                self._count(row)
+                if self.from_us is None or row["time_us"] > self.from_us:
+                    self._count(row)
                 if row.kind in {"partition_state", "partition_replicas"}:
                     self._look_at_states()
         self._pass(self.ends_us - now_us)
+
+    def _maybe_begin(self, now_us: int, time_us: int) -> int:
+        """Begin the figures between two rows if it is time; returns until when time has passed."""
+        planned_us = self.measured_from_us
+        if planned_us is not None:
+            if planned_us <= time_us:
+                self._pass(planned_us - now_us)
+                self._begin(planned_us)
+                return planned_us
+        elif 0 < self.first <= sum(map(self._accepts, self.states)):
+            self._begin(now_us)
+        return now_us
+
+    def _begin(self, from_us: int) -> None:
+        """Forget what was counted during start-up."""
+        self.from_us = from_us
+        acknowledged = self.figures["records_acknowledged"]
+        self.figures = Counter({"records_acknowledged": acknowledged})
+        self.queued_us.clear()
+        self.busy_us = 0
+        self.isr_of_one = set()
+        self.in_one_rack_most, self.most_led = 0, (0, -1)
+        self._look_at_states()
+
+    def _accepts(self, partition: int) -> bool:
+        broker, epoch = self.leaders.get(partition, (-1, -1))
+        epoch_is_held = epoch == self.states[partition]["leader_epoch"]
+        return broker in self.alive and not self.stopped[broker] and epoch_is_held
 
     def _pass(self, passed_us: int) -> None:
         if passed_us <= 0:
@@ -98,8 +145,7 @@ class PlainReader:
             self.figures["partition_seconds_isr_in_one_rack"] += passed_us * (
                 len(self._racks_of(partition)) == 1
             )
-            broker, epoch = self.leaders.get(partition, (-1, -1))
-            if broker not in self.alive or self.stopped[broker] or epoch != state["leader_epoch"]:
+            if not self._accepts(partition):
                 self.figures["partition_seconds_not_accepting"] += passed_us
 
     def _is_of_one(self, partition: int) -> bool:
@@ -230,6 +276,7 @@ class PlainReader:
         lost, unavailable = self._lost()
         queued = sorted(self.queued_us)
         return {
+            "figures_from_seconds": (self.from_us or 0) / 1e6,
             **{name: self.figures[name] for name in names},
             **{
                 f"partition_seconds_{name}": self.figures[f"partition_seconds_{name}"] / 1e6

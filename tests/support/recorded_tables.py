@@ -10,11 +10,11 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.spark_analysis.cause_source import found_causes
-from tidegauge.spark_analysis.events import events
 from tidegauge.analysis.requests import own_column
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.spark_analysis.cause_source import found_causes
+from tidegauge.spark_analysis.events import events
 from tidegauge.traces.run_folder import RunFolder
 
 #: The names of the runs that are recorded.

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegauge.spark_analysis.events import RUNS_SCHEMA
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.spark_analysis.events import RUNS_SCHEMA
 
 S = 1_000_000
 _RUN = "run"

@@ -36,6 +36,10 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{counted(summary['isr_removals'], 'removal')} by controllers, "
         f"{counted(summary['isr_notifications'], 'notification')}"
     )
+    from tidegauge.simulation.durations import time_text
+
+    from_us = round(summary["figures_from_seconds"] * 1e6)
+    typer.echo(f"figures from {time_text(from_us)} on: start-up does not count")
     typer.echo(
         f"partition-seconds: {summary['partition_seconds_offline']:,.1f} offline, "
         f"{summary['partition_seconds_not_accepting']:,.1f} without a leader that accepts writes, "

@@ -4,8 +4,12 @@ What is measured in partition-seconds is a count that changes with rows, times h
 stays. So whether a partition counts is kept in sums over brokers: when one of them registers,
 dies or is paused, all the partitions that it leads come or go at once.
 
-Figures end with the run; rows of the liveness phase, which comes after it, are not counted.
-Only what clients have done is told at the end itself.
+Start-up does not count. Figures begin where the scenario says (``measure_from``), or else when
+every partition that exists from the start has a leader for the first time; but not later than the
+first fault, whose costs count. If neither ever happens, they begin with the run. Until they have
+begun, all is counted as if they had, and dropped when they do. They end with the run; rows of the
+liveness phase, which comes after it, are not counted. Only what clients have done is told at the
+end itself.
 """
 
 from __future__ import annotations
@@ -44,8 +48,14 @@ _LEAVES = code(-1)
 class Count(Record):
     """What is counted: one record."""
 
-    #: Where figures end.
+    #: Where figures begin and end: events count after the one, and before the other.
+    from_us: i64
     ends_us: i64
+    #: Where figures are to begin; -1: with the first leaders of all partitions, or the first fault.
+    measured_from_us: i64 = -1
+    has_begun: flag
+    #: So many partitions are there from the start.
+    first_partitions: i64
     #: The time of the last row that was counted.
     now_us: i64
     faults: i64
@@ -156,27 +166,24 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
     """Let time go on to a row, and count it."""
     count = figures.count[0]
     _go_on_to(figures, row.time_us)
-    if row.kind == ClientTotals.KIND:
+    kind = row.kind
+    if kind == ClientTotals.KIND:
         count.records_acknowledged += view_as(row, ClientTotals).records_acknowledged
         return
     if row.time_us >= count.ends_us:
         return
-    kind = row.kind
+    if kind == FaultBegan.KIND and not count.has_begun and count.measured_from_us < 0:
+        _begin(figures, row.time_us)
     if kind in (BecameLeader.KIND, BecameFollower.KIND, ReplicaStopped.KIND, LogDeleted.KIND):
         _change_leader(history, figures, view_as(row, PartitionRow))
-    elif kind == ControllerEvent.KIND:
-        figures.queued[count.controller_events].value_us = view_as(row, ControllerEvent).queued_us
-        count.controller_events += 1
-    elif kind == ControllerEventDone.KIND:
-        count.controller_busy_us += view_as(row, ControllerEventDone).processing_us
     elif kind == PartitionReplicas.KIND:
         _assign(history, figures, view_as(row, PartitionReplicas))
     elif kind == TopicConfigured.KIND:
         _configure(history, figures, view_as(row, TopicConfigured))
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
-    else:
-        _count_event(count, row)
+    elif not count.has_begun or row.time_us > count.from_us:
+        _count_event(figures, row)
 
 
 @inner_rule
@@ -188,6 +195,48 @@ def count_to_end(figures: Figures) -> None:
 @inner_rule
 def _go_on_to(figures: Figures, time_us: int) -> None:
     count = figures.count[0]
+    if not count.has_begun and time_us > count.now_us:
+        if 0 <= count.measured_from_us <= time_us:
+            _pass(count, count.measured_from_us)
+            _begin(figures, count.measured_from_us)
+        elif count.measured_from_us < 0 and 0 < count.first_partitions <= count.accepting:
+            _begin(figures, count.now_us)
+    _pass(count, time_us)
+
+
+@inner_rule
+def _begin(figures: Figures, from_us: int) -> None:
+    """Drop all that was counted during start-up; what is so now is where the highest begin."""
+    count = figures.count[0]
+    count.has_begun = True
+    count.from_us = from_us
+    count.offline_us = 0
+    count.not_accepting_us = 0
+    count.under_min_isr_us = 0
+    count.at_min_isr_us = 0
+    count.isr_of_one_us = 0
+    count.isr_in_one_rack_us = 0
+    count.isr_shrinks = 0
+    count.isr_expands = 0
+    count.isr_removals = 0
+    count.leader_elections = 0
+    count.unclean_elections = 0
+    count.isr_notifications = 0
+    count.controller_events = 0
+    count.controller_busy_us = 0
+    count.isr_of_one_episodes = count.isr_of_one
+    count.isr_in_one_rack_most = count.isr_in_one_rack
+    count.leaders_most = 0
+    count.leaders_most_broker = NONE
+    for broker in range(len(figures.brokers)):
+        led = figures.brokers[broker].named_leader
+        if led > count.leaders_most:
+            count.leaders_most = led
+            count.leaders_most_broker = broker
+
+
+@inner_rule
+def _pass(count: Count, time_us: int) -> None:
     passed_us = min(time_us, count.ends_us) - count.now_us
     if passed_us <= 0:
         return
@@ -201,7 +250,8 @@ def _go_on_to(figures: Figures, time_us: int) -> None:
 
 
 @inner_rule
-def _count_event(count: Count, row: Row) -> None:
+def _count_event(figures: Figures, row: Row) -> None:
+    count = figures.count[0]
     kind = row.kind
     if kind == IsrShrunk.KIND:
         count.isr_shrinks += 1
@@ -215,6 +265,11 @@ def _count_event(count: Count, row: Row) -> None:
         elected = view_as(row, LeaderElected)
         count.leader_elections += 1 if elected.leader != elected.old_leader else 0
         count.unclean_elections += elected.unclean
+    elif kind == ControllerEvent.KIND:
+        figures.queued[count.controller_events].value_us = view_as(row, ControllerEvent).queued_us
+        count.controller_events += 1
+    elif kind == ControllerEventDone.KIND:
+        count.controller_busy_us += view_as(row, ControllerEventDone).processing_us
 
 
 @inner_rule

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from report_page import ReportPage
-from tidegauge.simulation.durations import time_text
 from tidegauge.analysis.report.charts import layout
 from tidegauge.analysis.report.page import page
 from tidegauge.analysis.report.quantities import duration_text, value_text
@@ -21,6 +20,7 @@ from tidegauge.analysis.report.section import (
     plain,
 )
 from tidegauge.analysis.report.sweep_curves import always_zero, sweep_curves
+from tidegauge.simulation.durations import time_text
 
 #: The name of a fault can be anything.
 WILD = """</script><script src="//x"></script>&amp;<b onclick='x'>"""

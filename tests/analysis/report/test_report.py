@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 from report_page import ReportPage, read_page
 from small_clusters import cluster_of, producers_of
-from tidegauge.command_line import app
-from tidegauge.engine.simulate import simulate
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.report.charts import seconds
+from tidegauge.command_line import app
+from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
 

@@ -10,10 +10,10 @@ from pyspark.sql import functions as f
 
 from recorded_tables import RUNS, bent, table
 from small_clusters import SECOND, cluster_of, producers_of
-from tidegauge.engine.simulate import simulate
-from tidegauge.history.cause_chain import cause_strands
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.analysis.tables.run_rows import RunRows, rows_of_runs
+from tidegauge.engine.simulate import simulate
+from tidegauge.history.cause_chain import cause_strands
 from tidegauge.traces.run_folder import RunFolder
 
 

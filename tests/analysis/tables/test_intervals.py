@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from recorded_tables import RUNS, Row, bent, table
 from scenario_runs import rows_of
-from tidegauge.replication.replica_list import unpack
-from tidegauge.simulation.codes.occasions import STATE_WRITTEN
 from tidegauge.analysis.tables.intervals import merged, overlaid, tiled
 from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.replication.replica_list import unpack
+from tidegauge.simulation.codes.occasions import STATE_WRITTEN
 from tidegauge.traces.run_folder import RunFolder
 
 END_US = 1_000

@@ -6,8 +6,8 @@ import pytest
 
 from recorded_tables import RUNS, table
 from small_clusters import SECOND
-from tidegauge.history.fault_spans import fault_spans
 from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.history.fault_spans import fault_spans
 from tidegauge.traces.run_folder import RunFolder
 
 

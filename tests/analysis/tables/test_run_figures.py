@@ -11,8 +11,8 @@ from pyspark.sql import functions as f
 
 from plain_reader import PlainReader
 from recorded_tables import RUNS, bent, figures, table
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, REASON_LIVENESS
 from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, REASON_LIVENESS
 from tidegauge.traces.run_folder import RunFolder
 
 Bend = Callable[[DataFrame], DataFrame]
