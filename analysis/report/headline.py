@@ -9,7 +9,6 @@ from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
 from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {
@@ -25,10 +24,15 @@ _A_SECOND = 1
 class Refused(NamedTuple):
     """The partitions that refused writes."""
 
+    #: Those that took writes before or after.
     partitions: int
+    #: ... and that refused them for more than a second, and not just as leaders changed.
+    for_long: int
     longest_us: int
     #: The partition that refused for longest without a break.
     longest: str
+    #: Those that refused all the time, as their topic asks for more replicas than it has.
+    always: int
 
 
 def section(run: OneRun) -> Section:
@@ -54,14 +58,10 @@ def section(run: OneRun) -> Section:
         )
     pieces += _checks(run)
     pieces.append(Tiles(_tiles(figures, refused)))
-    if run.figures_from_us:
-        since = short_time_text(run.figures_from_us)
+    if figures["figures_from_seconds"]:
+        since = duration_text(figures["figures_from_seconds"] * 1e6)
         pieces.append(
-            Words(
-                f"Figures begin at {since}, when the cluster was ready: its start-up does not "
-                "count.",
-                "note",
-            )
+            Words(f"Figures begin {since} after the start: start-up does not count.", "note")
         )
     return Section("result", "In short", what_was_run(run), pieces, [run.command("show", "RUN")])
 
@@ -84,13 +84,11 @@ def refused_writes(run: OneRun) -> Refused:
 
     A partition whose conditions follow each other without a break refused writes all the time.
     """
-    found = run.tables.rows(
-        f"""
+    (found,) = run.tables.rows(
+        """
         with refused as (
-            select partition, topic_partition,
-                greatest(begin_us, {run.figures_from_us}) as begin_us, end_us
-            from unavailable
-            where condition <> 'at_min_isr' and end_us > {run.figures_from_us}
+            select partition, topic_partition, begin_us, end_us
+            from unavailable where condition <> 'at_min_isr'
         ),
         ordered as (
             select *, max(end_us) over (
@@ -106,36 +104,52 @@ def refused_writes(run: OneRun) -> Refused:
             from ordered
         ),
         spans as (
-            select partition, topic_partition, max(end_us) - min(begin_us) as lasted_us
-            from numbered group by partition, topic_partition, span
+            select partition, topic_partition, min(begin_us) / 1e6 <= figures_from_seconds
+                and max(end_us) / 1e6 >= virtual_seconds as always,
+                max(end_us) - min(begin_us) as lasted_us
+            from numbered cross join run_figures
+            group by partition, topic_partition, span, figures_from_seconds, virtual_seconds
         )
-        select count(distinct partition) as partitions,
-            coalesce(max(lasted_us), 0) as longest_us,
-            max_by(topic_partition, lasted_us) as longest
+        select count(distinct partition) filter (where not always) as partitions,
+            count(distinct partition) filter (where not always and lasted_us > 1000000) as for_long,
+            coalesce(max(lasted_us) filter (where not always), 0) as longest_us,
+            max_by(topic_partition, lasted_us) filter (where not always) as longest,
+            count(distinct partition) filter (where always) as always
         from spans
-        """  # noqa: S608 - our own text
+        """
     )
-    return Refused(**found[0])
+    return Refused(**found)
 
 
 def _verdict(run: OneRun, refused: Refused, records_lost: int) -> Words:
     """The result in one sentence: ``2 of 80 partitions refused writes, ...``."""
     partitions = len(run.manifest["partitions"])
-    writes = (
-        f"{refused.partitions:,} of {counted(partitions, 'partition')} refused writes, "
-        f"for up to {duration_text(refused.longest_us)}"
-        if refused.partitions
-        else f"All {counted(partitions, 'partition')} took writes all the time"
-        if partitions > 1
-        else "The partition took writes all the time"
-    )
+    all_of_them = counted(partitions, "partition")
+    parts = []
+    longest = duration_text(refused.longest_us)
+    if refused.for_long:
+        parts.append(
+            f"{refused.for_long:,} of {all_of_them} refused writes for more than a second, "
+            f"for up to {longest}"
+        )
+    elif refused.partitions:
+        parts.append(
+            f"No partition refused writes for more than a second; {refused.partitions:,} of "
+            f"{partitions:,} did for up to {longest}, as leaders changed"
+        )
+    elif not refused.always:
+        parts.append(f"No partition refused writes, of {partitions:,}")
+    if refused.always:
+        more = "more " if parts else ""
+        of = "" if parts else f" of {all_of_them}"
+        parts.append(f"{refused.always:,}{of} {more}refused them all the time")
     losses = (
         f"{counted(records_lost, 'acknowledged record')} lost"
         if records_lost
         else "no acknowledged record lost"
     )
-    is_good = not refused.partitions and not records_lost
-    return Words(f"{writes}; {losses}.", "verdict good" if is_good else "verdict bad")
+    is_good = not refused.for_long and not refused.always and not records_lost
+    return Words(f"{'; '.join([*parts, losses])}.", "verdict good" if is_good else "verdict bad")
 
 
 def _losses(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> Words:

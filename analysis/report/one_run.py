@@ -76,11 +76,6 @@ class OneRun:
         (figures,) = self.tables.rows("select * from run_figures")
         return figures
 
-    @property
-    def figures_from_us(self) -> int:
-        """When its figures begin: start-up does not count."""
-        return self.figures.get("figures_from_us") or 0
-
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
         """Its faults, each time that one was active, in the order of time."""
@@ -90,17 +85,17 @@ class OneRun:
     def worst_partition(self) -> WorstPartition | None:
         """The subject of the story; None: no partition refused a write or lost a record."""
         worst = self.tables.rows(
-            f"""
+            """
             select partition, topic_partition, sum(lost) as lost, sum(lasted_us) as lasted_us
             from (
                 select partition, topic_partition, records as lost, 0 as lasted_us from lost
                 union all
                 select partition, topic_partition, 0, lasted_us from unavailable
-                where condition <> 'at_min_isr' and end_us > {self.figures_from_us}
+                where condition <> 'at_min_isr'
             ) as either
             group by partition, topic_partition
             order by lost desc, lasted_us desc, partition limit 1
-            """  # noqa: S608 - our own text
+            """
         )
         return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None
 
