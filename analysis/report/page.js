@@ -19,7 +19,7 @@ function inColours(value) {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inColours(each)]));
 }
 
-const options = { responsive: true, displayModeBar: false };
+const options = { displayModeBar: false };
 const paperWidth = 680;
 const figures = [...document.querySelectorAll(".chart")];
 const overTime = figures.filter((each) => each.classList.contains("over-time"));
@@ -30,9 +30,9 @@ let shown;
 function draw() {
   for (const figure of figures) {
     const { data, layout } = inColours(JSON.parse(figure.querySelector("script").textContent));
-    if (isPrinting) layout.width = paperWidth;
     if (shown && overTime.includes(figure)) layout.xaxis.range = [...shown];
     const plot = figure.querySelector(".plot");
+    layout.width = isPrinting ? paperWidth : plot.clientWidth;
     const isFirst = !plot.classList.contains("js-plotly-plot");
     Plotly.react(plot, data, layout, options);
     if (isFirst && overTime.includes(figure)) plot.on("plotly_relayout", follow);
@@ -85,4 +85,10 @@ addEventListener("afterprint", () => {
   draw();
 });
 
-draw();
+// It begins with a first call, so all is drawn once here, and again when the page gets wider.
+let width;
+new ResizeObserver(([main]) => {
+  if (main.contentRect.width === width) return;
+  width = main.contentRect.width;
+  if (!isPrinting) draw();
+}).observe(document.querySelector("main"));

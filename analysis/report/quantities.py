@@ -24,11 +24,12 @@ _WORDS = {
     "p90": "P90",
     "p95": "P95",
     "p99": "P99",
-    "max": "largest",
-    "min": "smallest",
+    "max": "most",
     "avg": "mean",
     "us": "microseconds",
 }
+#: Columns whose values are names with underscores, and not those of a cluster.
+_CODES = frozenset({"condition", "change", "trigger_kind", "figure"})
 #: From here on seconds alone are hard to grasp.
 _FEW_MINUTES = 2
 
@@ -59,6 +60,8 @@ def value_text(value: object, unit: str, name: str = "") -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name in _CODES:
+        return plain_words(str(value))
     if isinstance(value, list):
         return ",".join(value_text(each, unit) for each in value)
     if isinstance(value, int | float):
@@ -77,13 +80,17 @@ def _number_with_unit(value: float, unit: str, name: str) -> str:
     return number_text(value)
 
 
+def plain_words(name: str) -> str:
+    """A name with underscores in words: ``under min ISR``."""
+    return " ".join(_WORDS.get(word, word) for word in name.split("_"))
+
+
 def column_title(column: Column) -> str:
     """A column's name in plain words; a unit that its values have is not said again."""
     name = column.name
     if column.unit in _DURATIONS:
         name = name.removesuffix(f"_{column.unit}")
-    words = [_WORDS.get(word, word) for word in name.split("_")]
-    title = " ".join(words)
+    title = plain_words(name)
     return title[0].upper() + title[1:]
 
 
