@@ -230,6 +230,7 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     show_summary(run.summary)
     unexpected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {run.path}")
+    typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:
