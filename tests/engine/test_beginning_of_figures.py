@@ -44,7 +44,7 @@ def test_a_scenario_can_say_from_when_on_it_is_measured(tmp_path: Path) -> None:
     assert 0.001 < figures["partition_seconds_not_accepting"] < 1
     assert figures["leader_elections"] == 1
     late = figures_of(tmp_path / "late", measure_from="4500ms", faults=[CRASH])
-    assert late["figures_from_seconds"] == 4.5  # noqa: PLR2004 - as the scenario says
+    assert late["figures_from_seconds"] == 4.5
     assert late["isr_removals"] == 0
 
 
