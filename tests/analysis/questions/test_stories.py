@@ -191,3 +191,20 @@ def test_each_change_alone_would_be_a_notification(tmp_path: Path) -> None:
 def test_divergence_is_between_two_runs(tmp_path: Path) -> None:
     with pytest.raises(QuestionError, match="compares two runs, not 1"):
         answer("first-divergence", written(tmp_path, {}))
+
+
+def test_start_up_is_not_unavailability(tmp_path: Path) -> None:
+    """Topics are created 10 s after the run begins: only the 9 s of a crash count, of 90 s."""
+    states = [
+        state(0, 0, 12, 0, accepting=False, under_min_isr=False),
+        state(0, 12, 50, 3, accepting=True, under_min_isr=False),
+        state(0, 50, 57, 1, accepting=True, under_min_isr=True),
+        state(0, 57, 100, 3, accepting=True, under_min_isr=False),
+    ]
+    figures = {"partition_seconds_offline": 1.8, "records_acknowledged": 10_000}
+    figures |= {"records_acknowledged_lost": 5, "figures_from_seconds": 10.0}
+    tables = written(tmp_path, {"partition_states": states, "run_figures": [figures]})
+    (found,) = answer("availability", tables)
+    assert found["writable_percent"] == pytest.approx(100 * (1 - 9 / 90))
+    assert found["online_percent"] == pytest.approx(98)
+    assert found["lost_per_million"] == 500
