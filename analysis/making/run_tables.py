@@ -86,7 +86,7 @@ class RunTables:
     def arrow(self, sql: str) -> Any:
         """The same as an Arrow table."""
         self._have(read_by(sql))
-        return self._database.sql(for_duckdb(sql)).to_arrow_table()
+        return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
 
     def _have(self, names: Iterable[str]) -> None:
         if _RUNS in names and _RUNS not in self._known:
@@ -113,3 +113,12 @@ class RunTables:
                 f"filename = true, hive_partitioning = false) join {name}_files using (filename)"
             )
             self._known.add(name)
+
+
+def _of_64_bits(table: Any) -> Any:
+    """A table whose sums are bigints, as Spark's are: DuckDB adds up in 128 bits."""
+    fields = [
+        field.with_type(pa.int64()) if pa.types.is_decimal(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

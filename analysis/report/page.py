@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 from tidegauge.analysis.report.section import Section
@@ -26,8 +27,6 @@ def page(title: str, sections: Sequence[Section]) -> str:
         title: the subject of the report.
         sections: in the order in which they are read.
     """
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415
-
     contents = "".join(
         f'<li><a href="#{escape(each.anchor)}">{escape(_short(each))}</a></li>' for each in sections
     )
@@ -39,10 +38,11 @@ def page(title: str, sections: Sequence[Section]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>{(_HERE / "page.css").read_text()}</style>
-<script>{get_plotlyjs()}</script>
+<script>{_plotly()}</script>
 </head>
 <body>
-<header><h1>{escape(title)}</h1><button type="button">Light or dark</button></header>
+<a class="skip" href="#{escape(sections[0].anchor)}">Skip to the result</a>
+<header><h1>{escape(title)}</h1><button type="button" id="theme">Light or dark</button></header>
 <noscript><p class="bad">Charts need JavaScript; the rest of the page does not.</p></noscript>
 <nav aria-label="Sections"><ul>{contents}</ul></nav>
 <main>{"".join(each.html() for each in sections)}</main>
@@ -50,6 +50,14 @@ def page(title: str, sections: Sequence[Section]) -> str:
 </body>
 </html>
 """
+
+
+def _plotly() -> str:
+    """The text of plotly.js, without importing the package, which takes longer than all of this."""
+    package = find_spec("plotly")
+    if package is None or package.origin is None:
+        raise ModuleNotFoundError("plotly", name="plotly")
+    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
 
 
 def _short(section: Section) -> str:

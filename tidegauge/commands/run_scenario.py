@@ -181,7 +181,7 @@ def run_scenario(
             content, is_well = _run(request, out)
         else:
             sweep = SweepRequest(request, (), seeds_of(seeds), jobs=jobs, out=out)
-            content, is_well = perform_sweep(sweep)
+            content, _, is_well = perform_sweep(sweep)
     if as_json:
         print_json(content)
     if not is_well:
@@ -230,6 +230,7 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     show_summary(run.summary)
     unexpected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {run.path}")
+    typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:

@@ -148,7 +148,7 @@ def made(
         database.execute(f"create table {name} (run text, key bigint, {order}, {column} bigint)")
         database.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?)", rows)
     for name, sql in queries.items():
-        database.execute(f"create table {name} as {sql}")  # noqa: S608 - queries of this test
+        database.execute(f"create table {name} as {sql}")
     return {name: database.table(name).to_arrow_table().to_pylist() for name in queries}
 
 
