@@ -1,5 +1,7 @@
 """Buckets of time keep what matters: the most at once, however short it was, and what is left."""
 
+# ruff: noqa: S608 - our own text
+
 from __future__ import annotations
 
 from collections.abc import Sequence
