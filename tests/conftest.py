@@ -15,9 +15,13 @@ import os
 from collections import Counter
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Before anything of the house is imported; programs that a test starts inherit it.
 os.environ.setdefault("TIDEGAUGE_CHECKED", "windows")
@@ -34,6 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=None,
         help="play the recorded schedules of this folder (tests/conformance)",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests with Spark run in one process, so that Java is started once."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -67,3 +79,14 @@ def ray_here() -> Iterator[None]:
 
     with ray_cluster(None):
         yield
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Spark on this machine, started once for all tests that need it, as for small traces."""
+    # Most tests do without, and Spark takes its time to be imported.
+    from tidegauge.spark_analysis.engine import FOR_SMALL  # noqa: PLC0415
+    from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session  # noqa: PLC0415
+
+    with spark_session(2, java_options=FOR_QUICK_START, settings=FOR_SMALL) as session:
+        yield session

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,13 @@ def connected() -> duckdb.DuckDBPyConnection:
 class DuckDBEngine:
     """Makes tables in memory."""
 
+    def __init__(
+        self,
+        reads: Callable[[Sequence[FoundRun], Mapping[str, int]], TraceRelations] = TraceRelations,
+    ) -> None:
+        """Take what reads the rows of runs that end at given times."""
+        self._reads = reads
+
     def write(
         self,
         runs: Sequence[FoundRun],
@@ -46,7 +53,9 @@ class DuckDBEngine:
     ) -> None:
         """Make tables of runs, as :meth:`Engine.write` says."""
         with closing(connected()) as database:
-            making = _Making(database, runs)
+            known = topology(runs)
+            rows = self._reads(runs, ends_us_of(known))
+            making = _Making(database, known, rows)
             by_name = {table.name: table for table in tables}
             for name in in_making_order(by_name):
                 if name in by_name:
@@ -60,10 +69,15 @@ class DuckDBEngine:
 class _Making:
     """Relations in a database, made one by one."""
 
-    def __init__(self, database: duckdb.DuckDBPyConnection, runs: Sequence[FoundRun]) -> None:
+    def __init__(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        known: Mapping[str, Any],
+        rows: TraceRelations,
+    ) -> None:
         self._database = database
-        self._topology: dict[str, Any] = topology(runs)
-        self._rows = TraceRelations(runs, ends_us_of(self._topology))
+        self._topology = known
+        self._rows = rows
 
     def make(self, name: str) -> None:
         """Make a relation of which all that it needs is there."""

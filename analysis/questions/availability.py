@@ -1,7 +1,7 @@
 """Refused writes, offline partitions and lost records: a line for each run.
 
 A partition accepts writes of ``acks=all`` while a broker actually leads it and its ISR is not below
-min.insync.replicas. Percentages are of all the time that all partitions existed.
+min.insync.replicas. Percentages are of all the time that all partitions existed after start-up.
 """
 
 from __future__ import annotations
@@ -10,12 +10,18 @@ from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 
 _SQL = """
-    with existed as (
-        select run, sum(end_us - begin_us) / 1e6 as partition_seconds,
-            coalesce(
-                sum(end_us - begin_us) filter (where not accepting or under_min_isr), 0
-            ) / 1e6 as refused
-        from partition_states group by run
+    with states as (
+        select s.run, not accepting or under_min_isr as refuses,
+            end_us - greatest(begin_us, from_us) as lasted_us
+        from partition_states as s
+        join (
+            select run, cast(1e6 * figures_from_seconds as bigint) as from_us from run_figures
+        ) as f on f.run = s.run and s.end_us > f.from_us
+    ),
+    existed as (
+        select run, sum(lasted_us) / 1e6 as partition_seconds,
+            coalesce(sum(lasted_us) filter (where refuses), 0) / 1e6 as refused
+        from states group by run
     )
     select f.*,
         100 * (1 - refused / nullif(partition_seconds, 0)) as writable_percent,
@@ -45,6 +51,7 @@ AVAILABILITY = Question(
             "records",
             "... of partitions without a leader in the end",
         ),
+        Column("figures_from_seconds", "double", "s", "start-up, before it, does not count"),
     ),
     lambda _: _SQL,
 )

@@ -36,12 +36,12 @@ class Question(NamedTuple):
 
 
 def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns that are not null in all rows, without the run if there is only one."""
+    """Columns that say something in any row, without the run if there is only one."""
     has_one_run = len({row.get("run") for row in rows}) == 1
     return [
         column
         for column in columns
-        if any(row[column.name] is not None for row in rows)
+        if any(row[column.name] not in {None, ""} for row in rows)
         and not (column.name == "run" and has_one_run)
     ]
 

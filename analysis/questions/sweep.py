@@ -20,7 +20,7 @@ from tidegauge.analysis.tables.result_table import Column
 from tidegauge.traces.run_files import read_summary
 from tidegauge.traces.summary_figures import LEAST, MOST, worst_is
 
-_AN_HOUR = "{} * 3600 / virtual_seconds"
+_AN_HOUR = "{} * 3600 / (virtual_seconds - figures_from_seconds)"
 
 #: Figures of a run, as they are compared: how each comes from ``run_figures``, and its unit.
 _FIGURES = {

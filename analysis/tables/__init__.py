@@ -1,14 +1,11 @@
-"""Result tables of runs, in columns with units, made by Spark alone.
+"""Result tables of runs, in columns with units: one SQL query for each, for every engine.
 
 ========================  =========================================================================
-``result_table.py``       a table: its name, its documented columns, its query
+``result_table.py``       a table: its name, its documented columns, its query; views
 ``all_tables.py``         all of them, and the page ``TABLES.md`` that documents them
-``written_tables.py``     tables as Parquet, run by run; and how they are read back
-``run_rows.py``           the source rows of tables
-``run_tables.py``         tables of some runs, made on demand
-``topology.py``           the objects behind the numbers in rows
-``replica_lists.py``      ISRs and assignments, which rows hold as one integer
-``intervals.py``          changes made to intervals, intervals laid over each other
+``dialect.py``            functions for queries, defined for DuckDB and for Spark
+``topology.py``           relations of the objects behind the numbers in rows
+``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``causes.py``             the origins of rows: their triggers and faults
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isr_intervals.py``      ISRs, their members and leaders, and of times
@@ -24,7 +21,17 @@
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 
-**To add a table**, write its function from :class:`run_rows.RunRows` to a DataFrame and its
-columns, add it to ``all_tables.py``, and generate ``TABLES.md`` again. Join with small tables and
-use window functions over the whole order of rows; Python handles no single row.
+A query reads relations by their names (``making/engine.py`` finds them in its text):
+
+* the rows of a kind by the kind's name, with ``run``, ``time_us``, ``process``, ``sequence``,
+  ``minor`` and the kind's own columns: ``leader_elected`` has those of the run,
+  ``log_end_to_the_last`` also those of the liveness phase;
+* what numbers in rows stand for: ``runs``, ``brokers``, ``partitions`` and others (``topology.py``);
+* other tables and views.
+
+**To add a table**, write its columns and its query in Spark's dialect with what ``dialect.py``
+defines besides, add it to ``all_tables.py``, and generate ``TABLES.md`` again. Order rows by all of
+``time_us, process, sequence, minor``: with ties in time alone, window functions give different
+results each time. ``tests/analysis/tables/test_engines_agree.py`` holds the engines against each
+other; what only one of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
 """

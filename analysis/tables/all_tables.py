@@ -65,8 +65,7 @@ _HEAD = """\
 # Result tables
 
 The content of `tables/`: Parquet files, in a folder `run=<name>` for each run with a folder for
-each table. Spark reads them by `read_table`, DuckDB and others with the pattern
-`tables/run=*/elections/*`.
+each table. DuckDB, Spark, Polars and pandas read them with the pattern `tables/run=*/elections/*`.
 
 Times are microseconds of virtual time since the run began, brokers are ids, and an interval lasts
 from `begin_us` to just before `end_us`. Figures and intervals end with the run: the liveness phase

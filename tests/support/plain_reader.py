@@ -28,6 +28,13 @@ _COUNTED = {
     "notification_sent": "isr_notifications",
 }
 
+#: Rows of other kinds change no state: the time before them passes with that before the next one.
+_CHANGE_STATES = {
+    *("partition_state", "partition_replicas", "topic_configured", "broker_state"),
+    *("became_leader", "became_follower", "replica_stopped", "log_deleted"),
+    *("broker_loading", "broker_started", "broker_stopped", "fault_began", "fault_ended"),
+}
+
 
 class PlainReader:
     """Reads a run and counts."""
@@ -86,14 +93,8 @@ class PlainReader:
         now_us = 0
         for row in rows:
             time_us = min(row["time_us"], self.ends_us)
-            if self.from_us is None and time_us > now_us:
-                now_us = self._maybe_begin(now_us, time_us)
-            self._pass(time_us - now_us)
-            now_us = time_us
-            is_first_fault = row.kind == "fault_began" and self.measured_from_us is None
-            if is_first_fault and self.from_us is None and row["time_us"] < self.ends_us:
-                self._begin(now_us)
-            self._keep_state(row)
+            if self.from_us is None or row.kind in _CHANGE_STATES:
+                now_us = self._reach(row, now_us, time_us)
             self._keep_promises(row)
             if row["time_us"] < self.ends_us:
                 if self.from_us is None or row["time_us"] > self.from_us:
@@ -101,6 +102,17 @@ class PlainReader:
                 if row.kind in {"partition_state", "partition_replicas"}:
                     self._look_at_states()
         self._pass(self.ends_us - now_us)
+
+    def _reach(self, row: TraceRow, now_us: int, time_us: int) -> int:
+        """Pass the time until a row, and keep what it changes; returns its time."""
+        if self.from_us is None and time_us > now_us:
+            now_us = self._maybe_begin(now_us, time_us)
+        self._pass(time_us - now_us)
+        is_first_fault = row.kind == "fault_began" and self.measured_from_us is None
+        if is_first_fault and self.from_us is None and row["time_us"] < self.ends_us:
+            self._begin(time_us)
+        self._keep_state(row)
+        return time_us
 
     def _maybe_begin(self, now_us: int, time_us: int) -> int:
         """Begin the figures between two rows if it is time; returns until when time has passed."""
@@ -274,7 +286,7 @@ class PlainReader:
         seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
         seconds += ["isr_in_one_rack"] * self.has_racks
         lost, unavailable = self._lost()
-        queued = sorted(self.queued_us)
+        queued = sorted(self.queued_us) or [0]
         return {
             "figures_from_seconds": (self.from_us or 0) / 1e6,
             **{name: self.figures[name] for name in names},
@@ -283,7 +295,10 @@ class PlainReader:
                 for name in seconds
             },
             **({"isr_in_one_rack_most": self.in_one_rack_most} if self.has_racks else {}),
-            "most_leaders": {"partitions": self.most_led[0], "broker": self.most_led[1]},
+            "most_leaders": {
+                "partitions": self.most_led[0],
+                "broker": None if self.most_led[1] < 0 else self.most_led[1],
+            },
             "controller_busy_seconds": self.busy_us / 1e6,
             "records_acknowledged_lost": lost,
             "records_acknowledged_unavailable": unavailable,

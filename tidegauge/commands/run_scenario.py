@@ -181,7 +181,7 @@ def run_scenario(
             content, is_well = _run(request, out)
         else:
             sweep = SweepRequest(request, (), seeds_of(seeds), jobs=jobs, out=out)
-            content, is_well = perform_sweep(sweep)
+            content, _, is_well = perform_sweep(sweep)
     if as_json:
         print_json(content)
     if not is_well:

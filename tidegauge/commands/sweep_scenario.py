@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.commands.analyze_runs import analyze_runs
 from tidegauge.commands.perform_sweep import perform_sweep
+from tidegauge.options.extras import need_spark
 from tidegauge.options.figure_names import figures_for_programs, show_figures
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
@@ -77,6 +79,13 @@ def sweep_scenario(
             "folder runs/NAME-sweep.",
         ),
     ] = None,
+    analyze: Annotated[
+        bool,
+        typer.Option(
+            "--analyze",
+            help="Make the tables and the report of all runs with Spark as they are finished.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print sweep.json; all else goes to standard error.")
     ] = False,
@@ -96,7 +105,7 @@ def sweep_scenario(
     Examples:
       tidegauge sweep lag-time --seeds 1..15 --out runs/lag-time \\
           --set cluster.settings.replica.lag.time.max.ms=10000,15000,30000,60000
-      tidegauge sweep cut-and-pause --seeds 1..100
+      tidegauge sweep cut-and-pause --seeds 1..100 --analyze
       tidegauge sweep rolling-restart --set faults.roll.batch=1,2,3 --figure roll.seconds \\
           --figure partition_seconds_under_min_isr
       tidegauge sweep lag-and-session --figure partition_seconds_offline \\
@@ -118,8 +127,12 @@ def sweep_scenario(
     wanted = SweepRequest(request, axes, span, figures or (), jobs, out)
     if span is None and not axes:
         fail("--set: no path has several values, such as cluster.brokers=3,6; or use --seeds")
+    if analyze:
+        need_spark("sweep --analyze")
     with report(as_json=as_json):
-        content, is_well = perform_sweep(wanted)
+        content, folder, is_well = perform_sweep(wanted)
+        if analyze:
+            analyze_runs([str(folder)])
     if as_json:
         print_json(content)
     if not is_well:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as f
 
-from recorded_tables import RUNS, bent, table
+from analysed_runs import RUNS
+from recorded_tables import bent, table
 from small_clusters import SECOND, cluster_of, producers_of
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.elections import PARTS
-from tidegauge.analysis.tables.run_rows import RunRows, rows_of_runs
 from tidegauge.engine.simulate import simulate
 from tidegauge.history.cause_chain import cause_strands
 from tidegauge.traces.run_folder import RunFolder
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_the_parts_of_every_budget_sum_to_the_whole(run: str, rows: RunRows) -> None:
-    elections = table(rows, "elections", run)
+def test_the_parts_of_every_budget_sum_to_the_whole(run: str, tables: RunTables) -> None:
+    elections = table(tables, "elections", run)
     assert elections
     for row in elections:
         known = [row[part] for part in PARTS if row[part] is not None]
@@ -29,9 +28,9 @@ def test_the_parts_of_every_budget_sum_to_the_whole(run: str, rows: RunRows) -> 
         assert row["begin_us"] + row["total_us"] == last
 
 
-def test_a_crash_is_detected_when_its_session_expires(rows: RunRows) -> None:
+def test_a_crash_is_detected_when_its_session_expires(tables: RunTables) -> None:
     """Broker 2 crashes at 30 s: nearly all of its failover is waiting for ZooKeeper."""
-    failovers = [row for row in table(rows, "elections", "quickstart") if row["fault"] == 0]
+    failovers = [row for row in table(tables, "elections", "quickstart") if row["fault"] == 0]
     assert {row["fault_name"] for row in failovers} == {"crash"}
     assert {row["old_leader"] for row in failovers} == {2}
     assert {row["begin_us"] for row in failovers} == {30 * SECOND}
@@ -42,37 +41,28 @@ def test_a_crash_is_detected_when_its_session_expires(rows: RunRows) -> None:
 
 
 def test_what_waits_in_the_queue_is_no_notice(
-    spark: SparkSession, rows: RunRows, recorded: dict[str, RunFolder]
+    tables: RunTables, recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     """A budget depends on its rows: a millisecond more in the queue is one less on the way."""
-    run = recorded["quickstart"]
-    longer = bent(
-        spark,
-        run,
-        {
-            "controller_event": lambda events: events.withColumn(
-                "queued_us", f.expr("queued_us + 1000")
-            )
-        },
-    )
-    pairs = zip(table(rows, "elections", "quickstart"), table(longer, "elections"), strict=True)
+    later = "select * replace (queued_us + 1000 as queued_us) from rows"
+    longer = bent(recorded["quickstart"], tmp_path, {"controller_event": later})
+    pairs = zip(table(tables, "elections", "quickstart"), table(longer, "elections"), strict=True)
     moved = [(one, other) for one, other in pairs if one["fault"] is not None]
     assert moved
     for one, other in moved:
         assert other["queue_us"] == one["queue_us"] + 1000
         assert other["notice_us"] == one["notice_us"] - 1000
         assert other["total_us"] == one["total_us"]
-    longer.release()
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_the_fault_of_a_row_is_among_its_causes(
-    run: str, rows: RunRows, recorded: dict[str, RunFolder]
+    run: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     """Held against the causes that ``tidegauge show --cause`` tells: its beginning, or its end."""
     found = 0
     for name in ("elections", "isr_changes", "truncations"):
-        for row in table(rows, name, run)[::7]:
+        for row in table(tables, name, run)[::7]:
             start = recorded[run].canonical_row(row["process"], row["sequence"])
             assert start is not None
             faults = {
@@ -88,9 +78,7 @@ def test_the_fault_of_a_row_is_among_its_causes(
     assert found
 
 
-def test_a_run_that_records_requests_knows_the_first_use(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_run_that_records_requests_knows_the_first_use(tmp_path: Path) -> None:
     """At trace level ``all``, somebody produces to the new leader, or a follower fetches."""
     crash = {"kind": "crash", "brokers": [1], "at": "2s", "for": "2s"}
     workload = {"producers": [producers_of(10, "1s", "20s")]}
@@ -101,8 +89,8 @@ def test_a_run_that_records_requests_knows_the_first_use(
         duration="20s",
     )
     run = simulate(scenario, tmp_path / "run")
-    rows = rows_of_runs(spark, run.path)
-    (failover,) = [row for row in table(rows, "elections") if row["old_leader"] == 1]
+    tables = RunTables(run.path, tmp_path / "tables")
+    (failover,) = [row for row in table(tables, "elections") if row["old_leader"] == 1]
     new_leader = failover["leader"]
     appends = [
         row["time_us"]
@@ -113,4 +101,3 @@ def test_a_run_that_records_requests_knows_the_first_use(
     assert failover["led_us"] <= failover["used_us"] <= appends[0]
     assert sum(failover[part] for part in PARTS) == failover["total_us"]
     assert failover["begin_us"] == 2 * SECOND
-    rows.release()

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
-from recorded_tables import RUNS, Row, bent, table
+from analysed_runs import RUNS
+from recorded_tables import Row, bent, table
 from scenario_runs import rows_of
-from tidegauge.analysis.tables.intervals import merged, overlaid, tiled
-from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.analysis.making.duckdb_engine import connected
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.tables.interval_queries import ORDER, merged, overlaid, tiled
 from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.codes.occasions import STATE_WRITTEN
 from tidegauge.traces.run_folder import RunFolder
@@ -41,10 +43,10 @@ def tears(intervals: list[Row]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("name", ["partition_states", "isr_intervals", "leader_intervals"])
 def test_intervals_of_a_partition_tile_the_time_that_it_exists(
-    name: str, rows: RunRows, recorded: dict[str, RunFolder]
+    name: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     """From its first state on, to the end of the run: no topic is deleted in these runs."""
-    intervals = by_partition(table(rows, name))
+    intervals = by_partition(table(tables, name))
     assert len(intervals) == sum(len(run.manifest["partitions"]) for run in recorded.values())
     for (run, partition), tiles in intervals.items():
         states = rows_of(recorded[run], "partition_state", partition=partition)
@@ -57,34 +59,28 @@ def test_intervals_of_a_partition_tile_the_time_that_it_exists(
 
 
 def test_a_state_that_is_gone_tears_the_tiles(
-    spark: SparkSession, recorded: dict[str, RunFolder]
+    recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     """The twin of the test above: without one write of a state the tiles are others."""
     run = recorded["quickstart"]
     written = next(row for row in run.rows("partition_state") if row["change"] == STATE_WRITTEN)
-    partition = written["partition"]
-
-    def without(rows: DataFrame) -> DataFrame:
-        return rows.where(f"time_us != {written['time_us']} or partition != {partition}")
-
-    rows = bent(spark, run, {"partition_state": without})
-    begins = {row["begin_us"] for row in by_partition(table(rows, "isr_intervals"))[
-        run.path.name, partition
-    ]}  # fmt: skip
-    assert written["time_us"] not in begins
-    rows.release()
+    partition, time_us = written["partition"], written["time_us"]
+    others = f"from rows where time_us <> {time_us} or partition <> {partition}"
+    tables = bent(run, tmp_path, {"partition_state": others})
+    tiles = by_partition(table(tables, "isr_intervals"))[run.path.name, partition]
+    assert time_us not in {tile["begin_us"] for tile in tiles}
 
 
 @pytest.mark.parametrize(("name", "key"), [("isr_members", "broker"), ("unavailable", "condition")])
-def test_intervals_without_a_break_are_apart(name: str, key: str, rows: RunRows) -> None:
+def test_intervals_without_a_break_are_apart(name: str, key: str, tables: RunTables) -> None:
     """Those that touch would be one."""
-    for tiles in by_partition(table(rows, name), key).values():
+    for tiles in by_partition(table(tables, name), key).values():
         pairs = pairwise(tiles)
         assert all(one["end_us"] < other["begin_us"] for one, other in pairs)
 
 
 def test_isrs_are_told_as_broker_ids_in_their_order(
-    rows: RunRows, recorded: dict[str, RunFolder]
+    tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     """The last ISR of each partition, unpacked by ``replica_list``."""
     for run in RUNS:
@@ -94,7 +90,7 @@ def test_isrs_are_told_as_broker_ids_in_their_order(
         for row in recorded[run].rows("partition_state"):
             if row["time_us"] < summary["virtual_seconds"] * 1e6:
                 last[row["partition"]] = row["isr"]
-        found = by_partition(table(rows, "isr_intervals", run))
+        found = by_partition(table(tables, "isr_intervals", run))
         for number, isr in last.items():
             slots = recorded[run].manifest["partitions"][number]["slots"]
             tile = found[run, number][-1]
@@ -102,12 +98,13 @@ def test_isrs_are_told_as_broker_ids_in_their_order(
             assert tile["in_sync"] == len(tile["isr"])
 
 
-def test_members_are_in_the_isrs_of_their_time(rows: RunRows) -> None:
+def test_members_are_in_the_isrs_of_their_time(tables: RunTables) -> None:
     """Replica-seconds in sync are the same, counted by replicas and by ISRs."""
     for run in RUNS:
-        by_members = sum(r["end_us"] - r["begin_us"] for r in table(rows, "isr_members", run))
+        by_members = sum(r["end_us"] - r["begin_us"] for r in table(tables, "isr_members", run))
         by_isrs = sum(
-            (r["end_us"] - r["begin_us"]) * r["in_sync"] for r in table(rows, "isr_intervals", run)
+            (r["end_us"] - r["begin_us"]) * r["in_sync"]
+            for r in table(tables, "isr_intervals", run)
         )
         assert by_members == by_isrs > 0
 
@@ -140,24 +137,34 @@ def values_at(intervals: list[Row], key: int, time_us: int, column: str) -> list
     ]
 
 
-def test_tiles_and_what_is_made_of_them_say_what_the_changes_say(spark: SparkSession) -> None:
+def made(
+    queries: dict[str, str], changes: dict[str, tuple[str, list[tuple[Any, ...]]]]
+) -> dict[str, list[Row]]:
+    """The rows of each query, over changes of a column and over the queries before it."""
+    database = connected()
+    database.execute(f"create table runs as select 'run' as run, {END_US} as ends_us")
+    order = ", ".join(f"{name} bigint" for name in ORDER)
+    for name, (column, rows) in changes.items():
+        database.execute(f"create table {name} (run text, key bigint, {order}, {column} bigint)")
+        database.executemany(f"insert into {name} values (?, ?, ?, ?, ?, ?, ?)", rows)
+    for name, sql in queries.items():
+        database.execute(f"create table {name} as {sql}")
+    return {name: database.table(name).to_arrow_table().to_pylist() for name in queries}
+
+
+def test_tiles_and_what_is_made_of_them_say_what_the_changes_say() -> None:
     draw = Random(11)  # noqa: S311  # nothing here is a secret
     keys = 12
-    schema = "run string, key bigint, time_us bigint, process bigint, sequence bigint, minor bigint"
-    ends = spark.createDataFrame([("run", END_US)], "run string, ends_us bigint")
     one, other = changes_of(draw, keys), changes_of(draw, keys)
-    tiles = tiled(spark.createDataFrame(one, f"{schema}, one bigint"), ends, ("run", "key"))
-    others = tiled(spark.createDataFrame(other, f"{schema}, other bigint"), ends, ("run", "key"))
-    both = overlaid(tiles, others, ("run", "key"))
-    found: dict[str, list[Row]] = {
-        name: frame.toArrow().to_pylist()
-        for name, frame in (
-            ("tiles", tiles),
-            ("both", both),
-            ("merged", merged(both, ("run", "key"), ("one",))),
-        )
+    object_ = ("run", "key")
+    queries = {
+        "tiles": tiled("ones", object_, ["one"]),
+        "others": tiled("others_changes", object_, ["other"]),
+        "laid_over": overlaid("tiles", "others", object_, ["one"], ["other"]),
+        "merged": merged("laid_over", object_, ["one"]),
     }
-    assert len(found["merged"]) < len(found["both"])
+    found = made(queries, {"ones": ("one", one), "others_changes": ("other", other)})
+    assert len(found["merged"]) < len(found["laid_over"])
     for key in range(keys):
         for time_us in range(0, END_US, 10):
             says, others_say = value_at(one, key, time_us), value_at(other, key, time_us)
@@ -165,9 +172,9 @@ def test_tiles_and_what_is_made_of_them_say_what_the_changes_say(spark: SparkSes
             assert values_at(found["tiles"], key, time_us, "one") == expected
             if others_say is None:
                 expected = []
-            assert values_at(found["both"], key, time_us, "one") == expected
+            assert values_at(found["laid_over"], key, time_us, "one") == expected
             assert values_at(found["merged"], key, time_us, "one") == expected
-            assert values_at(found["both"], key, time_us, "other") == (
+            assert values_at(found["laid_over"], key, time_us, "other") == (
                 [others_say] if expected else []
             )
         assert values_at(found["tiles"], key, END_US, "one") == []

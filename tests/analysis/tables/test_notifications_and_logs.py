@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from recorded_tables import RUNS, table
+from analysed_runs import RUNS
+from recorded_tables import table
 from small_clusters import SECOND
-from tidegauge.analysis.tables.run_rows import RunRows
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.history.fault_spans import fault_spans
 from tidegauge.traces.run_folder import RunFolder
 
 
-def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(rows: RunRows) -> None:
+def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(tables: RunTables) -> None:
     """KAFKA-2722: looks every 2.5 s; 5 s of quiet, or 60 s since the last one."""
-    notifications = [row for run in RUNS for row in table(rows, "notifications", run)]
+    notifications = [row for run in RUNS for row in table(tables, "notifications", run)]
     assert notifications
     for row in notifications:
         assert row["rule_us"] + row["look_us"] == row["delay_us"]
@@ -26,9 +27,9 @@ def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(rows: RunRow
 
 
 def test_each_notification_is_read_once_by_the_controller(
-    rows: RunRows, recorded: dict[str, RunFolder]
+    tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
-    notifications = table(rows, "notifications", "quickstart")
+    notifications = table(tables, "notifications", "quickstart")
     read = [row["notification"] for row in recorded["quickstart"].rows("notification_read")]
     assert sorted(row["notification"] for row in notifications) == sorted(read)
     assert all(row["to_read_us"] > 0 for row in notifications)
@@ -38,7 +39,7 @@ def test_each_notification_is_read_once_by_the_controller(
 
 @pytest.mark.parametrize("run", RUNS)
 def test_faults_are_on_as_the_front_door_tells(
-    run: str, rows: RunRows, recorded: dict[str, RunFolder]
+    run: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     summary = recorded[run].summary
     assert summary is not None
@@ -50,13 +51,13 @@ def test_faults_are_on_as_the_front_door_tells(
     )
     found = sorted(
         (row["fault"], row["begin_us"], row["end_us"], row["processes"])
-        for row in table(rows, "faults", run)
+        for row in table(tables, "faults", run)
     )
     assert found == spans
 
 
 def test_samples_of_leaders_say_how_far_the_high_watermark_lags(
-    rows: RunRows, recorded: dict[str, RunFolder]
+    tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     sampled = recorded["quickstart"].table("sampled")
     summary = recorded["quickstart"].summary
@@ -64,17 +65,17 @@ def test_samples_of_leaders_say_how_far_the_high_watermark_lags(
     # The liveness phase is no part of the run.
     leads = (sampled["leads"] == 1) & (sampled["time_us"] < summary["virtual_seconds"] * 1e6)
     lag = sampled["log_end_offset"][leads] - sampled["high_watermark"][leads]
-    found = [row["lag"] for row in table(rows, "hw_lag", "quickstart")]
+    found = [row["lag"] for row in table(tables, "hw_lag", "quickstart")]
     assert len(found) == leads.sum()
     assert sum(found) == lag.sum() > 0
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_pieces_of_what_was_acknowledged_tile_its_ranges(
-    run: str, rows: RunRows, recorded: dict[str, RunFolder]
+    run: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     promised = recorded[run].table("acknowledged")
-    pieces = table(rows, "acknowledged", run)
+    pieces = table(tables, "acknowledged", run)
     assert sum(row["records"] for row in pieces) == int(
         (promised["end_offset"] - promised["first_offset"]).sum()
     )
@@ -82,10 +83,10 @@ def test_pieces_of_what_was_acknowledged_tile_its_ranges(
 
 
 def test_lost_records_have_a_reason_and_a_later_leader_without_them(
-    rows: RunRows, recorded: dict[str, RunFolder]
+    tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     """A rack has lost its power, or acks=1 was asked for: each loss has its leader and reason."""
-    lost = table(rows, "lost", "rack-power-loss")
+    lost = table(tables, "lost", "rack-power-loss")
     assert lost
     for row in lost:
         began = recorded["rack-power-loss"].canonical_row(

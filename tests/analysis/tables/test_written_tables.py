@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 import pytest
-from pyspark.sql import SparkSession
 
 from recorded_tables import table
-from tidegauge.analysis.run_paths import FoundRun, runs_at
+from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.making.written_tables import files_of, write_tables
+from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, documentation
-from tidegauge.analysis.tables.run_rows import RunRows
-from tidegauge.analysis.tables.written_tables import made_of, read_table, write_tables
+from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.traces.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -22,7 +25,7 @@ FEW = ("faults", "truncations")
 
 def test_the_page_documents_the_tables_as_they_are() -> None:
     """``python -m tidegauge.analysis.tables`` writes it anew."""
-    assert (ROOT / "spark_analysis" / "TABLES.md").read_text() == documentation()
+    assert (ROOT / "analysis" / "TABLES.md").read_text() == documentation()
 
 
 def test_every_column_says_what_it_means() -> None:
@@ -35,82 +38,93 @@ def test_every_column_says_what_it_means() -> None:
         assert all((c.unit == "us") == c.name.endswith("_us") for c in each.columns)
 
 
-def test_tables_are_read_as_they_were_written(
-    spark: SparkSession, rows: RunRows, recorded: dict[str, RunFolder], tmp_path: Path
+def documented_types(name: str) -> dict[str, str]:
+    """The columns of a table's files: all but the run, which is their folder."""
+    arrow = {"bigint": "int64", "boolean": "bool", "array<bigint>": "list<element: int64>"}
+    return {c.name: arrow.get(c.type, c.type) for c in TABLES[name].columns if c.name != "run"}
+
+
+def test_files_have_the_documented_columns_of_each_run(
+    recorded: dict[str, RunFolder], tables: RunTables
 ) -> None:
-    write_tables(spark, made_of(runs_at([run.path for run in recorded.values()])), tmp_path, FEW)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"run={n}" for n in recorded)
-    for name in FEW:
-        read = read_table(spark, tmp_path, name)
-        assert [(column.name, column.type) for column in TABLES[name].columns] == read.dtypes
-        found = read.toArrow().to_pylist()
-        assert sorted(map(repr, found)) == sorted(map(repr, table(rows, name)))
-    assert any((tmp_path / "run=quickstart" / "truncations").iterdir())
+    tables.make(TABLES)
+    assert {path.name for path in tables.folder.iterdir()} == {f"run={name}" for name in recorded}
+    for name in TABLES:
+        for run in tables.runs:
+            (file,) = files_of(tables.folder, run, name)
+            types = {field.name: str(field.type) for field in pq.read_schema(file)}
+            assert types == documented_types(name)
+            rows = pq.read_table(file, partitioning=None).to_pylist()
+            named = [{"run": run.name} | row for row in rows]
+            assert sorted(map(repr, named)) == sorted(map(repr, table(tables, name, run.name)))
 
 
 def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
-    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path
+    recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     made: list[str] = []
-    quickstart, schedule = (runs_at(recorded[run].path) for run in ("quickstart", "schedule"))
-    write_tables(spark, made_of(quickstart), tmp_path, ["faults"], made.append)
-    write_tables(spark, made_of(schedule), tmp_path, ["faults"], made.append)
-    write_tables(spark, made_of(quickstart), tmp_path, FEW, made.append)
+    quickstart, schedule = (
+        RunTables(recorded[run].path, tmp_path) for run in ("quickstart", "schedule")
+    )
+    quickstart.make(["faults"], made.append)
+    schedule.make(["faults"], made.append)
+    quickstart.make(FEW, made.append)
     assert made == ["faults", "faults", "truncations"]
-    runs = [row.run for row in read_table(spark, tmp_path, "faults").collect()]
-    assert runs.count("quickstart") == 3
-    assert runs.count("schedule") > 0
+    assert len(quickstart.rows("select * from faults")) == 3
+    assert len(schedule.rows("select * from faults")) > 0
     assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart", "run=schedule"}
 
 
 @pytest.mark.parametrize("name", ["lag=10000,seed=1", "a b+c%d", "sweeps/Größe: 1*", "x" * 200])
 def test_a_run_can_be_called_anything(
-    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path, name: str
+    recorded: dict[str, RunFolder], tmp_path: Path, name: str
 ) -> None:
     """Folders of a sweep are called after what is set in them."""
-    run = FoundRun(name, recorded["quickstart"].path)
-    write_tables(spark, made_of([run]), tmp_path, ["faults"])
-    for found in (
-        read_table(spark, tmp_path, "faults"),
-        read_table(spark, tmp_path, "faults", [run]),
-    ):
-        assert [row.run for row in found.collect()] == [name] * 3
+    one = FoundRun(name, recorded["quickstart"].path)
+    other = FoundRun("other", recorded["schedule"].path)
+    tables = RunTables([one, other], tmp_path)
+    assert len(table(tables, "faults", name)) == 3
+    assert table(RunTables([one], tmp_path), "faults") == table(tables, "faults", name)
 
 
 def test_tables_of_another_trace_of_that_name_are_replaced_all_together(
-    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path: Path
+    recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     """A scenario was changed and run again: no table of the run before may stay beside new ones."""
-    (quickstart,) = runs_at(recorded["quickstart"].path)
-    write_tables(spark, made_of([quickstart]), tmp_path, FEW)
-    another = FoundRun(quickstart.name, recorded["schedule"].path)
-    write_tables(spark, made_of([another]), tmp_path, ["faults"])
+    RunTables(recorded["quickstart"].path, tmp_path).make(FEW)
+    another = RunTables([FoundRun("quickstart", recorded["schedule"].path)], tmp_path)
+    assert len(another.rows("select * from faults")) != 3
     made = {path.name for path in (tmp_path / "run=quickstart").iterdir()}
     assert made == {"faults", "made_of.json"}
-    faults = read_table(spark, tmp_path, "faults", [another]).count()
-    assert faults != 3
+
+
+class FullDisk(DuckDBEngine):
+    """Its disk is full after one table."""
+
+    def write(
+        self,
+        runs: Sequence[FoundRun],
+        tables: Sequence[ResultTable],
+        files: Callable[[FoundRun, ResultTable], Path],
+        begins: Callable[[str], None],
+    ) -> None:
+        super().write(runs, tables[:1], files, begins)
+        raise OSError("no space left")
 
 
 def test_what_fails_leaves_the_tables_of_before(
-    spark: SparkSession,
-    recorded: dict[str, RunFolder],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
-    run = runs_at(recorded["quickstart"].path)
-    write_tables(spark, made_of(run), tmp_path, ["faults"])
+    run = recorded["quickstart"].path
+    RunTables(run, tmp_path).make(["faults"])
     before = sorted(tmp_path.rglob("*"))
-    broken = TABLES["truncations"]._replace(build=lambda _: spark.range(1))
-    monkeypatch.setitem(TABLES, "truncations", broken)
-    with pytest.raises(Exception, match="run"):
-        write_tables(spark, made_of(run), tmp_path, FEW)
+    with pytest.raises(OSError, match="no space left"):
+        RunTables(run, tmp_path, FullDisk()).make(["faults", "truncations", "elections"])
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_table_that_there_is_not_is_refused_before_anything_is_read(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_table_that_there_is_not_is_refused_before_anything_is_read(tmp_path: Path) -> None:
     nowhere = FoundRun("nowhere", tmp_path / "nowhere")
     with pytest.raises(KeyError, match="elektions"):
-        write_tables(spark, {nowhere: {}}, tmp_path / "tables", ["elektions"])
+        write_tables(DuckDBEngine(), {nowhere: {}}, tmp_path / "tables", ["elektions"])
     assert not (tmp_path / "tables").exists()
