@@ -26,6 +26,7 @@ from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
+from tidegauge.commands.replay_view import replay_view
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
@@ -57,6 +58,7 @@ Examples:
   tidegauge picture RUN      draw a run over time, on one screen
   tidegauge analyze 'runs/*'
                              make result tables of many runs, with Spark
+  tidegauge replay-view RUN  write a page that plays a run in a browser
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
   tidegauge replay RUN       repeat a run, and compare the two
@@ -143,6 +145,7 @@ app.command("alerts")(rehearse_alerts)
 app.command("show")(show_run)
 app.command("picture")(picture)
 app.command("analyze")(analyze_runs)
+app.command("replay-view")(replay_view)
 app.command("describe")(describe_cluster)
 app.command("replay")(replay_run)
 app.command("verify")(verify_run)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from tidegauge.spark_analysis.report.section import Section
+from tidegauge.spark_analysis.report.section import Chart, Section
 
 _HERE = Path(__file__).parent
 
@@ -26,8 +26,6 @@ def page(title: str, sections: Sequence[Section]) -> str:
         title: the subject of the report.
         sections: in the order in which they are read.
     """
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415
-
     contents = "".join(
         f'<li><a href="#{escape(each.anchor)}">{escape(_short(each))}</a></li>' for each in sections
     )
@@ -39,17 +37,26 @@ def page(title: str, sections: Sequence[Section]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>{(_HERE / "page.css").read_text()}</style>
-<script>{get_plotlyjs()}</script>
+{_plotly(sections)}
 </head>
 <body>
 <header><h1>{escape(title)}</h1><button type="button">Light or dark</button></header>
-<noscript><p class="bad">Charts need JavaScript; the rest of the page does not.</p></noscript>
-<nav aria-label="Sections"><ul>{contents}</ul></nav>
+<noscript><p class="bad">Charts and the replay need JavaScript; the rest of the page does not.</p></noscript>
+{f'<nav aria-label="Sections"><ul>{contents}</ul></nav>' if len(sections) > 1 else ""}
 <main>{"".join(each.html() for each in sections)}</main>
 <script>{(_HERE / "page.js").read_text()}</script>
 </body>
 </html>
 """
+
+
+def _plotly(sections: Sequence[Section]) -> str:
+    """The library that draws charts, which is most of a page; nothing if there is no chart."""
+    if not any(isinstance(piece, Chart) for each in sections for piece in each.pieces):
+        return ""
+    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    return f"<script>{get_plotlyjs()}</script>"
 
 
 def _short(section: Section) -> str:

@@ -24,7 +24,7 @@ FLOORS = (
     {"replication"},
     {"simulation"},
     {"traces", "clients"},
-    {"scenario", "controller", "actors"},
+    {"scenario", "controller", "actors", "analysis"},
     {"metrics", "spark_analysis"},
     {"engine"},
     {"tidegauge"},
@@ -43,6 +43,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
+    "analysis": ({""}, {"replay"}),
     "spark_analysis": ({""}, {"tables"}, {"questions"}, {"report"}),
     "deploy": ({"", "spark"},),
     "tidegauge": (
