@@ -1,13 +1,13 @@
 // The board: racks, in them brokers, in them a cell for each replica.
 
 const NARROW = 700; // pixels; from here on racks stand side by side
-const CELLS = [14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2]; // sides that are tried, in pixels
+const CELLS = [24, 20, 17, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2]; // sides that are tried, in pixels
 const LABEL = 18, GAP = 10; // pixels: the line above a broker's cells, and the space around it
 const LEAST_WIDTH = 46, WORDS_WIDTH = 96; // of a broker: for its id with marks; for words, too
 
 // What a cell shows: nothing, or 1 + 3 * trouble + role.
 const [OUT, FOLLOWS, LEADS] = [0, 1, 2];
-const TROUBLES = ["blue", "blue", "yellow", "orange", "purple", "red"];
+const TROUBLES = ["blue", "blue", "at-min", "under-min", "refusing", "gone"];
 
 class Board {
   constructor(recording, element) {

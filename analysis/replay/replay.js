@@ -4,10 +4,9 @@ const SECOND = 1e6; // times are microseconds
 const CALM_MS = 500; // with reduced motion a picture stands for so long
 const SPANS = 600; // of the levels over time
 
+// A time as commands take it: `tidegauge describe RUN --at 130.250s`.
 function clock(time) {
-  const minutes = Math.floor(time / (60 * SECOND));
-  const seconds = (time / SECOND - 60 * minutes).toFixed(3);
-  return minutes ? `${minutes}m ${seconds.padStart(6, "0")}s` : `${seconds}s`;
+  return `${(time / SECOND).toFixed(3)}s`;
 }
 
 // What the fragment of the address asks for, as `#t=12.5&partition=orders-3&theme=dark`.
@@ -33,8 +32,9 @@ class Replay {
     this.levels = recording.levels(SPANS);
     this.drawLanes();
     this.listen();
+    this.partition = recording.worst();
+    this.story.of(this.partition);
     this.layOut();
-    this.choose(recording.worst());
   }
 
   // Time.
@@ -135,7 +135,7 @@ class Replay {
 
   inWords() {
     const counts = this.recording.counts;
-    const said = FIGURE_NAMES.map((name, at) => `${counts[at]} ${name.replaceAll("-", " ")}`);
+    const said = this.figures.map((item, at) => `${item.firstElementChild.textContent} ${item.lastElementChild.textContent}`);
     return said.filter((_, at) => counts[at] > 0).join(", ") || "no partition in trouble";
   }
 
@@ -192,7 +192,6 @@ class Replay {
     const width = (canvas.width = Math.max(1, Math.round(canvas.clientWidth * ratio)));
     const height = (canvas.height = Math.round(canvas.clientHeight * ratio));
     const highest = Math.max(1, ...this.levels.map((counts) => counts.slice(1).reduce((sum, each) => sum + each, 0)));
-    const look = getComputedStyle(this.element);
     const colours = ["", "--missing", "--at-min", "--under-min", "--refusing", "--gone"].map((name) => {
       canvas.style.color = name && `var(${name})`;
       return name && getComputedStyle(canvas).color;
@@ -210,14 +209,13 @@ class Replay {
         y -= tall;
       }
     });
-    context.fillStyle = look.color;
   }
 
   layOut() {
     this.width = this.find(".board").clientWidth;
     this.board.layOut();
     this.drawLevels();
-    if (this.partition !== undefined) this.board.mark(this.partition);
+    this.board.mark(this.partition);
     this.show();
   }
 
@@ -327,7 +325,8 @@ class Replay {
 for (const element of document.querySelectorAll(".replay")) {
   const recording = new Recording(await unpacked(element.parentElement.querySelector(".recording").textContent));
   const replay = new Replay(element, recording);
-  replay.seek(recording.startedAt());
+  // The first picture is that of the first fault.
+  replay.seek(replay.faults.length ? Math.min(...replay.faults.map(({ begins }) => begins)) : recording.startedAt());
   replay.follow();
   element.dataset.ready = "true";
 }

@@ -131,6 +131,7 @@ function* changeInWords(before, after, ids, epoch) {
   const existed = before.held & EXISTS;
   if (existed || after.held & OFFLINE) yield* news(OFFLINE, "offline", "online again");
   if (existed || after.held & ACCEPTING) yield* news(ACCEPTING, "accepts writes", "accepts no writes");
-  yield* news(UNDER_MIN_ISR, `under min ISR (${after.isr.length} of ${after.minIsr})`, "no longer under min ISR");
+  // Without a leader a partition is offline, and not under min ISR.
+  if (after.leader >= 0) yield* news(UNDER_MIN_ISR, `under min ISR (${after.isr.length} of ${after.minIsr})`, "no longer under min ISR");
   if (existed && before.minIsr !== after.minIsr) yield `min.insync.replicas is ${after.minIsr} now`;
 }
