@@ -8,13 +8,13 @@
 ``player.py``              the recording and its player, as a piece of a page
 =========================  =======================================================================
 
-The player is ``replay.html`` (its elements), ``replay.css``, and three scripts that become one module:
-``recording.js`` (reads a recording, and goes to a moment), ``board.js`` (racks, brokers, replicas) and
-``replay.js`` (time, faults, figures, the story of a partition).
+The player is ``replay.html`` (its elements), ``replay.css``, and four scripts that become one
+module: ``recording.js`` (reads a recording, and goes to a moment), ``board.js`` (racks, brokers,
+replicas), ``story.js`` (a partition in words) and ``replay.js`` (time, faults, figures).
 
-**Cost.** A change is some bytes in the file and twelve in the browser. A moment is found from the
-nearest of the current one and the keyframes, which the browser makes when it opens the file. A frame
-draws only the cells that changed.
+**Cost.** A change is some five bytes in the file and twenty in the browser. A moment is found from
+the nearest of the current one and the keyframes, which the browser makes when it opens the file. A
+frame draws only the cells that changed.
 
 This room knows no engine and no report: it takes Arrow tables and a manifest.
 """

@@ -52,7 +52,7 @@ class Board {
     const section = this.element.appendChild(document.createElement("section"));
     section.className = "rack";
     const title = section.appendChild(document.createElement("h3"));
-    title.textContent = name === "" ? "brokers" : `rack ${name}`;
+    title.textContent = name === "" || this.recording.racks.length === 1 ? "brokers" : `rack ${name}`;
     const down = title.appendChild(document.createElement("small"));
     const floor = section.appendChild(document.createElement("div"));
     floor.className = "floor";

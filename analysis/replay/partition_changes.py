@@ -23,6 +23,13 @@ Numbers = NDArray[np.int64]
 EXISTS, OFFLINE, ACCEPTING, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED = (
     1 << bit for bit in range(6)
 )
+#: The conditions that ``partition_states`` has as columns.
+_COLUMNS = {
+    OFFLINE: "offline",
+    ACCEPTING: "accepting",
+    UNDER_MIN_ISR: "under_min_isr",
+    AT_MIN_ISR: "at_min_isr",
+}
 #: Bits of a slot in a list of slots that is packed into one integer, and the slots that fit.
 _SLOT_BITS, _SLOTS = 4, 15
 
@@ -107,8 +114,10 @@ def partition_changes(
     ]
     numbers, samples = _numbered(columns)
     distinct = [
-        PartitionState(*map(int, row[:4]), _unpacked(row[4]), _unpacked(row[5]))
-        for row in zip(*(column[samples].tolist() for column in columns), strict=True)
+        PartitionState(leader, by, needed, held, _unpacked(isr), _unpacked(wanted))
+        for leader, by, needed, held, isr, wanted in zip(
+            *(column[samples].tolist() for column in columns), strict=True
+        )
     ]
     time_us, partition = events.time_us[is_news], events.partition[is_news]
     order = np.lexsort([partition, time_us])
@@ -129,7 +138,9 @@ class _Slots:
 
     def of(self, brokers: Numbers, partitions: Numbers) -> Numbers:
         """The slot of each broker in its partition."""
-        return np.argmax(self._brokers[partitions] == brokers[:, None], axis=1)
+        places = self._brokers[partitions] == brokers[:, None]
+        slots: Numbers = np.argmax(places, axis=1).astype(np.int64)
+        return slots
 
     def packed(self, lists: pa.ListArray, partitions: Numbers) -> Numbers:
         """Lists of brokers as one integer each: the slot of the first + 1 in the lowest bits."""
@@ -168,15 +179,9 @@ def _events(states: pa.Table, slots: _Slots, end_us: int) -> _Events:
 
     partition, begin_us, ends_us = column("partition"), column("begin_us"), column("end_us")
     leader = column("leader")
-    conditions = EXISTS | sum(
-        bit * column(name, 0)
-        for bit, name in (
-            (OFFLINE, "offline"),
-            (ACCEPTING, "accepting"),
-            (UNDER_MIN_ISR, "under_min_isr"),
-            (AT_MIN_ISR, "at_min_isr"),
-        )
-    )
+    conditions = np.full_like(partition, EXISTS)
+    for bit, name in _COLUMNS.items():
+        conditions += bit * column(name, 0)
     there = _Events(
         partition,
         begin_us,
@@ -207,12 +212,11 @@ def _with_assignments(
     moved_us = assignments["time_us"].to_numpy().astype(np.int64)
     moved = slots.packed(assignments["replicas"].combine_chunks(), partition)
     adding = pc.list_value_length(assignments["adding"]).to_numpy().astype(np.int64)
-    count, is_state = len(partition), np.append(np.ones(len(of_new)), np.zeros(len(partition)))
-    unknown = np.zeros(count, np.int64)
+    unknown = np.zeros(len(partition), np.int64)
     both = events.then(_Events(partition, moved_us, unknown - 1, *(unknown for _ in range(4))))
     # Of several at one instant a creation comes first, and the last assignment counts.
     order = np.lexsort([np.arange(len(both.time_us)), both.time_us, both.partition])
-    both, is_state = both.picked(order), is_state[order] > 0
+    both, is_state = both.picked(order), order < len(of_new)
     is_first = np.append(True, np.diff(both.partition) != 0)
     state_from = _last_true(is_state, is_first)
     exists = (state_from >= 0) & (both.conditions[state_from] & EXISTS > 0)

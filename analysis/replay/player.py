@@ -1,7 +1,7 @@
 """The player of a recording, as a piece of a page: elements, style, script and recording.
 
-It loads nothing. The page around it gives the colours (``page.css`` of the report), and the policy by
-which the browser refuses all that is not in the page.
+It loads nothing. The page around it gives the colours (``page.css`` of the report), and the policy
+by which the browser refuses all that is not in the page.
 """
 
 from __future__ import annotations

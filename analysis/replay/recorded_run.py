@@ -1,4 +1,4 @@
-"""The content of a recording, before it is packed: rows of result tables and of the trace, as Arrow."""
+"""The content of a recording before it is packed: rows of result tables and of the trace."""
 
 from __future__ import annotations
 

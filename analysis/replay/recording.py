@@ -1,7 +1,7 @@
 """A recording: all that the replay of a run shows, in one text.
 
-Base64 of what zlib made of these bytes: the length of the header in four (little-endian), the header
-as JSON, then columns of numbers (``varints.py``):
+Base64 of what zlib made of these bytes: the length of the header in four (little-endian), the
+header as JSON, then columns of numbers (``varints.py``):
 
 * of each partition the number of its slots; of each slot the broker's place in the header;
 * of each change the time since the change before it, in microseconds; the difference of its
@@ -77,7 +77,9 @@ def _slots(directory: Directory) -> bytes:
 def _numbers_of_topics(directory: Directory) -> Iterator[tuple[str, int, int]]:
     """Partitions in their order: a topic, the number of the first one, and how many follow it."""
     partitions = enumerate(directory.all_partitions)
-    for (topic, first), same in groupby(partitions, lambda each: (each[1].topic, each[1].number - each[0])):
+    for (topic, first), same in groupby(
+        partitions, lambda each: (each[1].topic, each[1].number - each[0])
+    ):
         members = list(same)
         yield topic, first + members[0][0], len(members)
 
@@ -166,7 +168,13 @@ def _loss(lost: Mapping[str, Any]) -> Iterator[Any]:
     """Time of the loss (when the new leader began), partition, and words."""
     yield lost["time_us"] if lost["began_us"] is None else lost["began_us"]
     yield lost["partition"]
-    records = "1 acknowledged record" if lost["records"] == 1 else f"{lost['records']:,} acknowledged records"
-    leader = "" if lost["new_leader"] is None else f": broker {lost['new_leader']} leads without them"
+    records = (
+        "1 acknowledged record"
+        if lost["records"] == 1
+        else f"{lost['records']:,} acknowledged records"
+    )
+    leader = (
+        "" if lost["new_leader"] is None else f": broker {lost['new_leader']} leads without them"
+    )
     permitted = "" if lost["permitted_by"] is None else f" (permitted by {lost['permitted_by']})"
     yield f"{records} of broker {lost['leader']} lost{leader}{permitted}"

@@ -105,6 +105,7 @@ const TROUBLE_WORDS = [
 const TROUBLE_CLASSES = ["fine", "missing", "at-min-isr", "under-min-isr", "not-accepting", "offline"];
 
 function kindOf(before, after) {
+  if (!(before.held & EXISTS)) return "";
   if (after.trouble > before.trouble && after.trouble >= UNDER_MIN) return "worse";
   return after.trouble < before.trouble ? "better" : "";
 }

@@ -1,4 +1,4 @@
-"""Columns of numbers in few bytes: seven bits in each byte, the lowest first; the last is below 128."""
+"""Columns of numbers in few bytes: seven bits in each, the lowest first; the last is below 128."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def page(title: str, sections: Sequence[Section]) -> str:
 </head>
 <body>
 <header><h1>{escape(title)}</h1><button type="button">Light or dark</button></header>
-<noscript><p class="bad">Charts and the replay need JavaScript; the rest of the page does not.</p></noscript>
-{f'<nav aria-label="Sections"><ul>{contents}</ul></nav>' if len(sections) > 1 else ""}
+<noscript><p class="bad">Charts and replay need JavaScript; the rest does not.</p></noscript>
+<nav aria-label="Sections"><ul>{contents}</ul></nav>
 <main>{"".join(each.html() for each in sections)}</main>
 <script>{(_HERE / "page.js").read_text()}</script>
 </body>

@@ -18,8 +18,8 @@ def replay_section(recording: str, commands: Sequence[str]) -> Section:
     return Section(
         "replay",
         "Replay",
-        "Each cell is a replica, on its broker, in its rack; preferred leaders come first. The state "
-        "is that of the control plane.",
+        "Each cell is a replica, on its broker, in its rack; preferred leaders come first. The "
+        "state is that of the control plane.",
         [Player(recording)],
         commands,
     )

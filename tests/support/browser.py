@@ -1,4 +1,4 @@
-"""A headless Chromium, steered through its DevTools pipe: pages of any width, keys, and the console."""
+"""A headless Chromium, steered by its DevTools pipe: pages of any width, keys, the console."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class Page:
         """Load a file, in a window of this size in CSS pixels."""
         self._ask(
             "Emulation.setDeviceMetricsOverride",
-            **{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
         motion = "reduce" if is_calm else "no-preference"
         self._ask(
@@ -96,7 +99,10 @@ class Page:
         for event in ("keyDown", "keyUp"):
             self._ask(
                 "Input.dispatchKeyEvent",
-                **{"type": event, "key": key, "code": code, "modifiers": modifiers},
+                type=event,
+                key=key,
+                code=code,
+                modifiers=modifiers,
                 **(text if event == "keyDown" else {}),
             )
 
@@ -105,7 +111,11 @@ class Page:
         for event in ("mouseMoved", "mousePressed", "mouseReleased"):
             self._ask(
                 "Input.dispatchMouseEvent",
-                **{"type": event, "x": x, "y": y, "button": "left", "clickCount": 1},
+                type=event,
+                x=x,
+                y=y,
+                button="left",
+                clickCount=1,
             )
 
     def picture(self, file: Path, *, whole: bool = True) -> None:

@@ -72,7 +72,7 @@ def large_recording(brokers: int, partitions: int, changes: int) -> str:
             "offline": ~leads,
             "accepting": leads,
             "under_min_isr": in_sync.ravel() == 1,
-            "at_min_isr": in_sync.ravel() == 2,  # noqa: PLR2004 - min.insync.replicas
+            "at_min_isr": in_sync.ravel() == 2,
         }
     )
     faults = pa.Table.from_pylist(

@@ -32,7 +32,8 @@ def replay_view(
     moment: leader, ISR, offline, under min ISR. Faults are above the slider. A click on a replica
     shows the story of its partition. The state is that of `tidegauge describe RUN --at TIME`.
 
-    The fragment of the address opens a moment and a partition: replay.html#t=12.5&partition=orders-3
+    The fragment of the address opens a moment and a partition:
+    replay.html#t=12.5&partition=orders-3
 
     \b
     Examples:

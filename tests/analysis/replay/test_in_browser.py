@@ -175,7 +175,7 @@ def test_it_plays_and_pauses(browser: Page, replay: Replay) -> None:
     opened(browser, replay.page, "#t=280")
     browser.value("document.querySelector('.replay select').value = '60'")
     browser.press(" ")
-    browser.wait_for("document.querySelector('.slider').value === document.querySelector('.slider').max")
+    browser.wait_for("(({ value, max }) => value === max)(document.querySelector('.slider'))")
     assert browser.value("document.querySelector('.play').textContent") == "Play"
 
 
@@ -252,7 +252,8 @@ OVERLAPS = """(() => {
     for (const line of range.getClientRects()) {
       let box = { left: line.left, top: line.top, right: line.right, bottom: line.bottom };
       for (let each = around; each; each = each.parentElement) {
-        if (getComputedStyle(each).overflow === "visible" || each === document.documentElement) continue;
+        const isWhole = each === document.documentElement;
+        if (isWhole || getComputedStyle(each).overflow === "visible") continue;
         const clip = each.getBoundingClientRect();
         box = { left: Math.max(box.left, clip.left), top: Math.max(box.top, clip.top),
                 right: Math.min(box.right, clip.right), bottom: Math.min(box.bottom, clip.bottom) };
