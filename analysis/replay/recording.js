@@ -1,11 +1,13 @@
 "use strict";
 // A recording: the state of each partition, at any moment.
 
-const [EXISTS, OFFLINE, ACCEPTING, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED] = [1, 2, 4, 8, 16, 32];
+const [EXISTS, OFFLINE, ACCEPTING, UNDER_MIN_ISR, AT_MIN_ISR, UNDER_REPLICATED] = [
+  1, 2, 4, 8, 16, 32,
+];
 
 // The figures of a moment, each a count of partitions in a condition.
 const FIGURES = {
-  "offline": (held) => held & OFFLINE,
+  offline: (held) => held & OFFLINE,
   "not-accepting": (held) => !(held & ACCEPTING),
   "under-min-isr": (held) => held & UNDER_MIN_ISR,
   "at-min-isr": (held) => held & AT_MIN_ISR,
@@ -13,8 +15,8 @@ const FIGURES = {
 };
 const FIGURE_NAMES = Object.keys(FIGURES);
 
-// The worst condition of a partition, by which it is painted. At min ISR alone is no trouble: a topic
-// with as many replicas as min.insync.replicas always is.
+// The worst condition of a partition, by which it is painted. At min ISR alone is no trouble: a
+// topic with as many replicas as min.insync.replicas always is.
 const [FINE, MISSING, AT_MIN, UNDER_MIN, REFUSING, GONE] = [0, 1, 2, 3, 4, 5];
 
 function troubleOf(held) {
@@ -43,7 +45,9 @@ class Columns {
     const { bytes } = this;
     let { at } = this;
     for (let place = 0; place < into.length; place++) {
-      let byte = bytes[at++], value = byte & 127, weight = 128;
+      let byte = bytes[at++],
+        value = byte & 127,
+        weight = 128;
       while (byte > 127) {
         byte = bytes[at++];
         value += (byte & 127) * weight;
@@ -61,7 +65,13 @@ class Recording {
     const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
     Object.assign(this, JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))));
     this.states = this.states.map(([leader, epochs, minIsr, held, isr, replicas]) => ({
-      leader, epochs, minIsr, held, isr, replicas, trouble: troubleOf(held),
+      leader,
+      epochs,
+      minIsr,
+      held,
+      isr,
+      replicas,
+      trouble: troubleOf(held),
     }));
     const columns = new Columns(bytes, 4 + length);
     this.partitions = this.topics.reduce((sum, [, , count]) => sum + count, 0);
@@ -71,14 +81,17 @@ class Recording {
     this.applied = 0;
     this.counts = FIGURE_NAMES.map(() => 0);
     this.counted = this.states.map(({ held }) =>
-      FIGURE_NAMES.map((name) => (held & EXISTS && FIGURES[name](held) ? 1 : 0)));
+      FIGURE_NAMES.map((name) => (held & EXISTS && FIGURES[name](held) ? 1 : 0)),
+    );
     this.makeKeyframes();
   }
 
   readSlots(columns) {
     const counts = columns.next(new Uint8Array(this.partitions));
     this.firstSlot = new Uint32Array(this.partitions + 1);
-    counts.forEach((count, number) => { this.firstSlot[number + 1] = this.firstSlot[number] + count; });
+    counts.forEach((count, number) => {
+      this.firstSlot[number + 1] = this.firstSlot[number] + count;
+    });
     this.hosts = columns.next(new Uint16Array(this.firstSlot[this.partitions]));
   }
 
@@ -86,7 +99,8 @@ class Recording {
     const times = columns.next(new Float64Array(this.changes));
     const partitions = columns.next(new Int32Array(this.changes));
     const after = columns.next(new Uint32Array(this.changes));
-    const before = new Uint32Array(this.changes), last = new Uint32Array(this.partitions);
+    const before = new Uint32Array(this.changes),
+      last = new Uint32Array(this.partitions);
     for (let at = 0, time = 0, partition = 0; at < this.changes; at++) {
       times[at] = time += times[at];
       partitions[at] = partition += (partitions[at] >>> 1) ^ -(partitions[at] & 1);
@@ -109,19 +123,23 @@ class Recording {
 
   // How many changes there are up to a time.
   changesUntil(time) {
-    let low = 0, high = this.changes;
+    let low = 0,
+      high = this.changes;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.times[middle] <= time) low = middle + 1; else high = middle;
+      if (this.times[middle] <= time) low = middle + 1;
+      else high = middle;
     }
     return low;
   }
 
-  // Goes to a time; calls `touched` for each partition that may be another one now. True: all may be.
+  // Goes to a time; calls `touched` for each partition that changes. True: all may have changed.
   goTo(time, touched) {
     const wanted = this.changesUntil(time);
     const nearest = Math.min(Math.floor(wanted / this.between), this.keyframes.length - 1);
-    const jumps = nearest >= 0 && Math.abs(wanted - this.applied) > wanted - nearest * this.between + this.partitions;
+    const jumps =
+      nearest >= 0 &&
+      Math.abs(wanted - this.applied) > wanted - nearest * this.between + this.partitions;
     if (jumps) {
       this.now.set(this.keyframes[nearest]);
       this.applied = nearest * this.between;
@@ -143,7 +161,8 @@ class Recording {
 
   count(state, by) {
     const counted = this.counted[state];
-    for (let figure = 0; figure < counted.length; figure++) this.counts[figure] += by * counted[figure];
+    for (let figure = 0; figure < counted.length; figure++)
+      this.counts[figure] += by * counted[figure];
   }
 
   nameOf(partition) {
@@ -158,7 +177,9 @@ class Recording {
   numberOf(name) {
     let before = 0;
     for (const [topic, first, count] of this.topics) {
-      const number = name.startsWith(`${topic}-`) ? Number(name.slice(topic.length + 1)) - first : -1;
+      const number = name.startsWith(`${topic}-`)
+        ? Number(name.slice(topic.length + 1)) - first
+        : -1;
       if (Number.isInteger(number) && number >= 0 && number < count) return before + number;
       before += count;
     }
@@ -181,9 +202,19 @@ class Recording {
   levels(spans) {
     const levels = Array.from({ length: spans }, () => null);
     const current = [0, 0, 0, 0, 0, 0];
-    const badness = (counts) => counts[GONE] * 4 + counts[REFUSING] * 3 + counts[UNDER_MIN] * 2 + counts[AT_MIN] + counts[MISSING] / 2;
-    let span = 0, worst = 0;
-    const begin = (at) => { span = at; levels[at] = current.slice(); worst = badness(current); };
+    const badness = (counts) =>
+      counts[GONE] * 4 +
+      counts[REFUSING] * 3 +
+      counts[UNDER_MIN] * 2 +
+      counts[AT_MIN] +
+      counts[MISSING] / 2;
+    let span = 0,
+      worst = 0;
+    const begin = (at) => {
+      span = at;
+      levels[at] = current.slice();
+      worst = badness(current);
+    };
     begin(0);
     for (let at = 0; at < this.changes; at++) {
       const reached = Math.min(spans - 1, Math.floor((this.times[at] / this.ends) * spans));
@@ -197,7 +228,7 @@ class Recording {
     return levels;
   }
 
-  // The time from which each partition accepts writes for the first time: what is before is start-up.
+  // The first time at which each partition accepts writes: what is before is start-up.
   startedAt() {
     let accepting = 0;
     for (let at = 0; at < this.changes; at++) {
@@ -209,12 +240,15 @@ class Recording {
   }
 
   accepts(state) {
-    return (this.states[state].held & (EXISTS | ACCEPTING | OFFLINE)) === (EXISTS | ACCEPTING) ? 1 : 0;
+    return (this.states[state].held & (EXISTS | ACCEPTING | OFFLINE)) === (EXISTS | ACCEPTING)
+      ? 1
+      : 0;
   }
 
   // The partition in which most was lost, else that which was longest in the worst trouble.
   worst() {
-    const started = this.startedAt(), weights = [0, 0, 0.001, 1, 2, 2];
+    const started = this.startedAt(),
+      weights = [0, 0, 0.001, 1, 2, 2];
     const since = new Float64Array(this.partitions).fill(started);
     const suffered = new Float64Array(this.partitions);
     for (const [, partition] of this.losses) suffered[partition] += 1e15;
@@ -223,7 +257,8 @@ class Recording {
       suffered[partition] += weights[this.states[state].trouble] * (until - since[partition]);
       since[partition] = until;
     };
-    for (let at = 0; at < this.changes; at++) add(this.changed[at], this.before[at], this.times[at]);
+    for (let at = 0; at < this.changes; at++)
+      add(this.changed[at], this.before[at], this.times[at]);
     const last = new Uint32Array(this.partitions);
     for (let at = 0; at < this.changes; at++) last[this.changed[at]] = this.after[at];
     last.forEach((state, partition) => add(partition, state, this.ends));

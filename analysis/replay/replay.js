@@ -50,22 +50,22 @@ class Replay {
     this.isPlaying = isPlaying;
     const button = this.find(".play");
     button.textContent = isPlaying ? "Pause" : "Play";
-    button.setAttribute("aria-pressed", isPlaying);
+    cancelAnimationFrame(this.nextFrame);
     if (!isPlaying) return this.announce();
     let before = performance.now();
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const frame = (now) => {
-      if (!this.isPlaying) return;
-      if (!isCalm || now - before >= CALM_MS) {
-        this.time = Math.min(this.time + (now - before) * 1000 * this.speed(), this.recording.ends);
+      const passed = Math.max(0, now - before);
+      if (!isCalm || passed >= CALM_MS) {
+        this.time = Math.min(this.time + passed * 1000 * this.speed(), this.recording.ends);
         before = now;
         this.show();
         this.frames = (this.frames ?? 0) + 1;
       }
       if (this.time >= this.recording.ends) this.play(false);
-      else requestAnimationFrame(frame);
+      else this.nextFrame = requestAnimationFrame(frame);
     };
-    requestAnimationFrame(frame);
+    this.nextFrame = requestAnimationFrame(frame);
   }
 
   speed() {
@@ -94,6 +94,7 @@ class Replay {
     this.showBrokers();
     this.showTime();
     this.story.at(this.time);
+    this.tellPointed();
   }
 
   showFigure(item, count) {
@@ -109,7 +110,9 @@ class Replay {
     this.slider.setAttribute("aria-valuetext", `${text}: ${this.inWords()}`);
     this.find(".clock").textContent = text;
     this.find(".needle i").style.left = `${(this.time / this.recording.ends) * 100}%`;
-    const now = this.active().map(({ name }) => name).join(", ");
+    const now = this.active()
+      .map(({ name }) => name)
+      .join(", ");
     const said = now ? `Fault: ${now}` : "No fault now";
     if (this.find(".now").textContent !== said) this.find(".now").textContent = said;
   }
@@ -129,13 +132,16 @@ class Replay {
   }
 
   active() {
-    return this.faults.filter(({ begins, ends, ended }) =>
-      begins <= this.time && (this.time < ends || !ended));
+    return this.faults.filter(
+      ({ begins, ends, ended }) => begins <= this.time && (this.time < ends || !ended),
+    );
   }
 
   inWords() {
     const counts = this.recording.counts;
-    const said = this.figures.map((item, at) => `${item.firstElementChild.textContent} ${item.lastElementChild.textContent}`);
+    const said = this.figures.map(
+      (item, at) => `${item.firstElementChild.textContent} ${item.lastElementChild.textContent}`,
+    );
     return said.filter((_, at) => counts[at] > 0).join(", ") || "no partition in trouble";
   }
 
@@ -145,7 +151,9 @@ class Replay {
     this.announcing = setTimeout(() => {
       const down = this.recording.brokers.filter((_, place) => !this.runs[place]);
       const brokers = down.length ? ` Brokers down: ${down.join(", ")}.` : "";
-      const faults = this.active().map(({ name, text }) => `${name} (${text})`).join(", ");
+      const faults = this.active()
+        .map(({ name, text }) => `${name} (${text})`)
+        .join(", ");
       this.find(".said").textContent =
         `At ${clock(this.time)}: ${this.inWords()}.${brokers}${faults && ` Faults: ${faults}.`}`;
     }, 300);
@@ -166,7 +174,17 @@ class Replay {
     const element = this.find(".lanes");
     const part = (time) => `${(100 * time) / ends}%`;
     const all = lanes.map(([name, spans]) => [name, spans]);
-    if (steps.length) all.push(["steps", steps.map(([time, text]) => ({ name: text, text: "", begins: time, ends: time, ended: true }))]);
+    if (steps.length)
+      all.push([
+        "steps",
+        steps.map(([time, text]) => ({
+          name: text,
+          text: "",
+          begins: time,
+          ends: time,
+          ended: true,
+        })),
+      ]);
     for (const [name, spans] of all) {
       const label = element.appendChild(document.createElement("span"));
       label.className = "lane-name";
@@ -174,7 +192,10 @@ class Replay {
       const track = element.appendChild(document.createElement("div"));
       track.className = "track";
       track.setAttribute("role", "listitem");
-      const words = spans.map((each) => `${each.name}: ${clock(each.begins)} to ${each.ended ? clock(each.ends) : "the end"}`);
+      const words = spans.map(
+        (each) =>
+          `${each.name}: ${clock(each.begins)} to ${each.ended ? clock(each.ends) : "the end"}`,
+      );
       track.setAttribute("aria-label", words.join("; "));
       for (const { name: own, text, begins, ends: until, ended } of spans) {
         const bar = track.appendChild(document.createElement("i"));
@@ -187,19 +208,26 @@ class Replay {
   }
 
   drawLevels() {
-    const canvas = this.find(".levels canvas"), context = canvas.getContext("2d");
+    const canvas = this.find(".levels canvas"),
+      context = canvas.getContext("2d");
     const ratio = window.devicePixelRatio || 1;
     const width = (canvas.width = Math.max(1, Math.round(canvas.clientWidth * ratio)));
     const height = (canvas.height = Math.round(canvas.clientHeight * ratio));
-    const highest = Math.max(1, ...this.levels.map((counts) => counts.slice(1).reduce((sum, each) => sum + each, 0)));
-    const colours = ["", "--missing", "--at-min", "--under-min", "--refusing", "--gone"].map((name) => {
-      canvas.style.color = name && `var(${name})`;
-      return name && getComputedStyle(canvas).color;
-    });
+    const highest = Math.max(
+      1,
+      ...this.levels.map((counts) => counts.slice(1).reduce((sum, each) => sum + each, 0)),
+    );
+    const colours = ["", "--missing", "--at-min", "--under-min", "--refusing", "--gone"].map(
+      (name) => {
+        canvas.style.color = name && `var(${name})`;
+        return name && getComputedStyle(canvas).color;
+      },
+    );
     canvas.style.color = "";
     context.clearRect(0, 0, width, height);
     this.levels.forEach((counts, at) => {
-      const x = Math.floor((at * width) / SPANS), next = Math.floor(((at + 1) * width) / SPANS);
+      const x = Math.floor((at * width) / SPANS),
+        next = Math.floor(((at + 1) * width) / SPANS);
       let y = height;
       for (const trouble of [GONE, REFUSING, UNDER_MIN, AT_MIN, MISSING]) {
         if (counts[trouble] === 0) continue;
@@ -251,13 +279,19 @@ class Replay {
       if (this.find(".board").clientWidth !== this.width) this.layOut();
     }).observe(this.find(".board"));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
-    new MutationObserver(() => this.recolour()).observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    new MutationObserver(() => this.recolour()).observe(document.documentElement, {
+      attributeFilter: ["data-theme"],
+    });
     addEventListener("beforeprint", () => this.play(false));
     addEventListener("hashchange", () => this.follow());
   }
 
   press(event) {
-    const isOther = event.target.matches("input:not(.slider), select") || event.ctrlKey || event.metaKey || event.altKey;
+    const isOther =
+      event.target.matches("input:not(.slider), select") ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey;
     if (isOther || (event.key === " " && event.target.matches("button, a"))) return;
     const seconds = event.shiftKey ? 10 : 1;
     const does = {
@@ -275,10 +309,12 @@ class Replay {
   }
 
   partitionOf(cell) {
-    let low = 0, high = this.recording.partitions;
+    let low = 0,
+      high = this.recording.partitions;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if (this.recording.firstSlot[middle] <= cell) low = middle; else high = middle;
+      if (this.recording.firstSlot[middle] <= cell) low = middle;
+      else high = middle;
     }
     return low;
   }
@@ -286,17 +322,35 @@ class Replay {
   point(cell) {
     if (cell < 0 || cell === this.pointed) return;
     this.pointed = cell;
-    const { recording } = this, partition = this.partitionOf(cell);
-    const state = recording.states[recording.now[partition]], slot = cell - recording.firstSlot[partition];
-    const role = slot === state.leader ? "leader" : state.isr.includes(slot) ? "in the ISR"
-      : state.replicas.includes(slot) ? "out of the ISR" : "no replica now";
-    this.find(".pointed").textContent = `${recording.nameOf(partition)} on broker ${recording.brokers[recording.hosts[cell]]}: ` +
-      `${role}. ${TROUBLE_WORDS[state.trouble]}; ISR ${recording.ids(partition, state.isr).join(", ") || "empty"}.`;
+    this.pointedState = undefined;
+    this.tellPointed();
+  }
+
+  // What the replica under the pointer, or the last one that was, is now.
+  tellPointed() {
+    if (this.pointed === undefined) return;
+    const { recording } = this;
+    const partition = this.partitionOf(this.pointed);
+    if (recording.now[partition] === this.pointedState) return;
+    this.pointedState = recording.now[partition];
+    const state = recording.states[this.pointedState];
+    const broker = recording.brokers[recording.hosts[this.pointed]];
+    const slot = this.pointed - recording.firstSlot[partition];
+    let role = "no replica now";
+    if (slot === state.leader) role = "leader";
+    else if (state.isr.includes(slot)) role = "in the ISR";
+    else if (state.replicas.includes(slot)) role = "out of the ISR";
+    const isr = recording.ids(partition, state.isr).join(", ") || "empty";
+    this.find(".pointed").textContent =
+      `${recording.nameOf(partition)} on broker ${broker}: ${role}. ` +
+      `${TROUBLE_WORDS[state.trouble]}; ISR ${isr}.`;
   }
 
   chooseByName(name) {
     const partition = this.recording.numberOf(name.trim());
-    this.find("input[name=partition]").setCustomValidity(partition < 0 ? "There is no such partition." : "");
+    this.find("input[name=partition]").setCustomValidity(
+      partition < 0 ? "There is no such partition." : "",
+    );
     if (partition >= 0) this.choose(partition);
     else this.find("form").reportValidity();
   }
@@ -317,16 +371,25 @@ class Replay {
     this.play(true);
     setTimeout(() => {
       this.play(false);
-      this.element.dataset.framesPerSecond = ((1000 * this.frames) / (performance.now() - began)).toFixed(1);
+      this.element.dataset.framesPerSecond = (
+        (1000 * this.frames) /
+        (performance.now() - began)
+      ).toFixed(1);
     }, 2000);
   }
 }
 
 for (const element of document.querySelectorAll(".replay")) {
-  const recording = new Recording(await unpacked(element.parentElement.querySelector(".recording").textContent));
+  const recording = new Recording(
+    await unpacked(element.parentElement.querySelector(".recording").textContent),
+  );
   const replay = new Replay(element, recording);
   // The first picture is that of the first fault.
-  replay.seek(replay.faults.length ? Math.min(...replay.faults.map(({ begins }) => begins)) : recording.startedAt());
+  replay.seek(
+    replay.faults.length
+      ? Math.min(...replay.faults.map(({ begins }) => begins))
+      : recording.startedAt(),
+  );
   replay.follow();
   element.dataset.ready = "true";
 }

@@ -14,8 +14,11 @@ class Story {
   of(partition) {
     this.partition = partition;
     this.input.value = this.recording.nameOf(partition);
-    this.lines = [...this.changes(partition), ...this.losses(partition), ...this.faults(partition)]
-      .sort((one, other) => one.time - other.time || one.order - other.order);
+    this.lines = [
+      ...this.changes(partition),
+      ...this.losses(partition),
+      ...this.faults(partition),
+    ].sort((one, other) => one.time - other.time || one.order - other.order);
     this.begins = -1;
     this.shown = undefined;
   }
@@ -24,12 +27,18 @@ class Story {
     const { recording } = this;
     let epoch = 0;
     for (const at of recording.changesOf(partition)) {
-      const before = recording.states[recording.before[at]], after = recording.states[recording.after[at]];
+      const before = recording.states[recording.before[at]],
+        after = recording.states[recording.after[at]];
       epoch = after.held & EXISTS ? epoch + after.epochs : 0;
       const ids = (slots) => recording.ids(partition, slots);
       const words = [...changeInWords(before, after, ids, epoch)];
       if (words.length > 0) {
-        yield { time: recording.times[at], order: 1, text: words.join("; "), kind: kindOf(before, after) };
+        yield {
+          time: recording.times[at],
+          order: 1,
+          text: words.join("; "),
+          kind: kindOf(before, after),
+        };
       }
     }
   }
@@ -89,20 +98,33 @@ class Story {
   say(state) {
     this.stated = this.recording.now[this.partition];
     const ids = (slots) => this.recording.ids(this.partition, slots).join(", ") || "nobody";
-    const { leader, isr, replicas, minIsr, trouble, held } = state;
+    const { isr, replicas, minIsr, trouble, held } = state;
+    const leader = state.leader < 0 ? "none" : ids([state.leader]);
     this.state.className = `state ${TROUBLE_CLASSES[trouble]}`;
-    this.state.textContent = held & EXISTS
-      ? `${TROUBLE_WORDS[trouble]}. Leader ${leader < 0 ? "none" : ids([leader])}, ISR ${ids(isr)}, ` +
-        `replicas ${ids(replicas)}, min ISR ${minIsr}.`
-      : "Does not exist now.";
+    this.state.textContent =
+      held & EXISTS
+        ? `${TROUBLE_WORDS[trouble]}. Leader ${leader}, ISR ${ids(isr)}, ` +
+          `replicas ${ids(replicas)}, min ISR ${minIsr}.`
+        : "Does not exist now.";
   }
 }
 
 const TROUBLE_WORDS = [
-  "In order", "Under-replicated", "At min ISR, a replica missing", "Under min ISR",
-  "Accepts no writes", "Offline",
+  "In order",
+  "Under-replicated",
+  "At min ISR, a replica missing",
+  "Under min ISR",
+  "Accepts no writes",
+  "Offline",
 ];
-const TROUBLE_CLASSES = ["fine", "missing", "at-min-isr", "under-min-isr", "not-accepting", "offline"];
+const TROUBLE_CLASSES = [
+  "fine",
+  "missing",
+  "at-min-isr",
+  "under-min-isr",
+  "not-accepting",
+  "offline",
+];
 
 function kindOf(before, after) {
   if (!(before.held & EXISTS)) return "";
@@ -116,14 +138,16 @@ function* changeInWords(before, after, ids, epoch) {
   const leader = after.leader < 0 ? "no leader" : `broker ${ids([after.leader])} leads`;
   if (!(before.held & EXISTS)) yield `created: ${leader}, ${isr}`;
   else {
-    if (after.leader !== before.leader) yield after.leader < 0 ? "no leader any more" : `${leader}, epoch ${epoch}`;
+    if (after.leader !== before.leader)
+      yield after.leader < 0 ? "no leader any more" : `${leader}, epoch ${epoch}`;
     else if (after.epochs !== 0) yield `new epoch ${epoch}`;
     const left = before.isr.filter((slot) => !after.isr.includes(slot));
     const joined = after.isr.filter((slot) => !before.isr.includes(slot));
     if (left.length) yield `${ids(left).join(", ")} left the ISR`;
     if (joined.length) yield `${ids(joined).join(", ")} joined the ISR`;
     if (left.length || joined.length) yield isr;
-    if (String(after.replicas) !== String(before.replicas)) yield `replicas are ${ids(after.replicas).join(", ")} now`;
+    if (String(after.replicas) !== String(before.replicas))
+      yield `replicas are ${ids(after.replicas).join(", ")} now`;
   }
   const news = (bit, begins, ends) => {
     const [was, is] = [before.held & bit, after.held & bit];
@@ -131,8 +155,14 @@ function* changeInWords(before, after, ids, epoch) {
   };
   const existed = before.held & EXISTS;
   if (existed || after.held & OFFLINE) yield* news(OFFLINE, "offline", "online again");
-  if (existed || after.held & ACCEPTING) yield* news(ACCEPTING, "accepts writes", "accepts no writes");
+  if (existed || after.held & ACCEPTING)
+    yield* news(ACCEPTING, "accepts writes", "accepts no writes");
   // Without a leader a partition is offline, and not under min ISR.
-  if (after.leader >= 0) yield* news(UNDER_MIN_ISR, `under min ISR (${after.isr.length} of ${after.minIsr})`, "no longer under min ISR");
+  if (after.leader >= 0)
+    yield* news(
+      UNDER_MIN_ISR,
+      `under min ISR (${after.isr.length} of ${after.minIsr})`,
+      "no longer under min ISR",
+    );
   if (existed && before.minIsr !== after.minIsr) yield `min.insync.replicas is ${after.minIsr} now`;
 }

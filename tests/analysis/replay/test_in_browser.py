@@ -185,6 +185,18 @@ def test_with_reduced_motion_pictures_stand_for_a_while(browser: Page, replay: R
     assert 1 <= browser.value(f"Number({REPLAY}.dataset.framesPerSecond)") <= 2
 
 
+def test_the_board_follows_the_theme_of_the_page(browser: Page, replay: Replay) -> None:
+    opened(browser, replay.page, "#t=150")
+    colour = (
+        "document.querySelector('.floor canvas').getContext('2d')"
+        ".getImageData(4, 22, 1, 1).data.join()"
+    )
+    light = browser.value(colour)
+    browser.value("document.querySelector('header button').click()")
+    browser.wait_for(f"{colour} !== '{light}'")
+    assert browser.said == []
+
+
 def test_a_clicked_replica_tells_the_story_of_its_partition(browser: Page, replay: Replay) -> None:
     opened(browser, replay.page, "#t=150&partition=payments-1")
     name = "document.querySelector('.story input').value"
