@@ -194,7 +194,6 @@ def test_the_board_follows_the_theme_of_the_page(browser: Page, replay: Replay) 
     light = browser.value(colour)
     browser.value("document.querySelector('header button').click()")
     browser.wait_for(f"{colour} !== '{light}'")
-    assert browser.said == []
 
 
 def test_a_clicked_replica_tells_the_story_of_its_partition(browser: Page, replay: Replay) -> None:
