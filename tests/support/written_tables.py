@@ -37,18 +37,20 @@ class WrittenTables(RunTables):
 
 def written(folder: Path, tables: Tables, **settings: object) -> WrittenTables:
     """The tables of one run, and settings of its cluster."""
-    run = with_a_scenario(WrittenRows().run(folder / RUN), duration=f"{LAST_US}us", **settings)
+    run = with_a_scenario(WrittenRows().run(folder / RUN), settings, duration=f"{LAST_US}us")
     return WrittenTables(run, folder / "tables", tables)
 
 
-def with_a_scenario(folder: Path, seed: int = 1, duration: str = "10s", **settings: object) -> Path:
+def with_a_scenario(
+    folder: Path, settings: Mapping[str, object], seed: int = 1, duration: str = "10s"
+) -> Path:
     """The run in a folder, with a manifest that says what cluster it is."""
     scenario = {
         "name": "story",
         "duration": duration,
         "cluster": {
             "brokers": 3,
-            "settings": {"isr_change_notification_batching": False} | settings,
+            "settings": {"isr_change_notification_batching": False, **settings},
         },
         "topics": [{"name": "orders", "partitions": 2, "replication_factor": 3}],
     }

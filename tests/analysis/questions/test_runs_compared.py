@@ -29,7 +29,7 @@ def told(name: str, folder: Path, *, lag_ms: int = 9_000, longer: bool = False) 
     rows.write("isr_expanded", 8 * S, 0, partition=0, isr=33 + lag_ms)
     if longer:
         rows.write("became_leader", 9 * S, 1, partition=1)
-    return with_a_scenario(rows.run(folder / name))
+    return with_a_scenario(rows.run(folder / name), {})
 
 
 def divergence(folder: Path, *runs: Path) -> list[Row]:
@@ -64,8 +64,8 @@ def swept(folder: Path, shrinks: dict[tuple[int, int], int]) -> list[Row]:
     figures = []
     for (lag_ms, seed), count in shrinks.items():
         name = f"lag-{lag_ms}-seed-{seed}"
-        settings: dict[str, object] = {"replica.lag.time.max.ms": lag_ms}
-        run = with_a_scenario(WrittenRows().run(folder / "runs" / name), seed, **settings)
+        settings = {"replica.lag.time.max.ms": lag_ms}
+        run = with_a_scenario(WrittenRows().run(folder / "runs" / name), settings, seed)
         summary = {"trace_sha256": "", "produce_ms": {"shop": {"p99": 10.0 * seed}}}
         write_json_atomically(run / SUMMARY, summary)
         numbers = {column.name: 0 for column in TABLES["run_figures"].columns}
