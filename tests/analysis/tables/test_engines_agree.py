@@ -3,13 +3,10 @@
 The plain reader of the tests counts the figures in a third way, and shares no code with the two.
 """
 
-# ruff: noqa: S608 - queries are put together from names of tables and paths of these tests
-
 from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 import pytest
@@ -17,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from fault_schedules import schedule
 from plain_reader import PlainReader
-from recorded_tables import figures
+from recorded_tables import differences, figures
 from swept_scenario import CRASHES
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.making.written_tables import files_of
@@ -68,25 +65,6 @@ def of_spark(
 
 def swept(runs: list[FoundRun]) -> list[FoundRun]:
     return [run for run in runs if "seed=" in run.name]
-
-
-def differences(one: Path, other: Path, runs: list[FoundRun]) -> dict[str, int]:
-    """How many rows of each table are in one folder of tables only, where there are any."""
-    database = duckdb.connect()
-    counted: dict[str, int] = {}
-    for name in TABLES:
-        for run in runs:
-            a, b = (_rows(folder, run, name) for folder in (one, other))
-            ((count,),) = database.execute(
-                f"select count(*) from (({a} except all {b}) union all ({b} except all {a}))"
-            ).fetchall()
-            counted[name] = counted.get(name, 0) + count
-    return {name: count for name, count in counted.items() if count}
-
-
-def _rows(folder: Path, run: FoundRun, name: str) -> str:
-    files = [str(file) for file in files_of(folder, run, name)]
-    return f"(select * from read_parquet({files}, hive_partitioning = false))"
 
 
 def test_every_table_is_the_same_row_by_row(
