@@ -40,7 +40,15 @@ addEventListener("load", () => setTimeout(() => {
     const range = document.createRange();
     range.selectNodeContents(node);
     const rects = parent.closest("svg") ? [parent.getBoundingClientRect()] : range.getClientRects();
-    for (const { left, right, top, bottom } of rects) {
+    for (const line of rects) {
+      let { left, right, top, bottom } = line;
+      // Of a list that scrolls only a part is seen.
+      for (let each = parent; each !== document.documentElement; each = each.parentElement) {
+        if (getComputedStyle(each).overflow === "visible" || each.closest("svg")) continue;
+        const clip = each.getBoundingClientRect();
+        left = Math.max(left, clip.left); right = Math.min(right, clip.right);
+        top = Math.max(top, clip.top); bottom = Math.min(bottom, clip.bottom);
+      }
       if (right > left && bottom > top && right > 0 && getComputedStyle(parent).opacity !== "0")
         boxes.push({ node, text: node.data.trim(), left, right, top, bottom });
     }
