@@ -15,10 +15,12 @@
 ``trace_parts.py``       the work, cut into tasks; the bytes that it reads
 ``frame_index.py``       the places of the frames of a trace file, found without reading them
 ``causes.py``            chains of causes, of all rows of a run at once
+``attribution.py``       the faults that each consequence is charged to: one or several
+``fault_reach.py``       the processes that faults hit, and when
 =======================  =========================================================================
 
-The last five files read traces without Spark, and are tested without it. All data stays in columns:
-a frame of the trace becomes an Arrow batch, and Python handles no single row.
+The last seven files read traces without Spark, and are tested without it. All data stays in
+columns: a frame of the trace becomes an Arrow batch, and Python handles no single row.
 
 **To add a table or a question**, begin with :func:`events.events`, one call for each kind that is
 needed. Order rows by all of ``run, time_us, process, sequence, minor``: with ties in time alone,

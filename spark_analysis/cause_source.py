@@ -14,16 +14,20 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+from tidegauge.spark_analysis.attribution import charges_of
 from tidegauge.spark_analysis.causes import Causes, Links, causes_of, links_of
+from tidegauge.spark_analysis.fault_reach import Faults, roles_of
 from tidegauge.spark_analysis.requests import TraceRequest, request_of
 from tidegauge.spark_analysis.run_paths import FoundRun, Paths, runs_at
+from tidegauge.traces.run_files import read_manifest
 
 FORMAT = "tidegauge-causes"
 
 _SCHEMA = """
     run string, process bigint, sequence bigint,
     trigger_process bigint, trigger_us bigint, trigger_kind string,
-    fault_us bigint, fault_process bigint, fault_sequence bigint
+    fault_us bigint, fault_process bigint, fault_sequence bigint,
+    faults array<bigint>
 """
 
 
@@ -32,7 +36,8 @@ def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
 
     ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
     ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
-    to; null where there is none.
+    to; null where there is none. ``faults`` are the numbers of all faults that have a part in it
+    (``attribution.py``): none, exactly one, or several that share it.
 
     Args:
         spark: the session.
@@ -78,10 +83,12 @@ class CauseReader(DataSourceReader):
         """The origins of the rows of one run."""
         run: FoundRun = partition.value
         links = links_of(run)
-        yield _as_arrow(run, links, causes_of(links))
+        causes = causes_of(links)
+        charged = charges_of(links, causes, roles_of(read_manifest(run.folder)))
+        yield _as_arrow(run, links, causes, [each.faults for each in charged])
 
 
-def _as_arrow(run: FoundRun, links: Links, found: Causes) -> pa.RecordBatch:
+def _as_arrow(run: FoundRun, links: Links, found: Causes, faults: list[Faults]) -> pa.RecordBatch:
     has_none = {"trigger": ~found.has_trigger, "fault": ~found.has_fault}
     places = {"trigger": found.trigger, "fault": found.fault}
 
@@ -102,5 +109,6 @@ def _as_arrow(run: FoundRun, links: Links, found: Causes) -> pa.RecordBatch:
         "fault_us": told(links.time_us, "fault"),
         "fault_process": told(links.process, "fault"),
         "fault_sequence": told(links.sequence, "fault"),
+        "faults": pa.array([sorted(each) for each in faults], pa.list_(pa.int64())),
     }
     return pa.RecordBatch.from_pydict(columns)

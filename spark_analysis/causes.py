@@ -4,8 +4,8 @@ From each row one link is followed: its *because* if it has one, else its *cause
 a missing message thus leads to the fault that blocked the message. A consequence of the return of a
 process leads to the end of the fault that had stopped it.
 
-An event that has waited in the controller's queue leads to the event before it, after which it was
-taken: its origin is therefore that event's origin, which need not be the one that queued it.
+A link names one reason, and a consequence can have several. ``attribution.py`` says which faults
+have a part in it.
 
 A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
 take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping
@@ -14,6 +14,8 @@ of Hillis and Steele, 1986). Of two million rows of a run that takes a second an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -34,9 +36,27 @@ FOLLOWED = (
     "truncated",
     "log_lost",
     "became_leader",
+    "controller_elected",
 )
 
 _FAULTS = (int(FaultBegan.KIND), int(FaultEnded.KIND))
+
+#: Kinds of rows of which the attribution reads columns of their own, and which.
+DETAILS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "fault_began": ("fault",),
+        "fault_ended": ("fault",),
+        "roll_progress": ("fault",),
+        "controller_elected": ("broker",),
+        "leader_elected": ("partition", "leader", "leader_epoch", "old_leader", "isr"),
+        "removed_from_isr": ("partition", "leader", "leader_epoch", "replica", "isr"),
+        "isr_shrunk": ("partition", "isr", "old_isr", "lag_ms"),
+        "isr_expanded": ("partition", "isr", "old_isr"),
+        "became_leader": ("partition", "leader_epoch"),
+        "truncated": ("partition", "leader_epoch"),
+        "log_lost": ("partition",),
+    }
+)
 
 _COLUMNS = (
     *("time_us", "process", "sequence"),
@@ -61,6 +81,8 @@ class Links(NamedTuple):
     cause_sequence: Numbers
     because_process: Numbers
     because_sequence: Numbers
+    #: Of the kinds in :data:`DETAILS` their columns, with the ``place`` of each among the rows.
+    details: Mapping[str, Mapping[str, Numbers]] = MappingProxyType({})
 
 
 class Causes(NamedTuple):
@@ -82,13 +104,28 @@ def links_of(run: FoundRun) -> Links:
         TraceError, OSError: as :func:`tidegauge.spark_analysis.trace_parts.find_frames`.
     """
     found = find_frames(TraceRequest([run], kinds=tuple(CANONICAL)))
-    columns: list[list[Numbers]] = [[] for _ in Links._fields]
+    columns: list[list[Numbers]] = [[] for _ in ("kind", *_COLUMNS)]
+    details: dict[str, dict[str, list[Numbers]]] = {
+        kind: {name: [] for name in ("place", *names)} for kind, names in DETAILS.items()
+    }
+    count = 0
     for _, frame in frames_of(list(found.files)):
         columns[0].append(np.full(frame.rows, frame.kind.number))
         for values, name in zip(columns[1:], _COLUMNS, strict=True):
             values.append(frame.column(name))
-    nothing = np.zeros(0, np.int64)
-    return Links(*(np.concatenate([nothing, *values]) for values in columns))
+        for name, own in details.get(frame.kind.name, {}).items():
+            is_place = name == "place"
+            own.append(np.arange(count, count + frame.rows) if is_place else frame.column(name))
+        count += frame.rows
+    joined = {
+        kind: {name: _joined(values) for name, values in own.items()}
+        for kind, own in details.items()
+    }
+    return Links(*map(_joined, columns))._replace(details=joined)
+
+
+def _joined(values: list[Numbers]) -> Numbers:
+    return np.concatenate([np.zeros(0, np.int64), *values])
 
 
 def causes_of(links: Links) -> Causes:
