@@ -121,7 +121,7 @@ def links_of(run: FoundRun) -> Links:
         kind: {name: _joined(values) for name, values in own.items()}
         for kind, own in details.items()
     }
-    return Links(*map(_joined, columns))._replace(details=joined)
+    return Links._make([*map(_joined, columns), joined])
 
 
 def _joined(values: list[Numbers]) -> Numbers:
