@@ -78,4 +78,5 @@ FAULT = (
     Column("fault", "bigint", "", "place in the scenario of the fault that led to it; null: none"),
     Column("fault_name", "string", "", "name of that fault"),
     Column("fault_us", "bigint", "us", "when it began, or ended if its end led to it"),
+    Column("faults", "array<bigint>", "", "all faults that have a part in it: several share it"),
 )
