@@ -21,18 +21,14 @@ FORMAT = "tidegauge-causes"
 _SCHEMA = """
     run string, process bigint, sequence bigint,
     trigger_process bigint, trigger_us bigint, trigger_kind string,
-    fault_us bigint, fault_process bigint, fault_sequence bigint,
-    faults array<bigint>
+    faults array<bigint>, fault bigint, fault_name string, fault_us bigint
 """
 
 
 def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
     """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
 
-    ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
-    ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
-    to; null where there is none. ``faults`` are the numbers of all faults that have a part in it
-    (``attribution.py``): none, exactly one, or several that share it.
+    The columns are those of :func:`tidegauge.analysis.cause_table.arrow_of_causes`.
 
     Args:
         spark: the session.
