@@ -14,7 +14,8 @@ import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,8 @@ _ROWS = "canonical_rows"
 def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator[Engine]:
     """An engine with a session of Spark that suits these runs, while the context lasts.
 
+    Spark is started for the first missing table: tables that are there need none.
+
     Args:
         runs: the runs whose tables it is to make.
         cores: how many of this machine Spark uses; None: all.
@@ -77,13 +80,26 @@ def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator
     is_large = trace_bytes_of(runs) > _LARGE_BYTES
     options = FOR_ANALYSIS if is_large else FOR_QUICK_START
     settings = {} if is_large else FOR_SMALL
-    with spark_session(cores, java_options=options, settings=settings) as spark:
-        yield SparkEngine(spark)
+    with ExitStack() as stack:
+        session = spark_session(cores, java_options=options, settings=settings)
+        yield _StartedLater(lambda: SparkEngine(stack.enter_context(session)))
 
 
 def trace_bytes_of(runs: Sequence[FoundRun]) -> int:
     """The size of all trace files of runs."""
     return sum(file.stat().st_size for run in runs for file in trace_files(run.folder))
+
+
+class _StartedLater:
+    """An engine that is started when it is needed."""
+
+    def __init__(self, start: Callable[[], Engine]) -> None:
+        self._start = start
+
+    @cached_property
+    def write(self) -> Callable[..., None]:
+        """:meth:`Engine.write` of the engine that is started by now."""
+        return self._start().write
 
 
 class SparkEngine:

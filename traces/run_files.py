@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.directory import LISTS
@@ -30,6 +30,16 @@ SWEEP_LOCK = ".sweep.lock"
 
 #: The first version of the schema with such a directory, and with rows of the cluster's state.
 FIRST_SCHEMA_VERSION = 4
+
+
+class WorstRun(NamedTuple):
+    """The worst run of a sweep, as its table has it."""
+
+    folder: Path
+    #: The figure by which it is the worst; None: it was not as expected, or none is worse.
+    figure: str | None
+    #: ``most`` or ``least`` of that figure is worst.
+    worst_is: str | None
 
 
 class RunError(ValueError):
@@ -60,24 +70,27 @@ def runs_of_sweep(folder: Path) -> list[Path]:
     return [each for each in dict.fromkeys((*in_order, *others)) if (each / MANIFEST).is_file()]
 
 
-def worst_of_sweep(folder: Path) -> Path | None:
-    """The folder of the worst run; None if the sweep is not complete.
+def worst_of_sweep(folder: Path) -> WorstRun | None:
+    """The worst run of a sweep; None if the sweep is not complete.
 
     Raises:
         RunError: the table of the sweep cannot be read.
     """
-    worst = _told_of_sweep(folder)[1]
-    return None if worst is None else folder / worst
+    return _told_of_sweep(folder)[1]
 
 
-def _told_of_sweep(folder: Path) -> tuple[list[str], str | None]:
-    """The folders of runs in a sweep's table, and that of the worst run."""
+def _told_of_sweep(folder: Path) -> tuple[list[str], WorstRun | None]:
+    """The folders of runs in a sweep's table, and the worst run."""
     told = _read_json(folder / SWEEP)
     if told is None:
         return [], None
     try:
-        return [str(each["folder"]) for each in told["runs"]], str(told["worst"]["folder"])
-    except (KeyError, TypeError) as error:
+        worst = told["worst"]
+        of_worst = WorstRun(
+            folder / str(worst["folder"]), worst.get("figure"), worst.get("worst_is")
+        )
+        return [str(each["folder"]) for each in told["runs"]], of_worst
+    except (AttributeError, KeyError, TypeError) as error:
         raise RunError(f"{folder / SWEEP}: is not the table of a sweep of Tidegauge") from error
 
 

@@ -16,6 +16,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+#: The direction in which a figure gets worse.
+MOST = "most"
+LEAST = "least"
+
 
 class Figure(NamedTuple):
     """A figure, or all figures of one form."""
@@ -27,6 +31,8 @@ class Figure(NamedTuple):
     meaning: str
     #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False
+    #: Of runs the worst is that with the most of it, or with the least.
+    worst_is: str = MOST
 
 
 def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
@@ -35,8 +41,8 @@ def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
 
 
 _OF_RECORDS = (
-    Figure("records_sent", "records", "in batches that producers made"),
-    Figure("records_acknowledged", "records", "acknowledged to producers"),
+    Figure("records_sent", "records", "in batches that producers made", worst_is=LEAST),
+    Figure("records_acknowledged", "records", "acknowledged to producers", worst_is=LEAST),
     Figure(
         "records_acknowledged_lost",
         "records",
@@ -61,7 +67,7 @@ _OF_RECORDS = (
     ),
     Figure("records_failed", "records", "that producers gave up after delivery.timeout.ms"),
     Figure("records_duplicated", "records", "that a retry of their producer appended again"),
-    Figure("records_consumed", "records", "that consumers read"),
+    Figure("records_consumed", "records", "that consumers read", worst_is=LEAST),
     *_percentiles(
         "produce_ms.GROUP",
         "time until a batch was acknowledged, retries included, exact to an eighth",
@@ -210,8 +216,8 @@ _OF_THE_SIMULATION = (
     ),
     Figure("loop_samples", "samples", "from which the loop's time by process kind is known"),
     Figure("events", "events", "that were handled"),
-    Figure("events_per_second", "events", "in a second of real time"),
-    Figure("times_real_time", "", "virtual time by real time of the event loop"),
+    Figure("events_per_second", "events", "in a second of real time", worst_is=LEAST),
+    Figure("times_real_time", "", "virtual time by real time of the event loop", worst_is=LEAST),
     Figure("windows", "windows", "of virtual time in which groups of processes ran"),
     Figure("windows_per_virtual_second", "windows", "in a second of virtual time"),
     Figure("events_per_window", "events", "in a window"),
@@ -252,3 +258,8 @@ def is_left_out_at_zero(name: str) -> bool:
     """Whether a figure is 0 if it is missing in a summary."""
     prefixes = (form.name.partition(".")[0] + "." for form in FORMS if form.left_out_at_zero)
     return name.startswith(tuple(prefixes))
+
+
+def worst_is(name: str) -> str:
+    """The direction in which a figure gets worse; figures without a form get worse upwards."""
+    return FIGURES[name].worst_is if name in FIGURES else MOST

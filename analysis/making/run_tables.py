@@ -18,9 +18,12 @@ from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.dialect import for_duckdb
 from tidegauge.analysis.tables.result_table import read_by
 
+#: The relation of where the figures of each run end, as in ``tables/topology.py``.
+_RUNS = "runs"
+
 
 class RunTables:
-    """The result tables of some runs, in a folder."""
+    """The result tables of some runs, in a folder; and ``runs``, as tables are made of them."""
 
     def __init__(self, runs: Paths, folder: Path, engine: Engine | None = None) -> None:
         """Find the runs; no table is made yet.
@@ -82,10 +85,14 @@ class RunTables:
 
     def arrow(self, sql: str) -> Any:
         """The same as an Arrow table."""
-        self._have(read_by(sql) & TABLES.keys())
-        return self._database.sql(for_duckdb(sql)).to_arrow_table()
+        self._have(read_by(sql))
+        return _of_64_bits(self._database.sql(for_duckdb(sql)).to_arrow_table())
 
     def _have(self, names: Iterable[str]) -> None:
+        if _RUNS in names and _RUNS not in self._known:
+            ends = [(run.name, run.end_us()) for run in self.runs]
+            self.add(_RUNS, "run string, ends_us bigint", ends)
+            self._known.add(_RUNS)
         missing = [name for name in TABLES if name in names and name not in self._known]
         if not missing:
             return
@@ -106,3 +113,12 @@ class RunTables:
                 f"filename = true, hive_partitioning = false) join {name}_files using (filename)"
             )
             self._known.add(name)
+
+
+def _of_64_bits(table: Any) -> Any:
+    """A table whose sums are bigints, as Spark's are: DuckDB adds up in 128 bits."""
+    fields = [
+        field.with_type(pa.int64()) if pa.types.is_decimal(field.type) else field
+        for field in table.schema
+    ]
+    return table.cast(pa.schema(fields))

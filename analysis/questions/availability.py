@@ -1,38 +1,35 @@
 """Refused writes, offline partitions and lost records: a line for each run.
 
 A partition accepts writes of ``acks=all`` while a broker actually leads it and its ISR is not below
-min.insync.replicas. Percentages are of all the time that all partitions existed.
+min.insync.replicas. Percentages are of all the time that all partitions existed after start-up.
 """
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
-_LASTED_S = "(end_us - begin_us) / 1e6"
-
-
-def _availability(tables: RunTables) -> DataFrame:
-    states = tables["partition_states"].groupBy("run")
-    existed = states.agg(
-        f.sum(f.expr(_LASTED_S)).alias("partition_seconds"),
-        f.sum(f.expr(f"if(not accepting or under_min_isr, {_LASTED_S}, 0)")).alias("refused"),
+_SQL = """
+    with states as (
+        select s.run, not accepting or under_min_isr as refuses,
+            end_us - greatest(begin_us, from_us) as lasted_us
+        from partition_states as s
+        join (
+            select run, cast(1e6 * figures_from_seconds as bigint) as from_us from run_figures
+        ) as f on f.run = s.run and s.end_us > f.from_us
+    ),
+    existed as (
+        select run, sum(lasted_us) / 1e6 as partition_seconds,
+            coalesce(sum(lasted_us) filter (where refuses), 0) / 1e6 as refused
+        from states group by run
     )
-    joined = tables["run_figures"].join(existed, "run", "left")
-    share = "100 * (1 - {} / partition_seconds)"
-    return joined.withColumns(
-        {
-            "writable_percent": f.expr(share.format("refused")),
-            "online_percent": f.expr(share.format("partition_seconds_offline")),
-            "lost_per_million": f.expr(
-                "1e6 * records_acknowledged_lost / nullif(records_acknowledged, 0)"
-            ),
-        }
-    ).orderBy(f.desc("records_acknowledged_lost"), f.desc("refused"), "run")
+    select f.*,
+        100 * (1 - refused / nullif(partition_seconds, 0)) as writable_percent,
+        100 * (1 - partition_seconds_offline / nullif(partition_seconds, 0)) as online_percent,
+        1e6 * records_acknowledged_lost / nullif(records_acknowledged, 0) as lost_per_million
+    from run_figures as f left join existed on existed.run = f.run
+    order by records_acknowledged_lost desc, refused desc, f.run
+"""
 
 
 AVAILABILITY = Question(
@@ -54,6 +51,7 @@ AVAILABILITY = Question(
             "records",
             "... of partitions without a leader in the end",
         ),
+        Column("figures_from_seconds", "double", "s", "start-up, before it, does not count"),
     ),
-    _availability,
+    lambda _: _SQL,
 )

@@ -6,40 +6,41 @@ total. An unknown part is null: without ``trace: all`` the first use is unknown,
 was replaced before it took over has no takeover.
 """
 
-from __future__ import annotations
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
+from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
-_EVENT = ("run", "process", "taken_us")
 _OF_SLOWEST = ("topic_partition", "begin_us", *PARTS, "total_us", "fault_name", "trigger_kind")
 
-
-def _failover_budget(tables: RunTables) -> DataFrame:
-    # With epoch 0 a new partition gets its first leader: this is no failover.
-    elected = tables["elections"].where("is_new and leader_epoch > 0")
-    slowest = f.max_by(
-        f.struct(*_OF_SLOWEST), f.struct(f.expr("led_us is not null"), "total_us", "partition")
+_SQL = f"""
+    -- With epoch 0 a new partition gets its first leader: this is no failover.
+    with chosen as (
+        select * from elections where is_new and leader_epoch > 0
+    ),
+    failovers as (
+        select run, process, taken_us, count(*) as partitions,
+            count_if(leader is null) as without_leader,
+            percentile_disc(0.5) within group (order by total_us) as p50_us,
+            max_by(c, place(
+                case when led_us is null then 0 else 1 end, coalesce(total_us, -1), partition, 0
+            )) as slowest
+        from chosen as c group by run, process, taken_us
+    ),
+    events as (
+        select run, process, time_us, max_by(event, sequence) as event
+        from controller_events group by run, process, time_us
     )
-    failovers = elected.groupBy(*_EVENT).agg(
-        f.count("*").alias("partitions"),
-        f.count_if(f.expr("leader is null")).alias("without_leader"),
-        f.expr("percentile_disc(0.5) within group (order by total_us)").alias("p50_us"),
-        slowest.alias("slowest"),
-    )
-    events = (
-        tables["controller_events"]
-        .withColumnRenamed("time_us", "taken_us")
-        .groupBy(*_EVENT)
-        .agg(f.max_by("event", "sequence").alias("event"))
-    )
-    joined = failovers.join(events, list(_EVENT), "left")
-    return joined.select("*", "slowest.*").orderBy("run", f.desc("total_us"), "taken_us")
+    select f.run, partitions, without_leader, p50_us, event,
+        {", ".join(f"slowest.{each} as {each}" for each in _OF_SLOWEST)}
+    from failovers as f
+    left join events as e
+        on e.run = f.run and e.process = f.process and e.time_us = f.taken_us
+    order by f.run, slowest.total_us desc, f.taken_us, f.process
+"""
 
 
 FAILOVER_BUDGET = Question(
@@ -73,5 +74,5 @@ FAILOVER_BUDGET = Question(
         Column("topic_partition", "string", "", "the slowest partition"),
         Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
     ),
-    _failover_budget,
+    lambda _: _SQL,
 )

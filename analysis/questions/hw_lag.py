@@ -5,41 +5,32 @@ ISR: consumers do not see them, and with ``acks=1`` they are lost if the leader 
 grouped so that an answer has about a hundred rows for each run.
 """
 
-from __future__ import annotations
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
+from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
 #: At most so many spans of time for a run, all of whole seconds.
 SPANS = 120
 
-_PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-
-
-def _hw_lag(tables: RunTables) -> DataFrame:
-    span_us = f"1000000 * ceil(duration_us / {SPANS} / 1e6)"
-    spans = tables.about().select("run", f.expr(span_us).cast("bigint").alias("span_us"))
-    return (
-        tables["hw_lag"]
-        .join(f.broadcast(spans), "run")
-        .withColumn("begin_us", f.expr("time_us - time_us % span_us"))
-        .groupBy("run", "begin_us", "span_us")
-        .agg(
-            f.count("*").alias("samples"),
-            *(
-                f.expr(f"percentile_disc({share}) within group (order by lag)").alias(name)
-                for name, share in _PERCENTILES.items()
-            ),
-            f.max("lag").alias("largest"),
-            f.max_by("topic_partition", f.struct("lag", "partition")).alias("largest_of"),
-        )
-        .withColumn("end_us", f.expr("begin_us + span_us"))
-        .orderBy("run", "begin_us")
+_SQL = f"""
+    with spans as (
+        select run, cast(1000000 * ceil(ends_us / {SPANS} / 1e6) as bigint) as span_us from runs
+    ),
+    samples as (
+        select h.*, time_us - time_us % span_us as begin_us, span_us
+        from hw_lag as h join spans on spans.run = h.run
     )
+    select run, begin_us, begin_us + span_us as end_us, count(*) as samples,
+        percentile_disc(0.5) within group (order by lag) as p50,
+        percentile_disc(0.95) within group (order by lag) as p95,
+        percentile_disc(0.99) within group (order by lag) as p99,
+        max(lag) as largest,
+        max_by(topic_partition, place(lag, partition, 0, 0)) as largest_of
+    from samples group by run, begin_us, span_us order by run, begin_us
+"""
 
 
 HW_LAG_OVER_TIME = Question(
@@ -56,5 +47,5 @@ HW_LAG_OVER_TIME = Question(
         Column("largest", "bigint", "records", "... all"),
         Column("largest_of", "string", "", "the partition that lagged most"),
     ),
-    _hw_lag,
+    lambda _: _SQL,
 )

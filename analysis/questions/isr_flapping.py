@@ -6,110 +6,98 @@ Else the picture tells two cases apart (KIP-501): a follower that leaves many le
 itself; a leader that many followers leave at once is the slow one, however healthy it looks.
 """
 
-from __future__ import annotations
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.window import Window
+from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
-_BROKER = ("run", "broker")
+#: How often the replicas of each broker left ISRs, and for how long.
+_ABSENCES = """
+    select run, broker, count(*) as times_left, count(back_us) as times_back,
+        count(distinct partition) as partitions,
+        percentile_disc(0.5) within group (order by out_us) as out_p50_us,
+        max(out_us) as out_longest_us
+    from (
+        select m.*, coalesce(back_us, ends_us) - end_us as out_us
+        from (
+            select *, lead(begin_us) over (
+                partition by run, partition, broker order by begin_us
+            ) as back_us
+            from isr_members
+        ) as m
+        join (
+            select run, partition, max(end_us) as ends_us from isr_intervals
+            group by run, partition
+        ) as i on i.run = m.run and i.partition = m.partition
+        where m.end_us < i.ends_us
+    ) as absences
+    group by run, broker
+"""
+
+#: Each leaving of a replica of which the trace has the reason.
+_LEAVES = """
+    select run, by_leader, fault_name, unnest(brokers) as broker
+    from isr_changes where change <> 'expand'
+    union all
+    select run, null, fault_name, old_leader
+    from elections where not array_contains(isr, old_leader)
+"""
+
+#: The fault behind most of them, and the leader that saw most of them, for each broker.
+_REASONS = f"""
+    select run, broker, sum(times) as leaves,
+        coalesce(sum(times) filter (where by_leader is not null), 0) as shrinks,
+        count(distinct by_leader) as leaders,
+        max(of_fault) filter (where fault_name is not null) as fault_leaves,
+        max_by(fault_name, row(of_fault, fault_name)) filter (where fault_name is not null)
+            as fault_name,
+        max(of_leader) filter (where by_leader is not null) as leader_leaves,
+        max_by(by_leader, place(of_leader, by_leader, 0, 0)) filter (where by_leader is not null)
+            as leader,
+        max_by(followers, place(of_leader, by_leader, 0, 0)) filter (where by_leader is not null)
+            as followers
+    from (
+        select *, sum(times) over (partition by run, broker, fault_name) as of_fault,
+            sum(times) over (partition by run, broker, by_leader) as of_leader
+        from (
+            select run, broker, by_leader, followers, fault_name, count(*) as times
+            from (
+                select *, count(distinct broker) over (partition by run, by_leader) as followers
+                from ({_LEAVES}) as leaves
+            ) as seen
+            group by run, broker, by_leader, followers, fault_name
+        ) as each_way
+    ) as shares
+    group by run, broker
+"""
 
 #: The first that holds is the likely cause of a broker's leaving.
-_CAUSES = """
+_CAUSE = """
     case
-        when reasons is null then 'not in the trace'
+        when leaves is null then 'not in the trace'
         when fault_leaves * 2 >= leaves
-            then concat('fault ', fault_name, ': ', fault_leaves, ' of ', leaves, ' go back to it')
+            then 'fault ' || fault_name || ': ' || fault_leaves || ' of ' || leaves
+                || ' go back to it'
         when leader_leaves * 2 > shrinks and followers > 1
-            then concat('leader ', leader, ' is slow, not this broker: ', followers,
-                        ' followers fell behind it')
+            then 'leader ' || leader || ' is slow, not this broker: ' || followers
+                || ' followers fell behind it'
         when leaders > 1
-            then concat('this broker is slow: it fell behind ', leaders, ' leaders')
+            then 'this broker is slow: it fell behind ' || leaders || ' leaders'
         when leaders = 1
-            then concat('only leader ', leader, ' saw it fall behind: one of the two is slow,',
-                        ' or the link between them')
+            then 'only leader ' || leader || ' saw it fall behind: one of the two is slow,'
+                || ' or the link between them'
         else 'the controller removed it: see the events of its process'
     end
 """
 
-
-def _isr_flapping(tables: RunTables) -> DataFrame:
-    return (
-        _absences(tables)
-        .join(_reasons(tables), list(_BROKER), "left")
-        .withColumn("likely_cause", f.expr(_CAUSES))
-        .fillna(0, ["shrinks"])
-        .orderBy("run", f.desc("times_left"), "broker")
-    )
-
-
-def _absences(tables: RunTables) -> DataFrame:
-    """For each broker, how often its replicas left ISRs, and for how long."""
-    of_partition = ("run", "partition")
-    ends = (
-        tables["isr_intervals"].groupBy(*of_partition).agg(f.max("end_us").alias("partition_end"))
-    )
-    of_replica = Window.partitionBy(*of_partition, "broker").orderBy("begin_us")
-    members = tables["isr_members"].withColumn("back_us", f.lead("begin_us").over(of_replica))
-    left = members.join(ends, list(of_partition)).where("end_us < partition_end")
-    out_us = f.expr("coalesce(back_us, partition_end) - end_us")
-    return (
-        left.withColumn("out_us", out_us)
-        .groupBy(*_BROKER)
-        .agg(
-            f.count("*").alias("times_left"),
-            f.count("back_us").alias("times_back"),
-            f.countDistinct("partition").alias("partitions"),
-            f.expr("percentile_disc(0.5) within group (order by out_us)").alias("out_p50_us"),
-            f.max("out_us").alias("out_longest_us"),
-        )
-    )
-
-
-def _reasons(tables: RunTables) -> DataFrame:
-    """For each broker, the fault behind most of its removals, and the leader that saw them."""
-    changes = tables["isr_changes"].where("change != 'expand'")
-    left = changes.select("run", "by_leader", "fault_name", f.explode("brokers").alias("broker"))
-    elected = tables["elections"].where("not array_contains(isr, old_leader)")
-    left = left.unionByName(
-        elected.select("run", "fault_name", f.col("old_leader").alias("broker")), True
-    )
-    by_leader = Window.partitionBy("run", "by_leader")
-    # Sets can be counted over a window, distinct values cannot.
-    counted = left.withColumn("followers", f.size(f.collect_set("broker").over(by_leader)))
-    each = counted.groupBy(*_BROKER, "by_leader", "followers", "fault_name").agg(
-        f.count("*").alias("times")
-    )
-    by_fault = f.sum("times").over(Window.partitionBy(*_BROKER, "fault_name"))
-    with_leader = f.sum("times").over(Window.partitionBy(*_BROKER, "by_leader"))
-    of_fault = f.when(f.col("fault_name").isNotNull(), f.struct("of_fault", "fault_name"))
-    of_leader = f.when(
-        f.col("by_leader").isNotNull(), f.struct("of_leader", "by_leader", "followers")
-    )
-    return (
-        each.withColumns({"of_fault": by_fault, "of_leader": with_leader})
-        .groupBy(*_BROKER)
-        .agg(
-            f.lit(1).alias("reasons"),
-            f.sum("times").alias("leaves"),
-            f.sum(f.expr("if(by_leader is not null, times, 0)")).alias("shrinks"),
-            f.countDistinct("by_leader").alias("leaders"),
-            f.max(of_fault).alias("_fault"),
-            f.max(of_leader).alias("_leader"),
-        )
-        .select(
-            *("run", "broker", "reasons", "leaves", "shrinks", "leaders"),
-            f.col("_fault.of_fault").alias("fault_leaves"),
-            f.col("_fault.fault_name").alias("fault_name"),
-            f.col("_leader.of_leader").alias("leader_leaves"),
-            f.col("_leader.by_leader").alias("leader"),
-            f.col("_leader.followers").alias("followers"),
-        )
-    )
+_SQL = f"""
+    select a.*, coalesce(shrinks, 0) as shrinks, {_CAUSE} as likely_cause
+    from ({_ABSENCES}) as a
+    left join ({_REASONS}) as r on r.run = a.run and r.broker = a.broker
+    order by a.run, times_left desc, a.broker
+"""
 
 
 ISR_FLAPPING = Question(
@@ -126,5 +114,5 @@ ISR_FLAPPING = Question(
         Column("out_longest_us", "bigint", "us", "... and the longest, at most until the run ends"),
         Column("likely_cause", "string", "", "the fault, or the broker that seems to be slow"),
     ),
-    _isr_flapping,
+    lambda _: _SQL,
 )

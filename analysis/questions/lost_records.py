@@ -5,44 +5,34 @@ A record that was acknowledged with ``acks=1`` was never promised more than its 
 of the row with which the first leader began that did not have the records.
 """
 
-from __future__ import annotations
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
+from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 
-_EXAMPLE = ("topic_partition", "first_offset", "end_offset", "leader", "new_leader", "began_us")
-
-
-def _lost_records(tables: RunTables) -> DataFrame:
-    promised = (
-        tables["acknowledged"].groupBy("run", "acks").agg(f.sum("records").alias("acknowledged_so"))
+_SQL = f"""
+    with promised as (
+        select run, acks, sum(records) as acknowledged_so from acknowledged group by run, acks
+    ),
+    ways as (
+        select run, acks, permitted_by, fault_name, trigger_kind, sum(records) as records,
+            count(distinct partition) as partitions, count(*) as ranges,
+            max_by(l, place(records, -partition, -first_offset, 0)) as example
+        from lost as l group by run, acks, permitted_by, fault_name, trigger_kind
     )
-    example = f.struct(*_EXAMPLE, f.expr("began_process || ':' || began_sequence").alias("cause"))
-    largest = f.struct("records", f.expr("-partition"), f.expr("-first_offset"))
-    lost = (
-        tables["lost"]
-        .groupBy("run", "acks", "permitted_by", "fault_name", "trigger_kind")
-        .agg(
-            f.sum("records").alias("records"),
-            f.countDistinct("partition").alias("partitions"),
-            f.count("*").alias("ranges"),
-            f.max_by(example, largest).alias("example"),
-        )
-    )
-    acks_text = f.when(f.col("acks") == int(ACKS_ALL), "all").otherwise(
-        f.col("acks").cast("string")
-    )
-    return (
-        lost.join(f.broadcast(promised), ["run", "acks"])
-        .select("*", "example.*")
-        .orderBy("run", f.desc("records"), "acks", "topic_partition")
-        .withColumn("acks", acks_text)
-    )
+    select w.run, w.records, acknowledged_so, partitions, ranges, w.permitted_by, w.fault_name,
+        w.trigger_kind, example.topic_partition as topic_partition,
+        example.first_offset as first_offset, example.end_offset as end_offset,
+        example.leader as leader, example.new_leader as new_leader,
+        example.began_us as began_us,
+        example.began_process || ':' || example.began_sequence as cause,
+        case when w.acks = {int(ACKS_ALL)} then 'all' else cast(w.acks as string) end as acks
+    from ways as w join promised as p on p.run = w.run and p.acks = w.acks
+    order by w.run, w.records desc, w.acks, topic_partition, first_offset
+"""
 
 
 LOST_RECORDS = Question(
@@ -68,5 +58,5 @@ LOST_RECORDS = Question(
         Column("began_us", "bigint", "us", "... when it began to lead"),
         Column("cause", "string", "", "... for `tidegauge show RUN --cause`"),
     ),
-    _lost_records,
+    lambda _: _SQL,
 )

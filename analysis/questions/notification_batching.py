@@ -14,98 +14,108 @@ false`` and ask both runs: ``gathering`` distinguishes them. With AlterPartition
 no notifications; the events are counted.
 """
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, GroupedData
-from pyspark.sql import functions as f
+from collections.abc import Mapping
+from typing import Any
 
-from tidegauge.analysis.questions.fault_windows import fault_windows
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.questions.fault_windows import FAULT_WINDOWS
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.traces.run_files import read_manifest
 
-_BOUNCE = ("run", "begin_us")
-_GATHERING = """
-    case when settings['isr_change_notification_batching'] = 'false' then 'none'
-         else concat(settings['isr_change_notification_quiet_ms'], ' ms quiet, ',
-                     settings['isr_change_notification_max_delay_ms'], ' ms at most')
-    end
+#: The time of each fault, or of those that begin together; and that before the first one.
+_BOUNCES = f"""
+    select run, begin_us, next_us,
+        string_agg(distinct fault_name, ', ' order by fault_name) as fault_name
+    from ({FAULT_WINDOWS}) as windows group by run, begin_us, next_us
+    union all
+    select runs.run, 0, coalesce(min(begin_us), any_value(ends_us)), '(before any)'
+    from runs left join faults on faults.run = runs.run
+    group by runs.run having coalesce(min(begin_us), 1) > 0
 """
+
+
+def _within(rows: str, time_us: str, counts: str) -> str:
+    """Counts of the rows in the time of each bounce; none for a bounce without a row."""
+    return f"""
+        select b.run, b.begin_us, {counts}
+        from {rows} as x
+        join bounces as b on b.run = x.run and b.begin_us <= x.{time_us} and x.{time_us} < b.next_us
+        group by b.run, b.begin_us
+    """
+
+
+#: ISR changes of leaders: those of the controller need no notification.
+_CHANGES = _within(
+    "(select * from isr_changes where change <> 'removal')",
+    "time_us",
+    "count(*) as changes, count(distinct partition) as partitions",
+)
+_WRITTEN = _within(
+    "notifications",
+    "first_change_us",
+    """count(*) as notifications, max(partition_count) as largest,
+        percentile_disc(0.5) within group (order by delay_us) as delay_p50_us,
+        max(delay_us) as delay_longest_us, count_if(rule = 'quiet') as by_quiet,
+        count_if(rule = 'long enough') as by_long_enough, max(look_us) as look_longest_us""",
+)
 #: The controller's events about changed ISRs, by name.
-_EVENTS = ("IsrChange", "AlterPartition")
+_HANDLED = _within(
+    "(select * from controller_events where event in ('IsrChange', 'AlterPartition'))",
+    "time_us",
+    "count(*) as controller_events, sum(processing_us) as controller_us",
+)
+_COUNTS = (
+    *("changes", "partitions", "notifications", "largest", "by_quiet", "by_long_enough"),
+    *("controller_events", "controller_us"),
+)
 
-
-def _notification_batching(tables: RunTables) -> DataFrame:
-    # It is used for each part, and is small.
-    bounces = _bounces(tables).localCheckpoint()
-    events = tables["controller_events"].where(f.col("event").isin(*_EVENTS))
-    one_us = f.min("processing_us").alias("one_us")
-    cheapest = events.where("event = 'IsrChange'").groupBy("run").agg(one_us)
-    gathering = tables.about().select("run", f.expr(_GATHERING).alias("gathering"))
-    joined = bounces.join(f.broadcast(gathering), "run").join(f.broadcast(cheapest), "run", "left")
-    parts = (
-        _changes(tables, bounces),
-        _written(tables, bounces),
-        _within(events, bounces, "time_us").agg(
-            f.count("*").alias("controller_events"),
-            f.sum("processing_us").alias("controller_us"),
-        ),
+_SQL = f"""
+    with bounces as ({_BOUNCES}),
+    changes as ({_CHANGES}),
+    written as ({_WRITTEN}),
+    handled as ({_HANDLED}),
+    cheapest as (
+        select run, min(processing_us) as one_us
+        from controller_events where event = 'IsrChange' group by run
     )
-    for part in parts:
-        joined = joined.join(part, list(_BOUNCE), "left")
-    counts = [name for part in parts for name in part.columns if not name.endswith("_us")]
-    return (
-        joined.fillna(0, [*counts, "controller_us"])
-        .withColumn("controller_us_without", f.expr("changes * one_us"))
-        .withColumn("changes_each", f.expr("changes / nullif(notifications, 0)"))
-        .orderBy("run", "begin_us")
+    select b.run, b.begin_us, b.fault_name, gathering,
+        {", ".join(f"coalesce({each}, 0) as {each}" for each in _COUNTS)},
+        delay_p50_us, delay_longest_us, look_longest_us,
+        coalesce(changes, 0) * one_us as controller_us_without,
+        coalesce(changes, 0) / nullif(notifications, 0) as changes_each
+    from bounces as b
+    join gathering_rules as g on g.run = b.run
+    left join cheapest on cheapest.run = b.run
+    left join changes as c on c.run = b.run and c.begin_us = b.begin_us
+    left join written as w on w.run = b.run and w.begin_us = b.begin_us
+    left join handled as h on h.run = b.run and h.begin_us = b.begin_us
+    order by b.run, b.begin_us
+"""
+
+
+def _notification_batching(tables: RunTables) -> str:
+    tables.add(
+        "gathering_rules",
+        "run string, gathering string",
+        [(run.name, _gathering(read_manifest(run.folder))) for run in tables.runs],
     )
+    return _SQL
 
 
-def _bounces(tables: RunTables) -> DataFrame:
-    """The time of each fault, or of those that begin together; and that before the first one."""
-    bounces = (
-        fault_windows(tables)
-        .groupBy("run", "begin_us", "next_us")
-        .agg(f.array_join(f.array_sort(f.collect_set("fault_name")), ", ").alias("fault_name"))
+def _gathering(manifest: Mapping[str, Any]) -> str:
+    """By which rules the brokers of a run batch ISR changes, in words."""
+    settings = manifest["scenario"]["cluster"]["settings"]
+    if not settings["isr_change_notification_batching"]:
+        return "none"
+    quiet, at_most = (
+        settings[f"isr_change_notification_{each}_ms"] for each in ("quiet", "max_delay")
     )
-    first = tables["faults"].groupBy("run").agg(f.min("begin_us").alias("first_us"))
-    before = tables.about().join(first, "run", "left").where("coalesce(first_us, 1) > 0")
-    return bounces.unionByName(
-        before.selectExpr(
-            "run",
-            "0L as begin_us",
-            "coalesce(first_us, duration_us) as next_us",
-            "'(before any)' as fault_name",
-        )
-    )
-
-
-def _within(rows: DataFrame, bounces: DataFrame, time_us: str) -> GroupedData:
-    """Rows by the bounce in whose time they are."""
-    times = f.broadcast(bounces).select(*_BOUNCE, "next_us")
-    inside = f.expr(f"begin_us <= {time_us} and {time_us} < next_us")
-    return rows.drop("begin_us").join(times, "run").where(inside).groupBy(*_BOUNCE)
-
-
-def _changes(tables: RunTables, bounces: DataFrame) -> DataFrame:
-    """ISR changes of leaders: those of the controller need no notification."""
-    made = tables["isr_changes"].where("change != 'removal'")
-    return _within(made, bounces, "time_us").agg(
-        f.count("*").alias("changes"), f.countDistinct("partition").alias("partitions")
-    )
-
-
-def _written(tables: RunTables, bounces: DataFrame) -> DataFrame:
-    return _within(tables["notifications"], bounces, "first_change_us").agg(
-        f.count("*").alias("notifications"),
-        f.max("partition_count").alias("largest"),
-        f.expr("percentile_disc(0.5) within group (order by delay_us)").alias("delay_p50_us"),
-        f.max("delay_us").alias("delay_longest_us"),
-        f.count_if(f.expr("rule = 'quiet'")).alias("by_quiet"),
-        f.count_if(f.expr("rule = 'long enough'")).alias("by_long_enough"),
-        f.max("look_us").alias("look_longest_us"),
-    )
+    return f"{quiet} ms quiet, {at_most} ms at most"
 
 
 NOTIFICATION_BATCHING = Question(

@@ -1,46 +1,47 @@
 """A question: its name, its text, and its answer from result tables."""
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
 
 class Question(NamedTuple):
-    """A question that is answered by a table, with the most important rows first."""
+    """A question that is answered by rows, the most important ones first."""
 
     #: As typed on the command line: ``isr-flapping``.
     name: str
     #: In an operator's words, ending with a question mark.
     asks: str
     columns: tuple[Column, ...]
-    #: Returns rows in the order of output; may raise ``QuestionError``.
-    answer: Callable[[RunTables], DataFrame]
+    #: Returns a query over result tables, ordered; it may add relations, and may raise
+    #: ``QuestionError``.
+    answer: Callable[[RunTables], str]
 
-    def of(self, tables: RunTables) -> DataFrame:
+    def of(self, tables: RunTables) -> list[dict[str, Any]]:
         """The answer for some runs, with exactly the columns that are documented, in their order.
 
         Raises:
             QuestionError: these runs cannot answer it.
-            KeyError, RunError, ScenarioError, OSError: as :meth:`RunTables.make`.
+            KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
         """
-        answer = self.answer(tables)
-        return answer.select(*(f.col(name).cast(kind) for name, kind, *_ in self.columns))
+        columns = ", ".join(f"cast({name} as {kind}) as {name}" for name, kind, *_ in self.columns)
+        # DuckDB keeps the order of rows where a query around another one only selects columns.
+        return tables.rows(f"select {columns} from (\n{self.answer(tables)}\n) as answered")
 
 
 def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Columns that are not null in all rows, without the run if there is only one."""
+    """Columns that say something in any row, without the run if there is only one."""
     has_one_run = len({row.get("run") for row in rows}) == 1
     return [
         column
         for column in columns
-        if any(row[column.name] is not None for row in rows)
+        if any(row[column.name] not in {None, ""} for row in rows)
         and not (column.name == "run" and has_one_run)
     ]
 

@@ -6,80 +6,79 @@ that is to be safe never lands on 0. The time of a fault lasts until the next on
 later than its end.
 """
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.window import Window
-
-from tidegauge.analysis.questions.fault_windows import fault_windows
+from tidegauge.analysis.questions.fault_windows import FAULT_WINDOWS
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 
-_FAULT = ("run", "fault", "from_us")
-_SECONDS = "sum(if({}, end_us - begin_us, 0)) / 1e6"
-_PARTITIONS = "count(distinct if({}, partition, null))"
+_AT = "headroom = 0"
+_BELOW = "headroom < 0"
+_LANDED = "headroom <= 0 and not was_so"
 
-_VERDICT = """
-    concat(
+
+def _seconds(holds: str) -> str:
+    return f"coalesce(sum(end_us - begin_us) filter (where {holds}), 0) / 1e6"
+
+
+def _partitions(holds: str) -> str:
+    return f"count(distinct partition) filter (where {holds})"
+
+
+_SQL = f"""
+    with fault_times as (
+        select run, fault, fault_name, fault_kind, begin_us as from_us,
+            greatest(end_us, next_us) as to_us
+        from ({FAULT_WINDOWS}) as windows
+    ),
+    states as (
+        select run, partition, topic_partition, begin_us, end_us, offline,
+            case when leader is not null then in_sync - min_insync_replicas end as headroom
+        from partition_states
+    ),
+    -- States that only touch the beginning say how it was before.
+    touched as (
+        select s.*, fault, fault_name, fault_kind, from_us, to_us,
+            bool_or(s.begin_us < from_us and coalesce(headroom <= 0, false))
+                over (partition by s.run, fault, from_us, partition) as was_so
+        from states as s
+        join fault_times as t on t.run = s.run and s.begin_us < to_us and from_us <= s.end_us
+    ),
+    during as (
+        select * replace (greatest(begin_us, from_us) as begin_us, least(end_us, to_us) as end_us)
+        from touched where from_us < end_us
+    ),
+    counted as (
+        select run, fault, fault_name, fault_kind, from_us, to_us,
+            min(headroom) as least_headroom,
+            {_seconds(_AT)} as seconds_at, {_seconds(_BELOW)} as seconds_below,
+            {_seconds("offline")} as offline_seconds,
+            {_partitions(_AT)} as partitions_at, {_partitions(_BELOW)} as partitions_below,
+            {_partitions("offline")} as partitions_offline,
+            {_partitions("was_so")} as partitions_before,
+            min_by(topic_partition, place(begin_us, headroom, partition, 0))
+                filter (where {_LANDED}) as first_partition,
+            min(begin_us) filter (where {_LANDED}) as first_us
+        from during group by run, fault, fault_name, fault_kind, from_us, to_us
+    )
+    select *,
         case
             when least_headroom < 0
-                then concat('refused writes: ', partitions_below, ' partitions below min ISR')
+                then 'refused writes: ' || partitions_below || ' partitions below min ISR'
             when least_headroom = 0
-                then concat('landed on min ISR: ', partitions_at, ' partitions')
+                then 'landed on min ISR: ' || partitions_at || ' partitions'
             else 'never landed on min ISR'
-        end,
-        if(first_partition is null, '', concat(', ', first_partition, ' first')),
-        if(partitions_before = 0, '', concat(', ', partitions_before, ' were there before')),
-        if(offline_seconds = 0, '', concat('; ', partitions_offline, ' partitions went offline'))
-    )
+        end
+        || coalesce(', ' || first_partition || ' first', '')
+        || case when partitions_before = 0 then ''
+            else ', ' || partitions_before || ' were there before' end
+        || case when offline_seconds = 0 then ''
+            else '; ' || partitions_offline || ' partitions went offline' end as verdict
+    from counted
+    order by run, least_headroom nulls first, seconds_below desc, seconds_at desc, from_us, fault
 """
-
-
-def _restart_headroom(tables: RunTables) -> DataFrame:
-    faults = fault_windows(tables).select(
-        "run",
-        "fault",
-        "fault_name",
-        "fault_kind",
-        f.col("begin_us").alias("from_us"),
-        f.greatest("end_us", "next_us").alias("to_us"),
-    )
-    states = tables["partition_states"].select(
-        *("run", "partition", "topic_partition", "begin_us", "end_us", "offline"),
-        f.expr("if(leader is null, null, in_sync - min_insync_replicas)").alias("headroom"),
-    )
-    # States that only touch the beginning say how it was before.
-    was_so = f.bool_or(f.expr("begin_us < from_us and coalesce(headroom <= 0, false)"))
-    of_partition = Window.partitionBy(*_FAULT, "partition")
-    during = (
-        states.join(f.broadcast(faults), "run")
-        .where("begin_us < to_us and from_us <= end_us")
-        .withColumn("was_so", was_so.over(of_partition))
-        .where("from_us < end_us")
-        .withColumn("end_us", f.least("end_us", "to_us"))
-        .withColumn("begin_us", f.greatest("begin_us", "from_us"))
-    )
-    landed = f.expr("if(headroom <= 0 and not was_so, struct(begin_us, headroom, partition), null)")
-    return (
-        during.groupBy(*_FAULT, "fault_name", "fault_kind", "to_us")
-        .agg(
-            f.min("headroom").alias("least_headroom"),
-            f.expr(_SECONDS.format("headroom = 0")).alias("seconds_at"),
-            f.expr(_SECONDS.format("headroom < 0")).alias("seconds_below"),
-            f.expr(_SECONDS.format("offline")).alias("offline_seconds"),
-            f.expr(_PARTITIONS.format("headroom = 0")).alias("partitions_at"),
-            f.expr(_PARTITIONS.format("headroom < 0")).alias("partitions_below"),
-            f.expr(_PARTITIONS.format("offline")).alias("partitions_offline"),
-            f.expr(_PARTITIONS.format("was_so")).alias("partitions_before"),
-            f.min_by("topic_partition", landed).alias("first_partition"),
-            f.min(landed).alias("_first"),
-        )
-        .withColumn("first_us", f.col("_first.begin_us"))
-        .withColumn("verdict", f.expr(_VERDICT))
-        .orderBy("run", "least_headroom", f.desc("seconds_below"), f.desc("seconds_at"), "from_us")
-    )
 
 
 RESTART_HEADROOM = Question(
@@ -106,5 +105,5 @@ RESTART_HEADROOM = Question(
         Column("first_partition", "string", "", "the first partition at 0 or below"),
         Column("first_us", "bigint", "us", "... and when"),
     ),
-    _restart_headroom,
+    lambda _: _SQL,
 )

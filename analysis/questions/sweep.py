@@ -1,24 +1,26 @@
 """Runs compared by their settings: each figure, and its confidence over seeds.
 
 Runs whose scenarios differ only in the seed belong together; a seed that was run twice counts once,
-since it gives the same run. The interval is that of the mean by Student's t (95 %): of a hundred
-sweeps with other seeds, ninety-five would have the true mean in it. No figure can be below 0, so
-neither is the interval. Percentiles are of runs: P99 of fewer than a hundred is the largest.
+since it gives the same run. ``analysis/over_seeds.py`` has the rules of interval and percentiles.
 """
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-from scipy.stats import t as students_t  # type: ignore[import-untyped]  # it comes without types
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.over_seeds import over_seeds
 from tidegauge.analysis.questions.question import Question
-from tidegauge.analysis.questions.run_settings import settings_at
+from tidegauge.analysis.questions.run_settings import RunSetting, settings_at
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.traces.run_files import read_summary
+from tidegauge.traces.summary_figures import LEAST, MOST, worst_is
 
-_AN_HOUR = "{} * 3600 / virtual_seconds"
+_AN_HOUR = "{} * 3600 / (virtual_seconds - figures_from_seconds)"
 
 #: Figures of a run, as they are compared: how each comes from ``run_figures``, and its unit.
 _FIGURES = {
@@ -37,101 +39,82 @@ _FIGURES = {
     "records_acknowledged_lost": ("records_acknowledged_lost", "records"),
     "records_acknowledged_unavailable": ("records_acknowledged_unavailable", "records"),
 }
-#: Of a hundred such intervals so many contain the true mean.
-_LEVEL = 0.95
 
-_SETTING = ("setting", "setting_value", "place")
+#: A row for each figure of each run, and for what it has lost of a topic of which any run has.
+_VALUES = """
+    {figures}
+    union all
+    select f.run, 'records_lost of ' || t.topic, 'records', {losses}, coalesce(l.records, 0)
+    from run_figures as f
+    cross join (select distinct topic from lost) as t
+    left join (
+        select run, topic, sum(records) as records from lost group by run, topic
+    ) as l on l.run = f.run and l.topic = t.topic
+""".format(
+    figures=" union all ".join(
+        f"select run, '{name}' as figure, '{unit}' as unit, {place} as place,"
+        f" cast({value} as double) as value from run_figures"
+        for place, (name, (value, unit)) in enumerate(_FIGURES.items())
+    ),
+    losses=len(_FIGURES),
+)
+
+#: The columns of the answer, and the places of figure and setting.
+_RELATION = """
+    figure string, figure_place bigint, unit string, setting string, setting_place bigint,
+    setting_value double, seeds bigint, above_zero bigint, mean double, low double, high double,
+    p50 double, p99 double, smallest double, largest double, largest_in string, worst_is string,
+    worst double, worst_in string
+"""
+
+_Figure = tuple[int, str, str]
 
 
-def _sweep(tables: RunTables) -> DataFrame:
-    values = _values(tables).join(f.broadcast(_settings(tables)), "run")
-    sure = f.expr("t * deviation / sqrt(seeds)")
-    return (
-        values.groupBy(*_SETTING, "figure", "unit", "figure_place")
-        .agg(
-            f.count("*").alias("seeds"),
-            f.mean("value").alias("mean"),
-            f.stddev_samp("value").alias("deviation"),
-            f.expr("percentile_disc(0.5) within group (order by value)").alias("p50"),
-            f.expr("percentile_disc(0.99) within group (order by value)").alias("p99"),
-            f.min("value").alias("smallest"),
-            f.max("value").alias("largest"),
-            f.max_by("run", f.struct("value", "run")).alias("largest_in"),
+def _sweep(tables: RunTables) -> str:
+    tables.add("figures_over_seeds", _RELATION, list(_over_seeds(tables)))
+    return "select * from figures_over_seeds order by figure_place, figure, setting_place"
+
+
+def _over_seeds(tables: RunTables) -> Iterator[tuple[Any, ...]]:
+    """The values of each figure in each setting, as rows of :data:`_RELATION`."""
+    of_run = _settings(tables)
+    settings = {setting.order: setting for setting in of_run.values()}
+    places = {order: place for place, order in enumerate(sorted(settings))}
+    values: defaultdict[tuple[_Figure, Any], list[tuple[float, str]]] = defaultdict(list)
+    for run, of_figure, value in _values(tables):
+        if run in of_run:
+            values[of_figure, of_run[run].order].append((value, run))
+    for ((place, figure, unit), order), each in values.items():
+        found = over_seeds([value for value, _ in each])
+        largest = max(each)
+        # Of equal values the same run is named, however they came.
+        direction = worst_is(figure)
+        worst = largest if direction == MOST else min(each)
+        yield (
+            *(figure, place, unit, settings[order].text, places[order], settings[order].value),
+            *found,
+            *(largest[1], direction, *worst),
         )
-        .join(f.broadcast(_errors(tables)), "seeds", "left")
-        .withColumn("low", f.greatest(f.lit(0.0), f.col("mean") - sure))
-        .withColumn("high", f.col("mean") + sure)
-        # Nothing is known of an error, not even that there is none.
-        .withColumn("low", f.when(sure.isNotNull(), f.col("low")))
-        .orderBy("figure_place", "figure", "place")
-    )
 
 
-def _settings(tables: RunTables) -> DataFrame:
-    """One run of each setting and seed, with its setting, and the place of that among all."""
-    settings = settings_at(tables.runs)
-    in_order = sorted({setting.order for setting in settings.values()})
-    places = {order: place for place, order in enumerate(in_order)}
+def _settings(tables: RunTables) -> dict[str, RunSetting]:
+    """One run of each setting and seed, and its setting."""
     once = {
-        (setting.text, setting.seed): (
-            *(run, setting.text, setting.value),
-            places[setting.order],
-        )
-        for run, setting in settings.items()
+        (setting.text, setting.seed): (run, setting)
+        for run, setting in settings_at(tables.runs).items()
     }
-    schema = "run string, setting string, setting_value double, place bigint"
-    return tables.spark.createDataFrame(list(once.values()), schema)
+    return dict(once.values())
 
 
-def _values(tables: RunTables) -> DataFrame:
-    """A row for each figure of each run."""
-    figures = f.array(
-        *(
-            f.struct(
-                f.lit(name).alias("figure"),
-                f.lit(unit).alias("unit"),
-                f.lit(place).alias("figure_place"),
-                f.expr(value).cast("double").alias("value"),
-            )
-            for place, (name, (value, unit)) in enumerate(_FIGURES.items())
-        )
-    )
-    counted = tables["run_figures"].select("run", f.inline(figures))
-    return counted.unionByName(_losses(tables)).unionByName(_latencies(tables))
-
-
-def _losses(tables: RunTables) -> DataFrame:
-    """How much each run has lost of every topic of which any has."""
-    lost = tables["lost"].groupBy("run", "topic").agg(f.sum("records").alias("value"))
-    every = tables["run_figures"].select("run").crossJoin(lost.select("topic").distinct())
-    return every.join(lost, ["run", "topic"], "left").select(
-        "run",
-        f.concat(f.lit("records_lost of "), "topic").alias("figure"),
-        f.lit("records").alias("unit"),
-        f.lit(len(_FIGURES)).alias("figure_place"),
-        f.coalesce("value", f.lit(0)).cast("double").alias("value"),
-    )
-
-
-def _latencies(tables: RunTables) -> DataFrame:
-    """How long producers waited for 99 of 100 batches, as summaries of runs that ended have it."""
-    rows = [
-        (run.name, f"produce_p99_ms of {client}", "ms", len(_FIGURES) + 1, float(each["p99"]))
-        for run in tables.runs
-        for client, each in (read_summary(run.folder) or {}).get("produce_ms", {}).items()
-        if each["p99"] is not None
-    ]
-    schema = "run string, figure string, unit string, figure_place int, value double"
-    return tables.spark.createDataFrame(rows, schema)
-
-
-def _errors(tables: RunTables) -> DataFrame:
-    """For each number of runs, how many standard errors the interval is wide to each side."""
-    upper = (1 + _LEVEL) / 2
-    rows = [
-        (seeds, float(students_t.ppf(upper, seeds - 1))) for seeds in range(2, len(tables.runs) + 1)
-    ]
-    return tables.spark.createDataFrame(rows, "seeds bigint, t double")
+def _values(tables: RunTables) -> Iterator[tuple[str, _Figure, float]]:
+    """The figures of all runs; of runs that ended also how long producers waited."""
+    for row in tables.rows(_VALUES):
+        yield row["run"], (row["place"], row["figure"], row["unit"]), float(row["value"])
+    for run in tables.runs:
+        for client, each in (read_summary(run.folder) or {}).get("produce_ms", {}).items():
+            if each["p99"] is not None:
+                figure = (len(_FIGURES) + 1, f"produce_p99_ms of {client}", "ms")
+                yield run.name, figure, float(each["p99"])
 
 
 SWEEP = Question(
@@ -147,12 +130,18 @@ SWEEP = Question(
         ),
         Column("seeds", "bigint", "", "number of runs"),
         Column("mean", "double", "", "mean of them"),
-        Column("low", "double", "", "lower bound of the true mean (95 %); null: one run"),
+        Column(
+            "low", "double", "", "lower bound of the true mean (95 %); null: one run, or mostly 0"
+        ),
         Column("high", "double", "", "... and upper bound"),
+        Column("above_zero", "bigint", "", "number of runs in which it is above 0"),
         Column("p50", "double", "", "half of the runs had no more"),
-        Column("p99", "double", "", "... 99 of 100"),
+        Column("p99", "double", "", "... 99 of 100; null: fewer than 100 runs"),
         Column("smallest", "double", "", "the least of all runs"),
         Column("largest", "double", "", "the most"),
+        Column("worst_is", "string", "", f"the direction: `{MOST}` or `{LEAST}` of it is worst"),
+        Column("worst", "double", "", "the worst of all runs"),
+        Column("worst_in", "string", "", "the run that had it"),
         Column("unit", "string", "", "of the figure"),
         Column("setting_value", "double", "", "the setting if it is one number; of a duration: s"),
         Column("largest_in", "string", "", "the run that had the most"),

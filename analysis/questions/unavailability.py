@@ -4,40 +4,26 @@ An interval is one partition in one condition without a break. Percentiles are o
 one that really occurred.
 """
 
-from __future__ import annotations
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
+from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.analysis.tables.unavailable import CONDITIONS
 
-_PERCENTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
-
-
-def _unavailability(tables: RunTables) -> DataFrame:
-    worst_first = f.array_position(
-        f.array(*(f.lit(name) for name in CONDITIONS)), f.col("condition")
-    )
-    return (
-        tables["unavailable"]
-        .groupBy("run", "topic", "condition")
-        .agg(
-            f.count("*").alias("intervals"),
-            f.countDistinct("partition").alias("partitions"),
-            (f.sum("lasted_us") / 1e6).alias("total_seconds"),
-            *(
-                f.expr(f"percentile_disc({share}) within group (order by lasted_us)").alias(name)
-                for name, share in _PERCENTILES.items()
-            ),
-            f.max("lasted_us").alias("longest_us"),
-            f.max_by("topic_partition", f.struct("lasted_us", "partition")).alias("longest_of"),
-            f.max_by("begin_us", f.struct("lasted_us", "partition")).alias("longest_began_us"),
-        )
-        .orderBy("run", worst_first, f.desc("total_seconds"), "topic")
-    )
+_SQL = f"""
+    select run, topic, condition, count(*) as intervals,
+        count(distinct partition) as partitions, sum(lasted_us) / 1e6 as total_seconds,
+        percentile_disc(0.5) within group (order by lasted_us) as p50_us,
+        percentile_disc(0.95) within group (order by lasted_us) as p95_us,
+        percentile_disc(0.99) within group (order by lasted_us) as p99_us,
+        max(lasted_us) as longest_us,
+        max_by(topic_partition, place(lasted_us, partition, begin_us, 0)) as longest_of,
+        max_by(begin_us, place(lasted_us, partition, begin_us, 0)) as longest_began_us
+    from unavailable group by run, topic, condition
+    order by run, list_position({list(CONDITIONS)}, condition), total_seconds desc, topic
+"""
 
 
 UNAVAILABILITY = Question(
@@ -62,5 +48,5 @@ UNAVAILABILITY = Question(
         Column("longest_of", "string", "", "the partition of the longest one"),
         Column("longest_began_us", "bigint", "us", "when that began"),
     ),
-    _unavailability,
+    lambda _: _SQL,
 )

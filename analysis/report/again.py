@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.section import Grid, Heading, Section
 
 
-def asks(_run: OneRun) -> dict[str, DataFrame]:
-    """None: the data is in the manifest and the summary."""
-    return {}
-
-
-def tells(run: OneRun, _answers: Answers) -> Section:
+def section(run: OneRun) -> Section:
     """Commands, and their expected results."""
     trace = (
         "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
@@ -31,6 +23,6 @@ def tells(run: OneRun, _answers: Answers) -> Section:
         "How to repeat the run",
         "The folder of the run is sufficient: replay runs it again and compares all rows. The "
         "same scenario, seed and release of Tidegauge give the same hash.",
-        [Grid([Heading("what"), Heading("is")], facts)],
-        [run.command("replay", "RUN"), run.command("analyze", "RUN")],
+        [Grid("What the run is", [Heading("Fact"), Heading("Value")], facts)],
+        [run.command("replay", "RUN"), run.command("report", "RUN")],
     )

@@ -1,21 +1,32 @@
-"""The sections of a report about a run, top to bottom."""
+"""The sections of a report about a run, top to bottom: as an operator asks."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidegauge.analysis.report import (
     again,
+    clients,
     fidelity,
     headline,
     notifications,
     partition_story,
+    replay,
     timeline,
 )
-from tidegauge.analysis.report.part import ReportPart
+from tidegauge.analysis.report.one_run import OneRun
+from tidegauge.analysis.report.section import Section
+
+#: Makes a section of a run.
+MakesSection = Callable[[OneRun], Section]
 
 #: Before the answers to questions,
-FIRST = tuple(
-    ReportPart(each.asks, each.tells)
-    for each in (headline, timeline, partition_story, notifications)
+FIRST: tuple[MakesSection, ...] = (
+    headline.section,
+    clients.section,
+    timeline.section,
+    replay.section,
+    partition_story.section,
 )
 #: and after them.
-LAST = tuple(ReportPart(each.asks, each.tells) for each in (fidelity, again))
+LAST: tuple[MakesSection, ...] = (notifications.section, fidelity.section, again.section)

@@ -6,7 +6,10 @@ colours can tell them apart, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from tidegauge.analysis.report.section import plain
 
 #: Colours for what is drawn side by side, in this order.
 COLOURS = tuple(
@@ -36,42 +39,84 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
     """
     return {
         "height": height,
-        "font": {"family": _FONT, "size": 13, "color": "var(--ink)"},
+        "font": {"family": _FONT, "size": 12, "color": "var(--ink)"},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 64, "r": 16, "t": 36, "b": 40},
+        # Fixed, so that charts one below the other have the same axis.
+        "margin": {"l": 52, "r": 14, "t": 8, "b": 26},
+        "showlegend": False,
         "hoverlabel": {
             "bgcolor": "var(--paper)",
             "bordercolor": "var(--muted)",
             "font": {"color": "var(--ink)"},
         },
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom"},
         **more,
     }
 
 
 def axis(title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis of numbers or names."""
+    """An axis of numbers."""
     return {
         "title": {"text": title, "font": {"size": 12}},
         "gridcolor": "var(--grid)",
         "linecolor": "var(--grid)",
         "zerolinecolor": "var(--grid)",
-        "automargin": True,
         **more,
     }
 
 
-def time_axis(begin_us: int, end_us: int, **more: Any) -> dict[str, Any]:
+def time_axis(end_us: int) -> dict[str, Any]:
     """An axis of virtual time in seconds, as times are printed: finer where one looks closer."""
     return axis(
         type="linear",
-        range=[seconds(begin_us), seconds(end_us)],
+        range=[0, seconds(end_us)],
         exponentformat="none",
         ticksuffix="s",
+        tickangle=0,
         hoverformat=".3f",
-        **more,
     )
+
+
+def lanes(names: Sequence[str]) -> dict[str, Any]:
+    """The part of a layout with lanes from top to bottom, each with its name above it.
+
+    Names stand above, and not at the side, as they are long and pages narrow. The lane of number n
+    has the vertical place n; bars in it are :data:`LANE_BAR` wide.
+    """
+    return {
+        "barmode": "overlay",
+        "yaxis": axis(
+            range=[len(names) - 0.5, -0.5], fixedrange=True, showgrid=False, visible=False
+        ),
+        "annotations": [
+            {
+                "text": plain(shortened(name)),
+                "x": 0,
+                "xref": "paper",
+                "xanchor": "left",
+                "y": place - 0.5,
+                "yanchor": "top",
+                "showarrow": False,
+                "font": {"size": 12},
+            }
+            for place, name in enumerate(names)
+        ],
+    }
+
+
+#: In pixels: the height of a lane, its name included.
+LANE = 42
+#: In parts of a lane: the width of a bar, and how far its middle is below that of the lane.
+LANE_BAR, LANE_LOWER = 0.3, 0.22
+
+
+def shortened(name: str) -> str:
+    """A name that fits above a lane of a narrow page."""
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+
+
+#: So many letters fit.
+_NAME = 40
 
 
 def fault_band(fault: dict[str, Any]) -> dict[str, Any]:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.analysis.report.charts import COLOURS, axis, layout
+from tidegauge.analysis.report.charts import (
+    COLOURS,
+    LANE,
+    LANE_BAR,
+    LANE_LOWER,
+    axis,
+    lanes,
+    layout,
+)
 from tidegauge.analysis.report.quantities import duration_text
-from tidegauge.analysis.report.section import Chart, plain
+from tidegauge.analysis.report.section import Chart, Key
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {
     "detection_us": "until the controller is notified",
-    "notice_us": "... its event is in the queue",
-    "queue_us": "... it is taken from the queue",
-    "election_us": "... the new leader is written",
-    "takeover_us": "... it has taken over",
-    "first_use_us": "... it is used",
+    "notice_us": "until its event is in the queue",
+    "queue_us": "until it is taken from the queue",
+    "election_us": "until the new leader is written",
+    "takeover_us": "until it has taken over",
+    "first_use_us": "until it is used",
 }
-_BAR, _ABOVE, _BELOW = 30, 76, 56
+#: So many bars are drawn, those of the longest failovers.
+_MOST = 12
 
 #: How to read it.
 SAYS = (
@@ -30,40 +39,35 @@ SAYS = (
 
 
 def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
-    """Stacked bars, the earliest failover on top."""
-    found = sorted(found, key=lambda each: each["begin_us"])
-    places = [*range(len(found))]
+    """Stacked bars, the longest failover on top."""
+    found = sorted(found, key=_whole_us, reverse=True)[:_MOST]
     data = [
         {
             "type": "bar",
             "orientation": "h",
             "name": text,
-            "y": places,
+            "y": [place + LANE_LOWER for place in range(len(found))],
             "x": [round((each[step] or 0) / 1e6, 6) for each in found],
             "text": [duration_text(each[step] or 0) for each in found],
             "textposition": "none",
             "hovertemplate": f"{text}: %{{text}}<extra></extra>",
             "marker": {"color": colour},
+            "width": LANE_BAR,
         }
         for (step, text), colour in zip(_STEPS.items(), COLOURS, strict=False)
     ]
     whole = layout(
-        _BAR * len(found) + _ABOVE + _BELOW,
-        barmode="stack",
-        margin={"l": 64, "r": 16, "t": _ABOVE, "b": _BELOW},
-        legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
+        LANE * len(found) + 60,
         xaxis=axis("seconds", rangemode="tozero"),
-        yaxis=axis(
-            tickvals=places,
-            ticktext=[plain(_name(each)) for each in found],
-            range=[len(found) - 0.5, -0.5],
-            fixedrange=True,
-            showgrid=False,
-        ),
+        margin={"l": 14, "r": 14, "t": 8, "b": 52},
+        **lanes([_name(each) for each in found]) | {"barmode": "stack"},
     )
-    return Chart(
-        "Failovers: seconds until the first use of the new leader, step by step", data, whole
-    )
+    keys = [Key(text, colour) for text, colour in zip(_STEPS.values(), COLOURS, strict=False)]
+    return Chart("From the fault to the first use of the new leader", data, whole, keys)
+
+
+def _whole_us(each: Mapping[str, Any]) -> int:
+    return sum(each[step] or 0 for step in _STEPS)
 
 
 def _name(each: Mapping[str, Any]) -> str:

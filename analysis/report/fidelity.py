@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Grid, Heading, Piece, Section, Words
@@ -30,12 +27,7 @@ class _Leaned(NamedTuple):
     seconds: float
 
 
-def asks(_run: OneRun) -> dict[str, DataFrame]:
-    """None: the data is in the manifest and the summary."""
-    return {}
-
-
-def tells(run: OneRun, _answers: Answers) -> Section:
+def section(run: OneRun) -> Section:
     """The parameters, those with the largest sums first."""
     pieces: list[Piece] = [Words(_LIMITS)]
     if run.summary is None:
@@ -73,13 +65,14 @@ def _grid(run: OneRun, used: list[_Leaned]) -> Grid:
             )
         )
     return Grid(
+        "Parameters of the cost model that the run used",
         [
-            Heading("parameter", "its path in a scenario"),
-            Heading("median", "the median of its draws", is_number=True),
-            Heading("asked for", "how often it was drawn", is_number=True),
-            Heading("in all", "the sum of all draws", is_number=True),
-            Heading("value"),
-            Heading("its meaning, and the source of its default"),
+            Heading("Parameter", "its path in a scenario"),
+            Heading("Median", "the median of its draws", is_number=True),
+            Heading("Used", "how often it was drawn", is_number=True),
+            Heading("In all", "the sum of all draws", is_number=True),
+            Heading("Value"),
+            Heading("Meaning, and source of the default"),
         ],
         rows,
     )

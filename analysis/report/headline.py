@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
@@ -21,34 +17,38 @@ _EXPLAINED = {
     "loss of power": "power was lost before they were on disk (log.flush.interval.messages)",
 }
 
-#: Shorter times are ignored: at the start of a cluster, its first leaders take some milliseconds.
+#: Shorter times are not marked as a problem.
 _A_SECOND = 1
 
 
-def asks(run: OneRun) -> dict[str, DataFrame]:
-    """Figures, losses with their causes, and the longest time without a leader."""
-    tables = run.tables
-    refused = tables["unavailable"].where("condition in ('offline', 'not_accepting')")
-    lost = tables["lost"].groupBy("acks", "permitted_by")
-    return {
-        "figures": tables["run_figures"],
-        "lost": lost.agg(f.sum("records").alias("records")).orderBy(f.desc("records")),
-        "longest": refused.groupBy("topic_partition", "condition")
-        .agg(f.max("lasted_us").alias("lasted_us"))
-        .orderBy(f.desc("lasted_us"))
-        .limit(1),
-    }
+class Refused(NamedTuple):
+    """The partitions that refused writes."""
+
+    #: Those that took writes before or after.
+    partitions: int
+    #: ... and that refused them for more than a second, and not just as leaders changed.
+    for_long: int
+    longest_us: int
+    #: The partition that refused for longest without a break.
+    longest: str
+    #: Those that refused all the time, as their topic asks for more replicas than it has.
+    always: int
 
 
-def tells(run: OneRun, answers: Answers) -> Section:
+def section(run: OneRun) -> Section:
     """The verdict, and figures as tiles."""
-    (figures,) = answers["figures"].to_pylist()
-    pieces: list[Piece] = []
+    figures = run.figures
+    lost = run.tables.rows(
+        "select acks, permitted_by, sum(records) as records"
+        " from lost group by acks, permitted_by order by records desc"
+    )
+    refused = refused_writes(run)
+    pieces: list[Piece] = [_verdict(run, refused, figures["records_acknowledged_lost"])]
     if run.summary is None:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
         )
-    pieces.append(_verdict(figures, answers["lost"].to_pylist()))
+    pieces.append(_losses(figures, lost))
     if figures["records_acknowledged_unavailable"]:
         unavailable = counted(figures["records_acknowledged_unavailable"], "acknowledged record")
         pieces.append(
@@ -57,7 +57,12 @@ def tells(run: OneRun, answers: Answers) -> Section:
             )
         )
     pieces += _checks(run)
-    pieces.append(Tiles(_tiles(figures, answers["longest"].to_pylist())))
+    pieces.append(Tiles(_tiles(figures, refused)))
+    if figures["figures_from_seconds"]:
+        since = duration_text(figures["figures_from_seconds"] * 1e6)
+        pieces.append(
+            Words(f"Figures begin {since} after the start: start-up does not count.", "note")
+        )
     return Section("result", "In short", what_was_run(run), pieces, [run.command("show", "RUN")])
 
 
@@ -74,16 +79,89 @@ def what_was_run(run: OneRun) -> str:
     )
 
 
-def _verdict(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> Words:
+def refused_writes(run: OneRun) -> Refused:
+    """The partitions without an accepting leader, or with too small an ISR for acks=all.
+
+    A partition whose conditions follow each other without a break refused writes all the time.
+    """
+    (found,) = run.tables.rows(
+        """
+        with refused as (
+            select partition, topic_partition, begin_us, end_us
+            from unavailable where condition <> 'at_min_isr'
+        ),
+        ordered as (
+            select *, max(end_us) over (
+                partition by partition order by begin_us, end_us
+                rows between unbounded preceding and 1 preceding
+            ) as so_far_us
+            from refused
+        ),
+        numbered as (
+            select *, sum(case when begin_us <= so_far_us then 0 else 1 end) over (
+                partition by partition order by begin_us, end_us
+            ) as span
+            from ordered
+        ),
+        spans as (
+            select partition, topic_partition, min(begin_us) / 1e6 <= figures_from_seconds
+                and max(end_us) / 1e6 >= virtual_seconds as always,
+                max(end_us) - min(begin_us) as lasted_us
+            from numbered cross join run_figures
+            group by partition, topic_partition, span, figures_from_seconds, virtual_seconds
+        )
+        select count(distinct partition) filter (where not always) as partitions,
+            count(distinct partition) filter (where not always and lasted_us > 1000000) as for_long,
+            coalesce(max(lasted_us) filter (where not always), 0) as longest_us,
+            max_by(topic_partition, lasted_us) filter (where not always) as longest,
+            count(distinct partition) filter (where always) as always
+        from spans
+        """
+    )
+    return Refused(**found)
+
+
+def _verdict(run: OneRun, refused: Refused, records_lost: int) -> Words:
+    """The result in one sentence: ``2 of 80 partitions refused writes, ...``."""
+    partitions = len(run.manifest["partitions"])
+    all_of_them = counted(partitions, "partition")
+    parts = []
+    longest = duration_text(refused.longest_us)
+    if refused.for_long:
+        parts.append(
+            f"{refused.for_long:,} of {all_of_them} refused writes for more than a second, "
+            f"for up to {longest}"
+        )
+    elif refused.partitions:
+        parts.append(
+            f"No partition refused writes for more than a second; {refused.partitions:,} of "
+            f"{partitions:,} did for up to {longest}, as leaders changed"
+        )
+    elif not refused.always:
+        parts.append(f"No partition refused writes, of {partitions:,}")
+    if refused.always:
+        more = "more " if parts else ""
+        of = "" if parts else f" of {all_of_them}"
+        parts.append(f"{refused.always:,}{of} {more}refused them all the time")
+    losses = (
+        f"{counted(records_lost, 'acknowledged record')} lost"
+        if records_lost
+        else "no acknowledged record lost"
+    )
+    is_good = not refused.for_long and not refused.always and not records_lost
+    return Words(f"{'; '.join([*parts, losses])}.", "verdict good" if is_good else "verdict bad")
+
+
+def _losses(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> Words:
     records = figures["records_acknowledged_lost"]
     acknowledged = f"{counted(figures['records_acknowledged'], 'record')} acknowledged"
     if not records:
-        return Words(f"No acknowledged record was lost: {acknowledged}.", "good")
+        return Words(f"No acknowledged record was lost: {acknowledged}.")
     text = f"{counted(records, 'acknowledged record')} lost, of {acknowledged}"
     if len(lost) == 1:
-        return Words(f"{text}: all of them {_because(lost[0])}.", "bad")
+        return Words(f"{text}: all of them {_because(lost[0])}.")
     parts = "; ".join(f"{each['records']:,} {_because(each)}" for each in lost)
-    return Words(f"{text}: {parts}.", "bad")
+    return Words(f"{text}: {parts}.")
 
 
 def _because(lost: Mapping[str, Any]) -> str:
@@ -103,23 +181,24 @@ def _checks(run: OneRun) -> list[Piece]:
     return [Words(f"Not as the scenario expects: {', '.join(unexpected)}.", "bad")]
 
 
-def _tiles(figures: Mapping[str, Any], longest: Sequence[Mapping[str, Any]]) -> list[Tile]:
+def _tiles(figures: Mapping[str, Any], refused: Refused) -> list[Tile]:
     def seconds(condition: str, of: str) -> Tile:
         value = figures[f"partition_seconds_{condition}"]
         return Tile(number_text(value), f"partition-seconds {of}", is_bad=value >= _A_SECOND)
 
     unclean = figures["unclean_elections"]
-    tiles = [
-        seconds("offline", "offline"),
-        seconds("not_accepting", "without a leader that accepts writes"),
-        seconds("under_min_isr", "under min ISR"),
+    tiles = []
+    if refused.partitions:
+        text = f"the longest that a partition refused writes: {refused.longest}"
+        is_bad = refused.longest_us >= _A_SECOND * 1e6
+        tiles.append(Tile(duration_text(refused.longest_us), text, is_bad=is_bad))
+    return [
+        *tiles,
+        seconds("not_accepting", "without a broker that accepts writes as leader"),
+        seconds("offline", "offline: without a leader in ZooKeeper"),
+        seconds("under_min_isr", "under min ISR: acks=all is refused"),
         Tile(f"{figures['isr_shrinks']:,}", "ISRs shrunk by leaders"),
-        Tile(f"{figures['isr_removals']:,}", "... replicas removed by the controller"),
+        Tile(f"{figures['isr_removals']:,}", "replicas removed from ISRs by the controller"),
         Tile(f"{figures['leader_elections']:,}", "leaders elected"),
-        Tile(f"{unclean:,}", "... uncleanly", is_bad=unclean > 0),
+        Tile(f"{unclean:,}", "leaders elected uncleanly", is_bad=unclean > 0),
     ]
-    for each in longest:
-        text = f"the longest that a partition had no leader: {each['topic_partition']}"
-        lasted_us = each["lasted_us"]
-        tiles.append(Tile(duration_text(lasted_us), text, is_bad=lasted_us >= _A_SECOND * 1e6))
-    return tiles

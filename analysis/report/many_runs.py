@@ -1,17 +1,16 @@
 """Several runs: their comparison, and the worst of them."""
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.questions.sweep import SWEEP
 from tidegauge.analysis.report.answers import glossary, grid
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import folders_command
 from tidegauge.analysis.report.quantities import number_text
 from tidegauge.analysis.report.section import (
@@ -24,85 +23,95 @@ from tidegauge.analysis.report.section import (
     Words,
 )
 from tidegauge.analysis.report.sweep_curves import SAYS, always_zero, sweep_curves
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.scenario.text.counted import counted
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
 _RUNS = 30
 _ROWS = 60
 _FIGURES = {
-    "records_acknowledged_lost": "lost",
-    "partition_seconds_offline": "offline",
-    "partition_seconds_not_accepting": "not accepting",
-    "partition_seconds_under_min_isr": "under min ISR",
+    "records_acknowledged_lost": "Records lost",
+    "partition_seconds_not_accepting": "Not accepting",
+    "partition_seconds_offline": "Offline",
+    "partition_seconds_under_min_isr": "Under min ISR",
     "isr_shrinks": "ISR shrinks",
-    "leader_elections": "elections",
-    "unclean_elections": "unclean",
+    "leader_elections": "Elections",
+    "unclean_elections": "Unclean",
 }
+#: What makes a run the worst, the most important first.
+_WORST_BY = tuple(_FIGURES)[:4]
 
 
-def asks(tables: RunTables) -> dict[str, DataFrame]:
-    """Figures of the worst runs, of all runs together, and the comparison."""
-    figures = tables["run_figures"]
-    in_order = [f.desc(name) for name in list(_FIGURES)[:4]]
-    return {
-        "worst runs": figures.orderBy(*in_order, "run").limit(_RUNS),
-        "all runs": figures.agg(
-            *(f.sum(name).alias(name) for name in ("records_acknowledged", *_FIGURES)),
-            f.sum(f.expr("int(records_acknowledged_lost > 0)")).alias("runs_with_loss"),
-        ),
-        "sweep": SWEEP.of(tables),
-    }
+def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
+    """The figures of the worst runs, the worst one first; there is at least one."""
+    return tables.rows(
+        f"select * from run_figures order by {', '.join(f'{name} desc' for name in _WORST_BY)},"
+        f" run limit {_RUNS}"
+    )
 
 
-def tells(tables: RunTables, answers: Answers) -> Iterator[Section]:
-    """A summary of all runs, the worst of them, and the effects of settings."""
-    yield _in_short(tables, answers)
-    sweep = answers["sweep"].to_pylist()
+def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+    """A summary of all runs, the effects of settings, and the worst runs."""
+    yield _in_short(tables)
+    sweep = SWEEP.of(tables)
     if len({row["setting"] for row in sweep}) > 1 or any(row["seeds"] > 1 for row in sweep):
         yield _comparison(tables, sweep)
+    yield _runs(tables, worst)
 
 
-def _in_short(tables: RunTables, answers: Answers) -> Section:
-    (together,) = answers["all runs"].to_pylist()
+def _in_short(tables: RunTables) -> Section:
+    sums = ", ".join(f"sum({name}) as {name}" for name in ("records_acknowledged", *_FIGURES))
+    (together,) = tables.rows(
+        f"select {sums}, count_if(records_acknowledged_lost > 0) as runs_with_loss,"
+        " count_if(partition_seconds_not_accepting > 0 or partition_seconds_offline > 0)"
+        " as runs_without_leader from run_figures"
+    )
     lost = together["records_acknowledged_lost"]
     acknowledged = counted(together["records_acknowledged"], "record")
     verdict = (
         Words(
             f"{counted(lost, 'acknowledged record')} lost, in {together['runs_with_loss']:,} of "
             f"{counted(len(tables.runs), 'run')}, of {acknowledged} acknowledged.",
-            "bad",
+            "verdict bad",
         )
         if lost
-        else Words(f"No acknowledged record was lost in any run: {acknowledged}.", "good")
+        else Words(f"No acknowledged record was lost in any run: {acknowledged}.", "verdict good")
     )
-    worst = answers["worst runs"].to_pylist()
     pieces: list[Piece] = [
         verdict,
         Tiles(
             [
                 Tile(number_text(together[name]), title)
                 for name, title in (
-                    ("partition_seconds_offline", "partition-seconds offline, all runs"),
+                    ("partition_seconds_not_accepting", "partition-seconds not accepting writes"),
+                    ("partition_seconds_offline", "partition-seconds offline"),
                     ("partition_seconds_under_min_isr", "partition-seconds under min ISR"),
                     ("isr_shrinks", "ISRs shrunk by leaders"),
                     ("leader_elections", "leaders elected"),
-                    ("unclean_elections", "... uncleanly"),
+                    ("unclean_elections", "leaders elected uncleanly"),
                 )
             ]
         ),
-        _grid(tables, worst),
     ]
+    return Section(
+        "result",
+        "In short",
+        f"{counted(len(tables.runs), 'run')}, simulated. The figures are sums over all of them.",
+        pieces,
+        [folders_command(tables.runs, "--table", "run_figures")],
+    )
+
+
+def _runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
+    pieces: list[Piece] = [_grid(tables, worst)]
     if len(tables.runs) > len(worst):
         pieces.append(
             Words(f"The {len(worst)} worst of {counted(len(tables.runs), 'run')}.", "note")
         )
     return Section(
-        "result",
-        "In short",
-        f"{counted(len(tables.runs), 'run')}, simulated. The worst come first: those that lost "
-        "most acknowledged records, else were offline for longest. Offline, not accepting and "
-        "under min ISR are partition-seconds.",
+        "runs",
+        "The runs, the worst first",
+        "The worst have lost most acknowledged records, or else took no writes for longest. Not "
+        "accepting, offline and under min ISR are partition-seconds.",
         pieces,
         [folders_command(tables.runs, "--table", "run_figures")],
     )
@@ -111,12 +120,13 @@ def _in_short(tables: RunTables, answers: Answers) -> Section:
 def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
     settings = settings_at(tables.runs)
     return Grid(
+        "Figures of the worst runs",
         [
-            Heading("run"),
+            Heading("Run"),
             Heading(
-                "setting", "the differences of its scenario from the others, apart from the seed"
+                "Setting", "the differences of its scenario from the others, apart from the seed"
             ),
-            Heading("seed", is_number=True),
+            Heading("Seed", is_number=True),
             *(Heading(title, name, is_number=True) for name, title in _FIGURES.items()),
         ],
         [
@@ -140,7 +150,7 @@ def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> Sectio
         names = ", ".join(name.replace("_", " ") for name in zero)
         pieces.append(Words(f"0 in all runs: {names}.", "note"))
     columns = [column for column in SWEEP.columns if column.name != "setting_value"]
-    pieces += [grid(columns, shown[:_ROWS]), glossary(columns)]
+    pieces += [grid(SWEEP.asks, columns, shown[:_ROWS]), glossary(columns)]
     if len(shown) > _ROWS:
         pieces.append(Words(f"The first {_ROWS} of {counted(len(shown), 'row')}.", "note"))
     return Section(

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from tidegauge.analysis.report.charts import GOOD, WARNING, axis, layout
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
-from tidegauge.analysis.report.section import Chart, Section, Words
+from tidegauge.analysis.report.section import Chart, Key, Section, Words
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 
@@ -22,24 +19,19 @@ _RULES = {
 _MOST = 2000
 
 
-def asks(run: OneRun) -> dict[str, DataFrame]:
-    """Each of them."""
-    rows = run.tables["notifications"].select(
-        "time_us", "broker", "partition_count", "rule", "delay_us", "states_read", "to_read_us"
-    )
-    return {"notifications": rows.orderBy("partition_count", ascending=False).limit(_MOST)}
-
-
-def tells(run: OneRun, answers: Answers) -> Section:
+def section(run: OneRun) -> Section:
     """A point for each notification."""
-    found = answers["notifications"].to_pylist()
+    found = run.tables.rows(
+        "select time_us, broker, partition_count, rule, delay_us, states_read, to_read_us"
+        " from notifications order by partition_count desc, time_us"
+    )
     return Section(
         "notifications",
         "Notifications of ISR changes",
         "A point is a notification that a broker wrote to ZooKeeper: the time that its first "
         "change had waited, and the number of partitions in it. Brokers check every 2.5 s, and "
         "write once a rule permits it. The controller then reads the state of every partition.",
-        [Words(_in_short(found)), _chart(found)] if found else [Words("None in this run.")],
+        [Words(_in_short(found)), _chart(found[:_MOST])] if found else [Words("None in this run.")],
         [run.command("analyze", "RUN", "--table", "notifications")],
     )
 
@@ -56,10 +48,11 @@ def _in_short(found: list[dict[str, Any]]) -> str:
 
 
 def _chart(found: list[dict[str, Any]]) -> Chart:
-    data = []
+    data, keys = [], []
     for rule, (text, colour) in _RULES.items():
         of_rule = [e for e in found if e["rule"] == rule and e["delay_us"] is not None]
         if of_rule:
+            keys.append(Key(text, colour, f"{len(of_rule):,}"))
             data.append(
                 {
                     "type": "scatter",
@@ -76,12 +69,11 @@ def _chart(found: list[dict[str, Any]]) -> Chart:
                 }
             )
     whole = layout(
-        340,
-        showlegend=True,
+        300,
         xaxis=axis("seconds from the first change to the notification", rangemode="tozero"),
         yaxis=axis("partitions in it", rangemode="tozero"),
-        margin={"l": 64, "r": 16, "t": 40, "b": 56},
+        margin={"l": 64, "r": 14, "t": 8, "b": 52},
     )
     return Chart(
-        "Notifications: partitions in each, and how long the first change waited", data, whole
+        "Partitions in each notification, by how long its first change waited", data, whole, keys
     )

@@ -5,14 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.report.quantities import nice_step_us
 from tidegauge.analysis.run_paths import FoundRun, from_here
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.traces.run_files import read_manifest, read_summary
 
@@ -24,6 +21,13 @@ _BARS = 160
 _NAMED = 4
 
 
+class WorstPartition(NamedTuple):
+    """The partition with most lost records, else the one that refused writes for longest."""
+
+    number: int
+    name: str
+
+
 class OneRun:
     """One run, and how it is asked."""
 
@@ -32,7 +36,7 @@ class OneRun:
 
         Args:
             tables: of this run, or of many of which it is one.
-            run: it.
+            run: the run.
 
         Raises:
             RunError: its manifest or its summary cannot be read.
@@ -43,22 +47,22 @@ class OneRun:
         #: None: the run is not complete, or was interrupted.
         self.summary = read_summary(run.folder)
         self.scenario: dict[str, Any] = self.manifest["scenario"]
-        #: How long it has been; of one that has not come to its end, until its last row.
+        #: Its length; of a run that is not complete, until its last row.
         self.duration_us = run.end_us()
 
     @property
     def bucket_us(self) -> int:
-        """Points of lines are so far apart."""
+        """The distance of points of lines."""
         return nice_step_us(self.duration_us / _POINTS)
 
     @property
     def bar_us(self) -> int:
-        """How wide bars are that count what happened within them."""
+        """The width of bars that count events within them."""
         return nice_step_us(self.duration_us / _BARS)
 
     @property
     def sample_us(self) -> int:
-        """Points of lines that are drawn through samples are so far apart."""
+        """The distance of points of lines that are drawn through samples."""
         return max(self.bucket_us, parse_duration(self.scenario["sample_every"]))
 
     def command(self, *words: str) -> str:
@@ -67,27 +71,33 @@ class OneRun:
         return shlex.join(["tidegauge", *(folder if word == "RUN" else word for word in words)])
 
     @cached_property
-    def worst_partition(self) -> tuple[int, str] | None:
-        """The partition with most lost records, else the one that refused writes for longest.
+    def figures(self) -> dict[str, Any]:
+        """Its row of ``run_figures``."""
+        (figures,) = self.tables.rows("select * from run_figures")
+        return figures
 
-        Its number and its name; None: all partitions were well all the time.
-        """
-        lost = self.tables["lost"].selectExpr("partition", "topic_partition", "records lost", "0 l")
-        refused = _refused(self.tables["unavailable"]).selectExpr(
-            "partition", "topic_partition", "0 lost", "lasted_us l"
+    @cached_property
+    def faults(self) -> list[dict[str, Any]]:
+        """Its faults, each time that one was active, in the order of time."""
+        return self.tables.rows("select * from faults order by begin_us, fault")
+
+    @cached_property
+    def worst_partition(self) -> WorstPartition | None:
+        """The subject of the story; None: no partition refused a write or lost a record."""
+        worst = self.tables.rows(
+            """
+            select partition, topic_partition, sum(lost) as lost, sum(lasted_us) as lasted_us
+            from (
+                select partition, topic_partition, records as lost, 0 as lasted_us from lost
+                union all
+                select partition, topic_partition, 0, lasted_us from unavailable
+                where condition <> 'at_min_isr'
+            ) as either
+            group by partition, topic_partition
+            order by lost desc, lasted_us desc, partition limit 1
+            """
         )
-        worst = (
-            lost.unionByName(refused)
-            .groupBy("partition", "topic_partition")
-            .agg(f.sum("lost").alias("lost"), f.sum("l").alias("lasted_us"))
-            .orderBy(f.desc("lost"), f.desc("lasted_us"), "partition")
-            .first()
-        )
-        return None if worst is None else (worst["partition"], worst["topic_partition"])
-
-
-def _refused(unavailable: DataFrame) -> DataFrame:
-    return unavailable.where("condition in ('offline', 'not_accepting', 'under_min_isr')")
+        return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None
 
 
 def folders_command(runs: Sequence[FoundRun], *words: str) -> str:

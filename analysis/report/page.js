@@ -19,14 +19,43 @@ function inColours(value) {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, inColours(each)]));
 }
 
-const options = { responsive: true, displayModeBar: false };
+const options = { displayModeBar: false };
+const paperWidth = 680;
+const figures = [...document.querySelectorAll(".chart")];
+const overTime = figures.filter((each) => each.classList.contains("over-time"));
+let isPrinting = false;
+// The part of the run that is shown, in seconds; undefined: all of it.
+let shown;
 
 function draw() {
-  for (const figure of document.querySelectorAll(".chart")) {
+  for (const figure of figures) {
     const { data, layout } = inColours(JSON.parse(figure.querySelector("script").textContent));
-    if (!figure.drawn) figure.drawn = figure.appendChild(document.createElement("div"));
-    Plotly.react(figure.drawn, data, layout, options);
+    if (shown && overTime.includes(figure)) layout.xaxis.range = [...shown];
+    const plot = figure.querySelector(".plot");
+    layout.width = isPrinting ? paperWidth : plot.clientWidth;
+    const isFirst = !plot.classList.contains("js-plotly-plot");
+    Plotly.react(plot, data, layout, options);
+    if (isFirst && overTime.includes(figure)) plot.on("plotly_relayout", follow);
   }
+}
+
+// What is zoomed in one chart over time is zoomed in all of them.
+function follow(change) {
+  const from = change["xaxis.range[0]"], to = change["xaxis.range[1]"];
+  if (from !== undefined) zoom([from, to]);
+  else if (change["xaxis.autorange"]) zoom(undefined);
+}
+
+function zoom(span) {
+  if (String(span) === String(shown)) return;
+  shown = span;
+  draw();
+}
+
+for (const button of document.querySelectorAll(".zoom button")) {
+  button.addEventListener("click", () => {
+    zoom([Number(button.dataset.from), Number(button.dataset.to)]);
+  });
 }
 
 function isDark() {
@@ -38,18 +67,28 @@ function show(theme) {
   draw();
 }
 
-const button = document.querySelector("button");
-button.addEventListener("click", () => show(isDark() ? "light" : "dark"));
+document.getElementById("theme").addEventListener("click", () => show(isDark() ? "light" : "dark"));
 prefersDark.addEventListener("change", draw);
 // `report.html#dark` is dark, whatever the system is like.
 if (["#dark", "#light"].includes(location.hash)) root.dataset.theme = location.hash.slice(1);
 
 let beforePrint;
-addEventListener("beforeprint", () => { beforePrint = root.dataset.theme; show("light"); });
+addEventListener("beforeprint", () => {
+  beforePrint = root.dataset.theme;
+  isPrinting = true;
+  show("light");
+});
 addEventListener("afterprint", () => {
+  isPrinting = false;
   if (beforePrint) return show(beforePrint);
   delete root.dataset.theme;
   draw();
 });
 
-draw();
+// It begins with a first call, so all is drawn once here, and again when the page gets wider.
+let width;
+new ResizeObserver(([main]) => {
+  if (main.contentRect.width === width) return;
+  width = main.contentRect.width;
+  if (!isPrinting) draw();
+}).observe(document.querySelector("main"));

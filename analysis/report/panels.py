@@ -1,15 +1,20 @@
-"""The rows of the timeline, top to bottom: the series of each, and their tables."""
+"""Panels: charts over the time of the run, one below the other on the same axis."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as f
-
-from tidegauge.analysis.report.charts import BAD, GOOD, QUIET, WARNING, WORSE
+from tidegauge.analysis.report.charts import axis, fault_band, layout, seconds, time_axis
 from tidegauge.analysis.report.one_run import OneRun
-from tidegauge.analysis.report.series import counts, levels, measured, one_after_the_other
+from tidegauge.analysis.report.quantities import duration_text, number_text
+from tidegauge.analysis.report.section import Chart, Key, Piece, Words
+from tidegauge.analysis.report.series import in_order
+from tidegauge.simulation.durations import short_time_text
+
+_HEIGHT = 140
+#: Up to so many have a tick each.
+_FEW = 4
 
 
 class Mark(NamedTuple):
@@ -23,7 +28,7 @@ class Mark(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """A row of the timeline."""
+    """A chart of the timeline."""
 
     title: str
     #: The unit of its numbers.
@@ -31,114 +36,132 @@ class Panel(NamedTuple):
     marks: tuple[Mark, ...]
 
 
-PANELS = (
-    Panel(
-        "In sync",
-        "replicas",
-        (
-            Mark("assigned", "all replicas", QUIET, "line"),
-            Mark("in_sync", "in the ISR of their partition", GOOD, "level"),
-        ),
-    ),
-    Panel(
-        "Under-replicated, as brokers that run report it",
-        "partitions",
-        (Mark("under_replicated", "UnderReplicatedPartitions, all brokers", WARNING, "line"),),
-    ),
-    Panel(
-        "Unhealthy",
-        "partitions",
-        (
-            Mark("under_min_isr", "under min ISR", WARNING, "level"),
-            Mark("not_accepting", "not accepting: no broker actually leads", WORSE, "level"),
-            Mark("offline", "offline: no leader with a session in ZooKeeper", BAD, "level"),
-        ),
-    ),
-    Panel(
-        "With a new leader",
-        "partitions",
-        (
-            Mark("clean", "from the ISR", GOOD, "bar"),
-            Mark("unclean", "unclean: from outside it", BAD, "bar"),
-        ),
-    ),
-    Panel(
-        "ISRs changed",
-        "changes",
-        (
-            Mark("expand", "expanded by leaders", GOOD, "bar"),
-            Mark("shrink", "shrunk by leaders", WARNING, "bar"),
-            Mark("removal", "removed by the controller", WORSE, "bar"),
-        ),
-    ),
-    Panel(
-        "High watermark behind the log's end",
-        "records",
-        (
-            Mark("lag_max", "most", BAD, "line"),
-            Mark("lag_p99", "P99 of partitions", WARNING, "line"),
-            Mark("lag_p50", "half of them", GOOD, "line"),
-        ),
-    ),
-    Panel(
-        "Longest wait in the controller's queue",
-        "seconds",
-        (Mark("queued", "until an event was taken", WARNING, "bar"),),
-    ),
-    Panel(
-        "Most events left in the controller's queue",
-        "events",
-        (Mark("queue", "events", GOOD, "bar"),),
-    ),
-    Panel(
-        "Largest isr_change_notification",
-        "partitions",
-        (Mark("notified", "when it was sent", GOOD, "point"),),
-    ),
-)
+class Point(NamedTuple):
+    """A value of a series: of the bucket that begins at a time."""
+
+    at_us: int
+    value: float
+    #: Of a level: what is left when the bucket ends.
+    later: float | None = None
 
 
-def all_series(run: OneRun) -> DataFrame:
-    """Every series of every panel, as :mod:`series` has them."""
-    tables = run.tables
-    conditions = tables["unavailable"].selectExpr("condition series", "begin_us", "end_us")
-    in_sync = tables["isr_members"].selectExpr("'in_sync' series", "begin_us", "end_us")
-    elected = tables["elections"].where("is_new")
-    happened = tables["isr_changes"].selectExpr("change series", "time_us")
-    return one_after_the_other(
-        [
-            levels(conditions.where("series != 'at_min_isr'"), run.bucket_us, run.duration_us),
-            levels(in_sync, run.bucket_us, run.duration_us),
-            counts(
-                elected.selectExpr("if(unclean, 'unclean', 'clean') series", "time_us"), run.bar_us
-            ),
-            counts(happened, run.bar_us),
-            measured(
-                tables["hw_lag"],
-                run.sample_us,
-                lag_max=f.max("lag"),
-                lag_p99=f.percentile_approx("lag", 0.99),
-                lag_p50=f.percentile_approx("lag", 0.5),
-            ),
-            measured(
-                tables["controller_events"],
-                run.bar_us,
-                queue=f.max("queue_length"),
-                queued=f.max("queued_us") / 1e6,
-            ),
-            measured(tables["notifications"], run.bucket_us, notified=f.max("partition_count")),
-            _under_replicated(run),
+Series = Mapping[str, Sequence[Point]]
+
+
+def collected(run: OneRun, queries: Iterable[str]) -> dict[str, list[Point]]:
+    """The series that queries of :mod:`series` find, by their names."""
+    found: dict[str, list[Point]] = {}
+    for row in run.tables.rows(in_order(queries)):
+        found.setdefault(row["series"], []).append(Point(row["at_us"], row["value"], row["later"]))
+    return found
+
+
+def panel_charts(run: OneRun, panels: Sequence[Panel], series: Series) -> Iterator[Piece]:
+    """A chart for each panel in which anything is; the names of the others."""
+    empty = []
+    for panel in panels:
+        marks = [
+            mark
+            for mark in panel.marks
+            if any(point.value for point in series.get(mark.series, ()))
         ]
+        if marks:
+            yield _chart(run, panel, marks, series)
+        else:
+            empty.append(panel.title)
+    if empty:
+        listed = "; ".join(title[0].lower() + title[1:] for title in empty)
+        yield Words(f"Nothing to draw, as all values are 0: {listed}.", "note")
+
+
+def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> Chart:
+    whole = layout(
+        _HEIGHT,
+        hovermode="x unified",
+        barmode="stack",
+        bargap=0,
+        xaxis=time_axis(run.duration_us),
+        yaxis=axis(
+            rangemode="tozero",
+            nticks=4,
+            fixedrange=True,
+            tickformat=",~r",
+            **_whole_ticks(panel, marks, series),
+        ),
+        shapes=[fault_band(each) for each in run.faults],
+    )
+    return Chart(
+        f"{panel.title} ({panel.unit})",
+        [_drawn(run, mark, series[mark.series], panel.unit) for mark in marks],
+        whole,
+        [Key(mark.name, mark.colour, _most(panel, mark, series[mark.series])) for mark in marks],
+        is_over_time=True,
     )
 
 
-def _under_replicated(run: OneRun) -> DataFrame:
-    """The sum over brokers, of the most that each has said in a bucket."""
-    bucket_us = run.sample_us
-    of_brokers = (
-        run.tables["broker_samples"]
-        .withColumn("time_us", f.expr(f"time_us div {bucket_us} * {bucket_us}"))
-        .groupBy("time_us", "broker")
-        .agg(f.max("under_replicated").alias("under_replicated"))
+def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[str, Any]:
+    """Where little is counted, a tick for each: there is no half of an election."""
+    most = sum(max(point.value for point in series[mark.series]) for mark in marks)
+    return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
+
+
+def _most(panel: Panel, mark: Mark, points: Sequence[Point]) -> str:
+    """What is most in a series, in words: that of bars is their sum."""
+    if mark.drawn == "bar" and panel.unit not in _NOT_SUMMED:
+        return f"{number_text(round(sum(point.value for point in points)))} in all"
+    most = max(points, key=lambda point: point.value)
+    value = (
+        duration_text(most.value * 1e6)
+        if panel.unit == "seconds"
+        else number_text(int(most.value) if most.value.is_integer() else most.value)
     )
-    return measured(of_brokers, bucket_us, under_replicated=f.sum("under_replicated"))
+    return f"at most {value}, at {short_time_text(most.at_us)}"
+
+
+#: Units of which bars show the most, and not the number.
+_NOT_SUMMED = frozenset({"seconds", "events left"})
+
+
+def _drawn(run: OneRun, mark: Mark, points: Sequence[Point], unit: str) -> dict[str, Any]:
+    common: dict[str, Any] = {"name": mark.name, "hovertemplate": f"%{{y:,.4~r}} {unit}"}
+    if mark.drawn == "bar":
+        return common | {
+            "type": "bar",
+            "x": [seconds(point.at_us + run.bar_us / 2) for point in points],
+            "y": [_rounded(point.value) for point in points],
+            "width": seconds(run.bar_us),
+            "marker": {"color": mark.colour, "line": {"width": 0}},
+        }
+    line: dict[str, Any] = {"color": mark.colour, "width": 1.5}
+    if mark.drawn == "level":
+        points = steps(points, run.bucket_us, run.duration_us)
+        line["shape"] = "hv"
+    is_point = mark.drawn == "point"
+    return common | {
+        "type": "scatter",
+        "mode": "markers" if is_point else "lines",
+        "x": [seconds(point.at_us) for point in points],
+        "y": [_rounded(point.value) for point in points],
+        **({"marker": {"color": mark.colour, "size": 7}} if is_point else {"line": line}),
+    }
+
+
+def steps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[Point]:
+    """The places of a line of steps: the most in each bucket, then the rest until the next one.
+
+    A level is 0 before its first bucket, and stays to the end of the run.
+    """
+    values: dict[int, float] = {0: 0.0}
+    for point in points:
+        values[point.at_us] = point.value
+        values[point.at_us + bucket_us] = point.later or 0.0
+    values[end_us] = [value for at_us, value in values.items() if at_us <= end_us][-1]
+    found: list[Point] = []
+    for at_us, value in sorted(values.items()):
+        if at_us <= end_us and (not found or value != found[-1].value or at_us == end_us):
+            found.append(Point(at_us, value))
+    return found
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-from pyspark.sql import DataFrame
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from tidegauge.analysis.report.charts import (
     BAD,
+    LANE,
+    LANE_BAR,
+    LANE_LOWER,
     WARNING,
     WORSE,
-    axis,
     fault_band,
+    lanes,
     layout,
     seconds,
     time_axis,
 )
-from tidegauge.analysis.report.collected import Answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
-from tidegauge.analysis.report.section import Chart, Grid, Heading, Piece, Section, Words
+from tidegauge.analysis.report.section import Chart, Grid, Heading, Key, Piece, Section, Words
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 
@@ -34,9 +34,8 @@ _TABLES = (
     "truncations",
     "lost",
 )
-#: So many events are listed; all of them are what the command shows.
+#: So many events are listed, the worst of them; the command shows all.
 _EVENTS = 40
-_LANE, _ABOVE, _BELOW = 34, 60, 40
 
 _CONDITIONS = {
     "under_min_isr": ("under min ISR", WARNING),
@@ -46,38 +45,55 @@ _CONDITIONS = {
 _CHANGES = {"shrink": "ISR shrinks", "expand": "ISR expands", "removal": "ISR, by the controller"}
 
 
-def asks(run: OneRun) -> dict[str, DataFrame]:
-    """Its rows in all tables that tell of partitions."""
-    if run.worst_partition is None:
-        return {}
-    number, _ = run.worst_partition
-    return {f"story {name}": run.tables[name].where(f"partition = {number}") for name in _TABLES}
+class _Event(NamedTuple):
+    """What happened to the partition, in words."""
+
+    time_us: int
+    what: str
+    how: str
+    fault: str
+    #: Those with the smallest are told if there are too many.
+    rank: int
 
 
-def tells(run: OneRun, answers: Answers) -> Section:
+#: Ranks of events.
+_LOST, _ELECTED, _CUT, _CHANGED = range(4)
+
+
+def section(run: OneRun) -> Section:
     """The story."""
     if run.worst_partition is None:
         return Section(
             "partition",
-            "A partition's story",
-            "This section has the story of the worst affected partition.",
-            [Words("Every partition accepted writes all the time, and lost no record.", "good")],
+            "The story of the worst affected partition",
+            "There is none in this run.",
+            [Words("Every partition took writes all the time, and lost no record.", "good")],
         )
-    _, name = run.worst_partition
-    rows = {table: answers[f"story {table}"].to_pylist() for table in _TABLES}
-    pieces: list[Piece] = [
-        Words(_in_short(rows)),
-        _chart(run, name, rows, answers["faults"].to_pylist()),
-    ]
+    number, name = run.worst_partition
+    rows = {
+        table: run.tables.rows(f"select * from {table} where partition = {number}")  # noqa: S608
+        for table in _TABLES
+    }
+    pieces: list[Piece] = [Words(_in_short(rows)), _chart(run, name, rows)]
     events = sorted(_events(rows))
+    told = sorted(sorted(events, key=lambda each: (each.rank, each.time_us))[:_EVENTS])
     pieces.append(
         Grid(
-            [Heading("time", is_number=True), Heading("what"), Heading("how"), Heading("because")],
-            [(time_text(time_us), *texts) for time_us, *texts in events[:_EVENTS]],
+            f"The story of {name}",
+            [
+                Heading("Time", is_number=True),
+                Heading("Event"),
+                Heading("Details"),
+                Heading("Cause"),
+            ],
+            [(time_text(each.time_us), each.what, each.how, each.fault) for each in told],
         )
     )
-    if len(events) > _EVENTS:
-        pieces.append(Words(f"... and {counted(len(events) - _EVENTS, 'event')} more.", "note"))
+    if len(events) > len(told):
+        left_out = counted(len(events) - len(told), "event")
+        pieces.append(
+            Words(f"{left_out} that matter less are left out; the command shows all.", "note")
+        )
     return Section(
         "partition",
         f"The story of {name}, the worst affected partition",
@@ -106,59 +122,50 @@ def _in_short(rows: dict[str, list[dict[str, Any]]]) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _chart(
-    run: OneRun, name: str, rows: dict[str, list[dict[str, Any]]], faults: Sequence[dict[str, Any]]
-) -> Chart:
+def _chart(run: OneRun, name: str, rows: dict[str, list[dict[str, Any]]]) -> Chart:
+    leads = [each for each in rows["leader_intervals"] if each["leader"] is not None]
     brokers = sorted(
         {each["broker"] for table in ("isr_members", "truncations") for each in rows[table]}
-        | {each["leader"] for each in rows["leader_intervals"] if each["leader"] is not None}
+        | {each["leader"] for each in leads}
     )
-    conditions = [
-        (condition, text, colour)
-        for condition, (text, colour) in _CONDITIONS.items()
-        if any(each["condition"] == condition for each in rows["unavailable"])
-    ]
-    lanes = [f"broker {each}" for each in brokers] + [text for _, text, _ in conditions]
-    in_isr = [(f"broker {each['broker']}", each) for each in rows["isr_members"]]
-    leads = [
-        (f"broker {each['leader']}", each)
-        for each in rows["leader_intervals"]
-        if each["leader"] is not None
-    ]
+    place = {broker: float(number) for number, broker in enumerate(brokers)}
+    in_isr = [(place[each["broker"]], each) for each in rows["isr_members"]]
+    led = [(place[each["leader"]], each) for each in leads]
+    keys = [Key("in the ISR", _IN_ISR), Key("leader", _LEADS)]
     data = [
-        _bars("in the ISR", in_isr, "var(--sky)", 0.72, ""),
-        _bars("leader", leads, "var(--black)", 0.3, "epoch %{customdata}"),
+        _bars("in the ISR", in_isr, _IN_ISR, LANE_BAR, ""),
+        _bars("leader", led, _LEADS, LANE_BAR / 3, "epoch %{customdata}"),
     ]
-    for condition, text, colour in conditions:
-        spans = [(text, each) for each in rows["unavailable"] if each["condition"] == condition]
-        data.append(_bars(text, spans, colour, 0.5, "") | {"showlegend": False})
-    data += _markers(rows)
-    height = _LANE * len(lanes) + _ABOVE + _BELOW
+    names = [f"broker {each}" for each in brokers]
+    for condition, (text, colour) in _CONDITIONS.items():
+        spans = [each for each in rows["unavailable"] if each["condition"] == condition]
+        if spans:
+            lane = float(len(names))
+            data.append(_bars(text, [(lane, each) for each in spans], colour, LANE_BAR, ""))
+            names.append(text)
+    for trace, key in _markers(rows, place):
+        data.append(trace)
+        keys.append(key)
     whole = layout(
-        height,
-        margin={"l": 64, "r": 16, "t": _ABOVE, "b": _BELOW},
-        barmode="overlay",
-        xaxis=time_axis(0, run.duration_us),
-        yaxis=axis(
-            type="category",
-            categoryorder="array",
-            categoryarray=lanes[::-1],
-            fixedrange=True,
-            range=[-0.5, len(lanes) - 0.5],
-        ),
-        shapes=[fault_band(each) for each in faults],
+        LANE * len(names) + 34,
+        xaxis=time_axis(run.duration_us),
+        shapes=[fault_band(each) for each in run.faults],
+        **lanes(names),
     )
-    return Chart(f"Leader and ISR of {name} over time, broker by broker", data, whole)
+    return Chart(f"Leader and ISR of {name}", data, whole, keys, is_over_time=True)
+
+
+_IN_ISR, _LEADS = "var(--sky)", "var(--black)"
 
 
 def _bars(
-    name: str, spans: Sequence[tuple[str, dict[str, Any]]], colour: str, width: float, more: str
+    name: str, spans: Sequence[tuple[float, dict[str, Any]]], colour: str, width: float, more: str
 ) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
         "name": name,
-        "y": [lane for lane, _ in spans],
+        "y": [place + LANE_LOWER for place, _ in spans],
         "base": [seconds(each["begin_us"]) for _, each in spans],
         "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
         "width": width,
@@ -167,12 +174,14 @@ def _bars(
             f"{time_text(each['begin_us'])} to {time_text(each['end_us'])}" for _, each in spans
         ],
         "textposition": "none",
-        "hovertemplate": f"%{{y}}: {name} {more}<br>%{{text}}<extra></extra>",
+        "hovertemplate": f"{name} {more}<br>%{{text}}<extra></extra>",
         "marker": {"color": colour, "line": {"width": 0}},
     }
 
 
-def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _markers(
+    rows: dict[str, list[dict[str, Any]]], place: Mapping[int, float]
+) -> Iterator[tuple[dict[str, Any], Key]]:
     """Where records went: logs that were cut, leaders that began without what was acknowledged."""
     cut = [
         (each["time_us"], each["broker"], f"log cut by {counted(each['records'], 'record')}")
@@ -189,14 +198,14 @@ def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
         ("leads without acknowledged records", lost, "x", BAD),
     ):
         if found:
-            yield {
+            trace = {
                 "type": "scatter",
                 "mode": "markers",
                 "name": name,
                 "x": [seconds(time_us) for time_us, _, _ in found],
-                "y": [f"broker {broker}" for _, broker, _ in found],
+                "y": [place[broker] + LANE_LOWER for _, broker, _ in found],
                 "text": [text for _, _, text in found],
-                "hovertemplate": "%{x}, %{y}: %{text}<extra></extra>",
+                "hovertemplate": "%{x}: %{text}<extra></extra>",
                 "marker": {
                     "color": colour,
                     "symbol": symbol,
@@ -204,24 +213,28 @@ def _markers(rows: dict[str, list[dict[str, Any]]]) -> Iterator[dict[str, Any]]:
                     "line": {"color": "var(--paper)", "width": 1},
                 },
             }
+            yield trace, Key(name, colour, f"{len(found):,}")
 
 
-def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[int, str, str, str]]:
-    """The events in words: time, event, details, fault."""
+def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[_Event]:
+    """The events in words."""
     for each in rows["isr_changes"]:
         how = f"ISR {_list(each['isr'])}: {_change(each)}"
         if each["lag_ms"] is not None and each["change"] == "shrink":
             how += f", {duration_text(each['lag_ms'] * 1000)} not caught up"
-        yield each["time_us"], _CHANGES[each["change"]], how, each["fault_name"] or ""
+        what = _CHANGES[each["change"]]
+        yield _Event(each["time_us"], what, how, each["fault_name"] or "", _CHANGED)
     for each in rows["elections"]:
-        who = "none" if each["leader"] is None else f"broker {each['leader']}"
-        how = f"{who}, epoch {each['leader_epoch']}, ISR {_list(each['isr'])}"
+        leader = "none" if each["leader"] is None else f"broker {each['leader']}"
+        how = f"{leader}, epoch {each['leader_epoch']}, ISR {_list(each['isr'])}"
         what = "unclean election" if each["unclean"] else "leader elected"
-        yield each["time_us"], what, how, each["fault_name"] or ""
+        rank = _LOST if each["unclean"] else _ELECTED
+        yield _Event(each["time_us"], what, how, each["fault_name"] or "", rank)
     for each in rows["truncations"]:
         why = "power was lost" if each["reason"] == "power" else "it follows its leader"
         how = f"broker {each['broker']}: {counted(each['records'], 'record')}, since {why}"
-        yield each["time_us"], "log cut", how, each["fault_name"] or ""
+        rank = _CUT if each["records"] else _CHANGED
+        yield _Event(each["time_us"], "log cut", how, each["fault_name"] or "", rank)
     for each in rows["lost"]:
         began_us = each["time_us"] if each["began_us"] is None else each["began_us"]
         how = (
@@ -232,7 +245,7 @@ def _events(rows: dict[str, list[dict[str, Any]]]) -> Iterator[tuple[int, str, s
         if each["new_leader"] is not None:
             how += f"; broker {each['new_leader']} leads without them"
         because = each["fault_name"] or each["permitted_by"] or ""
-        yield began_us, f"{counted(each['records'], 'record')} lost", how, because
+        yield _Event(began_us, f"{counted(each['records'], 'record')} lost", how, because, _LOST)
 
 
 def _change(each: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
-"""Numbers for readers: with their units, and only significant digits."""
+"""Numbers and names for readers: with their units, and only significant digits."""
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.durations import time_text
 
 #: Units of durations that columns have, in microseconds.
@@ -13,6 +14,22 @@ _MOMENTS = frozenset(
 # Where rounding would make a thousand of the smaller unit.
 _ROUNDS_TO_A_MILLISECOND_US = 999.5
 _ROUNDS_TO_A_SECOND_US = 999_500
+#: Words in names of columns as they are written in texts.
+_WORDS = {
+    "isr": "ISR",
+    "isrs": "ISRs",
+    "hw": "high watermark",
+    "hws": "high watermarks",
+    "p50": "median",
+    "p90": "P90",
+    "p95": "P95",
+    "p99": "P99",
+    "max": "most",
+    "avg": "mean",
+    "us": "microseconds",
+}
+#: Columns whose values are names with underscores, and not those of a cluster.
+_CODES = frozenset({"condition", "change", "trigger_kind", "figure"})
 #: From here on seconds alone are hard to grasp.
 _FEW_MINUTES = 2
 
@@ -43,6 +60,8 @@ def value_text(value: object, unit: str, name: str = "") -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name in _CODES:
+        return plain_words(str(value))
     if isinstance(value, list):
         return ",".join(value_text(each, unit) for each in value)
     if isinstance(value, int | float):
@@ -59,6 +78,20 @@ def _number_with_unit(value: float, unit: str, name: str) -> str:
     if unit == "%":
         return f"{value:.4g} %"
     return number_text(value)
+
+
+def plain_words(name: str) -> str:
+    """A name with underscores in words: ``under min ISR``."""
+    return " ".join(_WORDS.get(word, word) for word in name.split("_"))
+
+
+def column_title(column: Column) -> str:
+    """A column's name in plain words; a unit that its values have is not said again."""
+    name = column.name
+    if column.unit in _DURATIONS:
+        name = name.removesuffix(f"_{column.unit}")
+    title = plain_words(name)
+    return title[0].upper() + title[1:]
 
 
 def is_moment(name: str) -> bool:

@@ -6,21 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from tidegauge.analysis.questions.all_questions import QUESTIONS
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.report import many_runs
 from tidegauge.analysis.report.all_sections import FIRST, LAST
-from tidegauge.analysis.report.answers import asked, told
-from tidegauge.analysis.report.collected import collected
+from tidegauge.analysis.report.answers import answers
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.page import page
 from tidegauge.analysis.report.section import Section
-from tidegauge.analysis.tables.run_tables import RunTables
+from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.scenario.text.counted import counted
 
 REPORT = "report.html"
-
-#: Questions about several runs, without an answer for a single run.
-_OF_SEVERAL = frozenset({"sweep", "first-divergence"})
 
 
 def write_report(
@@ -37,8 +33,10 @@ def write_report(
         The file.
 
     Raises:
-        RunError, ScenarioError, OSError: as :meth:`RunTables.make`, or the file cannot be written.
+        RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`, or the file cannot
+            be written.
     """
+    tables.make(TABLES, begins)
     begins("the report")
     if len(tables.runs) == 1:
         (found,) = tables.runs
@@ -49,24 +47,21 @@ def write_report(
 
 
 def about_runs(tables: RunTables) -> list[Section]:
-    """The comparison of runs; then all sections about the worst of them."""
-    answers = collected(many_runs.asks(tables))
-    (worst, *_) = answers["worst runs"].to_pylist()
-    (run,) = (each for each in tables.runs if each.name == worst["run"])
+    """The comparison of settings; then the runs; then all sections about the worst of them."""
+    worst = many_runs.worst_runs(tables)
+    (run,) = (each for each in tables.runs if each.name == worst[0]["run"])
     in_short, *rest = about_run(OneRun(tables, run))
     in_short = in_short._replace(anchor="worst", title=f"The worst run: {run.name}")
-    return [*many_runs.tells(tables, answers), in_short, *rest]
+    return [*many_runs.sections(tables, worst), in_short, *rest]
 
 
 def about_run(run: OneRun) -> list[Section]:
     """All sections about one run."""
-    parts = (*FIRST, *LAST)
-    names = [name for name in QUESTIONS if name not in _OF_SEVERAL]
-    needed = {name: rows for part in parts for name, rows in part.asks(run).items()}
-    answers = collected({**needed, **asked(run.tables, names)})
-    first = [part.tells(run, answers) for part in FIRST]
-    last = [part.tells(run, answers) for part in LAST]
-    return [*first, *told(answers, names, run.command), *last]
+    return [
+        *(section(run) for section in FIRST),
+        *answers(run),
+        *(section(run) for section in LAST),
+    ]
 
 
 def _written(text: str, file: Path) -> Path:

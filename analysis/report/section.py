@@ -24,7 +24,8 @@ class Words(NamedTuple):
     """A paragraph."""
 
     text: str
-    #: ``good``, ``bad`` or ``note``, by which the page sets it off; empty for what is just text.
+    #: ``good`` or ``bad``: set off; ``verdict good``, ``verdict bad``: the first of all; ``note``;
+    #: empty for what is just text.
     mood: str = ""
 
     def html(self) -> str:
@@ -70,19 +71,23 @@ class Heading(NamedTuple):
 class Grid(NamedTuple):
     """A table of texts."""
 
+    #: The subject of the table, for those who cannot see it.
+    label: str
     headings: Sequence[Heading]
     rows: Sequence[Sequence[str]]
 
     def html(self) -> str:
-        """A table that scrolls sideways where the page is narrow."""
+        """A table that scrolls sideways where the page is narrow, by keys, too."""
         head = "".join(
             f'<th scope="col" class="{_side(each)}" title="{escape(each.meaning)}">'
             f"{escape(each.title)}</th>"
             for each in self.headings
         )
         body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows)
+        label = escape(self.label)
         return (
-            f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
+            f'<div class="wide" role="region" tabindex="0" aria-label="{label}">'
+            f'<table aria-label="{label}"><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>"
         )
 
@@ -114,26 +119,84 @@ class Glossary(NamedTuple):
         return f"<details><summary>Meanings of the columns</summary><dl>{items}</dl></details>"
 
 
+class Key(NamedTuple):
+    """The meaning of a colour in a chart."""
+
+    name: str
+    colour: str
+    #: A figure of what is drawn in it, such as the most.
+    figure: str = ""
+
+    def html(self) -> str:
+        """An item of a list."""
+        figure = f" <em>{escape(self.figure)}</em>" if self.figure else ""
+        return (
+            f'<li><i style="background:{escape(self.colour)}"></i>{escape(self.name)}{figure}</li>'
+        )
+
+
 class Chart(NamedTuple):
-    """A picture that plotly draws, as its JSON has it.
+    """A picture that plotly draws, as its JSON has it; its title and its keys are the page's.
 
     Colours are names of the style sheet, such as ``var(--grid)``: the page draws it again when it
     goes from light to dark. Texts that come from a run have gone through :func:`plain`.
     """
 
-    #: For those who cannot see it.
-    label: str
+    title: str
     data: Sequence[Mapping[str, Any]]
     layout: Mapping[str, Any]
+    keys: Sequence[Key] = ()
+    #: Its horizontal axis is the time of the run: it is zoomed together with all others.
+    is_over_time: bool = False
 
     def html(self) -> str:
         """A figure that waits to be drawn, at its height already."""
         drawn = json_in_html({"data": self.data, "layout": self.layout})
+        keys = "".join(key.html() for key in self.keys)
+        listed = f'<ul class="keys">{keys}</ul>' if keys else ""
+        label = "; ".join(
+            (self.title, *(f"{key.name}: {key.figure}" for key in self.keys if key.figure))
+        )
         return (
-            f'<figure class="chart" role="group" aria-label="{escape(self.label)}" '
-            f'style="min-height:{self.layout["height"]}px">'
+            f'<figure class="{"chart over-time" if self.is_over_time else "chart"}">'
+            f"<figcaption><b>{escape(self.title)}</b>{listed}</figcaption>"
+            f'<div class="plot" role="img" aria-label="{escape(label)}" '
+            f'style="min-height:{self.layout["height"]}px"></div>'
             f'<script type="application/json">{drawn}</script></figure>'
         )
+
+
+class SideBySide(NamedTuple):
+    """Small charts, as many in a row as the page has room for."""
+
+    charts: Sequence[Chart]
+
+    def html(self) -> str:
+        """All of them."""
+        return f'<div class="charts">{"".join(chart.html() for chart in self.charts)}</div>'
+
+
+class Span(NamedTuple):
+    """A part of the run that a reader may want to look at."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+class Zoom(NamedTuple):
+    """Buttons that zoom all charts over time."""
+
+    spans: Sequence[Span]
+
+    def html(self) -> str:
+        """A button for each part."""
+        buttons = "".join(
+            f'<button type="button" data-from="{each.begin_s:.6f}" data-to="{each.end_s:.6f}">'
+            f"{escape(each.name)}</button>"
+            for each in self.spans
+        )
+        return f'<div class="zoom" role="group" aria-label="Zoom to">{buttons}</div>'
 
 
 def plain(text: str) -> str:
@@ -163,8 +226,10 @@ class Section(NamedTuple):
         """The section."""
         inner = "".join(piece.html() for piece in self.pieces)
         typed = "".join(f"<code>{escape(command)}</code>" for command in self.commands)
-        again = f'<div class="command" aria-label="Commands">{typed}</div>' if typed else ""
+        again = f'<div class="command">{typed}</div>' if typed else ""
+        anchor = escape(self.anchor)
         return (
-            f'<section id="{escape(self.anchor)}"><h2>{escape(self.title)}</h2>'
+            f'<section id="{anchor}" aria-labelledby="{anchor}-title">'
+            f'<h2 id="{anchor}-title">{escape(self.title)}</h2>'
             f'<p class="says">{escape(self.says)}</p>{inner}{again}</section>'
         )

@@ -1,83 +1,92 @@
 """Series over time, as a few numbers for each bucket of time, so that charts stay small.
 
-All of a kind has the columns ``series``, ``at_us`` (where its bucket begins) and ``value``. Buckets
-in which nothing happened have no row.
+Each function makes a query with the columns ``series``, ``at_us`` (when its bucket begins),
+``value`` and ``later`` (of a level: what is left when the bucket ends). A bucket in which nothing
+happened has no row.
 """
+
+# ruff: noqa: S608 - queries are put together from texts of this room
 
 from __future__ import annotations
 
-from functools import reduce
-
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as f
-from pyspark.sql.window import Window
+from collections.abc import Iterable, Mapping
 
 
-def levels(intervals: DataFrame, bucket_us: int, run_us: int) -> DataFrame:
-    """The number of intervals open at once: the maximum within each bucket.
+def levels(intervals: str, bucket_us: int, run_us: int) -> str:
+    """The number of intervals open at once: ``value`` is the most at any time within the bucket.
 
-    ``value`` is the most at any time within the bucket, and ``then`` how many are open when it
-    ends, until the next row.
+    ``later`` is the number of those that are open when the bucket ends, until the next row.
 
     Args:
-        intervals: ``series``, ``begin_us``, ``end_us``.
+        intervals: a query for ``series``, ``begin_us``, ``end_us``.
         bucket_us: the length of a bucket.
         run_us: when the run ends; what is open then is not closed by that.
     """
-    opened = intervals.selectExpr("series", "begin_us time_us", "1 change")
-    closed = intervals.where(f"end_us < {run_us}").selectExpr(
-        "series", "end_us time_us", "-1 change"
-    )
-    changes = (
-        opened.unionByName(closed).groupBy("series", "time_us").agg(f.sum("change").alias("d"))
-    )
-    so_far = Window.partitionBy("series").orderBy("time_us")
-    return (
-        changes.withColumn("open", f.sum("d").over(so_far))
-        .groupBy("series", _bucket(bucket_us))
-        .agg(
-            # Intervals open before the first change of a bucket were open in it, too.
-            f.max(f.expr("greatest(open, open - d)")).alias("value"),
-            f.max_by("open", "time_us").alias("then"),
+    return f"""
+        with intervals as ({intervals}),
+        changes as (
+            select series, time_us, sum(change) as change
+            from (
+                select series, begin_us as time_us, 1 as change from intervals
+                union all
+                select series, end_us, -1 from intervals where end_us < {run_us}
+            ) as both_ends
+            group by series, time_us
+        ),
+        counted as (
+            select *, sum(change) over (partition by series order by time_us) as still_open
+            from changes
         )
-    )
+        -- Intervals open before the first change of a bucket were open in it, too.
+        select series, {_bucket(bucket_us)} as at_us,
+            cast(max(greatest(still_open, still_open - change)) as double) as value,
+            cast(max_by(still_open, time_us) as double) as later
+        from counted group by series, at_us
+    """
 
 
-def counts(happened: DataFrame, bucket_us: int) -> DataFrame:
+def counts(happened: str, bucket_us: int) -> str:
     """The number of events in each bucket.
 
     Args:
-        happened: ``series``, ``time_us``.
+        happened: a query for ``series``, ``time_us``.
         bucket_us: the length of a bucket.
     """
-    return happened.groupBy("series", _bucket(bucket_us)).agg(f.count("*").alias("value"))
+    return f"""
+        select series, {_bucket(bucket_us)} as at_us, cast(count(*) as double) as value,
+            cast(null as double) as later
+        from ({happened}) as happened group by series, at_us
+    """
 
 
-def measured(rows: DataFrame, bucket_us: int, **values: Column) -> DataFrame:
+def measured(source: str, bucket_us: int, values: Mapping[str, str]) -> str:
     """Aggregates of the measurements in each bucket, each a series of its name.
 
     Args:
-        rows: with ``time_us``.
+        source: a table, or a query in parentheses, with ``time_us``.
         bucket_us: the length of a bucket.
         values: an aggregate for each series.
     """
-    together = rows.groupBy(_bucket(bucket_us)).agg(
-        *(value.cast("double").alias(name) for name, value in values.items())
+    together = ", ".join(f"cast({value} as double) as {name}" for name, value in values.items())
+    apart = " union all ".join(
+        f"select '{name}' as series, at_us, {name} as value, cast(null as double) as later"
+        f" from together where {name} is not null"
+        for name in values
     )
-    return together.unpivot(["at_us"], [*values], "series", "value")
+    return f"""
+        with together as (
+            select {_bucket(bucket_us)} as at_us, {together} from {source} as rows_
+            group by at_us
+        )
+        {apart}
+    """
 
 
-def one_after_the_other(parts: list[DataFrame]) -> DataFrame:
-    """All series in one DataFrame: Spark computes them together."""
-    return reduce(DataFrame.unionByName, (_wide(part) for part in parts))
+def in_order(queries: Iterable[str]) -> str:
+    """The rows of several of these queries, series by series in the order of time."""
+    united = " union all ".join(f"select * from ({query}) as q" for query in queries)
+    return f"select * from ({united}) as united order by series, at_us"
 
 
-def _wide(part: DataFrame) -> DataFrame:
-    then = f.col("then") if "then" in part.columns else f.lit(None)
-    return part.select(
-        "series", "at_us", f.col("value").cast("double"), then.cast("double").alias("then")
-    )
-
-
-def _bucket(bucket_us: int) -> Column:
-    return f.expr(f"time_us div {bucket_us} * {bucket_us}").alias("at_us")
+def _bucket(bucket_us: int) -> str:
+    return f"time_us - time_us % {bucket_us}"

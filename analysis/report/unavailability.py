@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.analysis.report.charts import BAD, WARNING, WORSE, axis, layout
-from tidegauge.analysis.report.section import Chart, plain
+from tidegauge.analysis.report.charts import (
+    BAD,
+    LANE,
+    LANE_LOWER,
+    WARNING,
+    WORSE,
+    axis,
+    lanes,
+    layout,
+)
+from tidegauge.analysis.report.section import Chart, Key, plain
 
 #: At min ISR is not drawn: nothing is refused then.
 _CONDITIONS = {
@@ -16,7 +25,8 @@ _CONDITIONS = {
 }
 #: So many topics are drawn, those that it was worst for.
 _TOPICS = 15
-_BAR, _ABOVE, _BELOW = 56, 40, 56
+#: How wide a bar is, in parts of a lane.
+_BAR = 0.17
 
 #: How to read it.
 SAYS = (
@@ -33,28 +43,31 @@ def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
     topics = list(dict.fromkeys(each["topic"] for each in found))[:_TOPICS]
     if not topics:
         return None
-    data = []
-    for condition, (text, colour) in _CONDITIONS.items():
+    data, keys = [], []
+    for nth, (condition, (text, colour)) in enumerate(_CONDITIONS.items()):
         seconds = {e["topic"]: e["total_seconds"] for e in found if e["condition"] == condition}
         if seconds:
+            most = max(seconds, key=lambda topic: seconds[topic])
+            keys.append(Key(text, colour, f"at most {seconds[most]:,.1f}, {most}"))
             data.append(
                 {
                     "type": "bar",
                     "orientation": "h",
                     "name": text,
-                    "y": [plain(topic) for topic in topics],
+                    "y": [place + LANE_LOWER + (nth - 1) * _BAR for place in range(len(topics))],
                     "x": [round(seconds.get(topic, 0), 3) for topic in topics],
-                    "hovertemplate": f"%{{y}}: {text} for %{{x:,.1f}} partition-seconds"
+                    "text": [plain(topic) for topic in topics],
+                    "textposition": "none",
+                    "hovertemplate": f"%{{text}}: {text} for %{{x:,.1f}} partition-seconds"
                     "<extra></extra>",
                     "marker": {"color": colour},
+                    "width": _BAR,
                 }
             )
     whole = layout(
-        _BAR * len(topics) + _ABOVE + _BELOW,
-        barmode="group",
-        showlegend=True,
-        margin={"l": 64, "r": 16, "t": _ABOVE, "b": _BELOW},
+        LANE * len(topics) + 60,
         xaxis=axis("partition-seconds", rangemode="tozero"),
-        yaxis=axis(type="category", autorange="reversed", fixedrange=True, showgrid=False),
+        margin={"l": 14, "r": 14, "t": 8, "b": 52},
+        **lanes(topics),
     )
-    return Chart("Partition-seconds that each topic was unavailable", data, whole)
+    return Chart("Partition-seconds that each topic was unavailable", data, whole, keys)

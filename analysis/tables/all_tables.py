@@ -11,6 +11,7 @@ from tidegauge.analysis.tables import (
     run_figures,
 )
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
+from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.elections import ELECTIONS
 from tidegauge.analysis.tables.faults import FAULTS
@@ -41,6 +42,8 @@ TABLES: dict[str, ResultTable] = {
     for table in (
         RUN_FIGURES,
         FAULTS,
+        CLIENTS,
+        REFUSALS,
         PARTITION_STATES,
         UNAVAILABLE,
         ISR_INTERVALS,

@@ -69,6 +69,7 @@ _SCHEMAS = {
         "fault_kind": _TEXT,
         "fault_text": _TEXT,
     },
+    "processes": {"run": _TEXT, "process": _NUMBER, "role": _TEXT},
     "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
     "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
 }
@@ -168,6 +169,11 @@ def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
         yield run.name, number, *fault
 
 
+def _processes(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, process in run.directory.processes.items():
+        yield run.name, number, process.role
+
+
 def _names(run: _Run) -> Iterator[tuple[Any, ...]]:
     for enumeration, names in run.enumerations.items():
         for number, name in names.items():
@@ -186,6 +192,7 @@ _ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
     "partitions": _partitions,
     "slots": _slots,
     "scenario_faults": _faults,
+    "processes": _processes,
     "names": _names,
     "notification_znodes": _notification_znodes,
 }

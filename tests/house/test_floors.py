@@ -44,7 +44,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
-    "analysis": ({""}, {"tables"}, {"making"}, {"questions"}, {"report"}),
+    "analysis": ({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"report"}),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (

@@ -286,7 +286,7 @@ class PlainReader:
         seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
         seconds += ["isr_in_one_rack"] * self.has_racks
         lost, unavailable = self._lost()
-        queued = sorted(self.queued_us)
+        queued = sorted(self.queued_us) or [0]
         return {
             "figures_from_seconds": (self.from_us or 0) / 1e6,
             **{name: self.figures[name] for name in names},
@@ -295,7 +295,10 @@ class PlainReader:
                 for name in seconds
             },
             **({"isr_in_one_rack_most": self.in_one_rack_most} if self.has_racks else {}),
-            "most_leaders": {"partitions": self.most_led[0], "broker": self.most_led[1]},
+            "most_leaders": {
+                "partitions": self.most_led[0],
+                "broker": None if self.most_led[1] < 0 else self.most_led[1],
+            },
             "controller_busy_seconds": self.busy_us / 1e6,
             "records_acknowledged_lost": lost,
             "records_acknowledged_unavailable": unavailable,

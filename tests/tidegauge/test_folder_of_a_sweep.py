@@ -22,7 +22,8 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three runs."""
     folder = tmp_path_factory.mktemp("swept")
     (folder / "crashes.yaml").write_text(CRASHES)
-    result = sweep(folder / "crashes.yaml", "--seeds", "9..11", "--out", folder / "of seeds")
+    options = ("--figure", "events", "--out", folder / "of seeds")
+    result = sweep(folder / "crashes.yaml", "--seeds", "9..11", *options)
     assert result.exit_code == 0, result.output
     return folder / "of seeds"
 
@@ -39,8 +40,9 @@ def test_a_command_about_one_run_says_that_it_is_a_sweep_and_lists_its_runs(
     assert result.exit_code == 2, result.output
     first, *lines = result.stderr.splitlines()
     assert first == f"tidegauge: {swept}: is the folder of a sweep of 3 runs; {command} takes one"
-    worst = json.loads((swept / SWEEP).read_text())["worst"]["folder"]
-    assert f"  the worst of them: tidegauge {command} '{swept}/{worst}'" in lines
+    worst = json.loads((swept / SWEEP).read_text())["worst"]
+    which = "the worst of them (the most events)"
+    assert f"  {which}: tidegauge {command} '{swept}/{worst['folder']}'" in lines
     listed = [line.strip() for line in lines[lines.index("Its runs:") + 1 :]]
     assert listed == [f"'{swept}/seed={seed}'" for seed in (9, 10, 11)]
     assert not result.stdout

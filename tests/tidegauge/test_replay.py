@@ -14,8 +14,8 @@ from small_clusters import cluster_of, producers_of
 from tidegauge import __version__
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.run_comparison import first_difference
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION
+from tidegauge.traces.run_comparison import RunComparison
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.traces.run_folder import RunFolder
 from written_rows import S, WrittenRows
@@ -72,7 +72,7 @@ def test_a_run_comes_out_as_it_did(recorded: Path, tmp_path: Path) -> None:
     assert summary is not None
     assert f"trace_sha256 {summary['trace_sha256']}\n" in result.stdout
     assert result.stdout.startswith("equal: ")
-    assert first_difference(RunFolder(recorded), RunFolder(tmp_path / "again")) is None
+    assert RunComparison(RunFolder(recorded), RunFolder(tmp_path / "again")).first is None
 
 
 def test_a_manifest_that_says_otherwise_shows_the_first_row_that_differs(copied: Path) -> None:
@@ -163,7 +163,7 @@ def two_terms(leader_epoch: int = 2, version: int = 0) -> WrittenRows:
 def test_the_row_and_the_columns_that_differ_are_found(tmp_path: Path) -> None:
     one = RunFolder(two_terms().run(tmp_path / "one"))
     other = RunFolder(two_terms(leader_epoch=3, version=7).run(tmp_path / "other", files=2))
-    found = first_difference(one, other)
+    found = RunComparison(one, other).first
     assert found is not None
     assert found.one is not None
     assert (found.one.kind, found.one.place) == ("became_leader", (2 * S, 1, 0, 0))
@@ -175,23 +175,48 @@ def test_a_row_that_only_one_run_has_stands_against_the_next_of_the_other(tmp_pa
     longer.write("log_deleted", 2_500_000, 2, partition=0)
     one = RunFolder(two_terms().run(tmp_path / "one"))
     other = RunFolder(longer.run(tmp_path / "other"))
-    found = first_difference(one, other)
+    found = RunComparison(one, other).first
     assert found is not None
     assert found.one is not None
     assert found.other is not None
     assert (found.one.kind, found.other.kind) == ("truncated", "log_deleted")
     assert found.columns() == []
     # What comes behind the last row of an unfinished run is none of its own.
-    assert first_difference(one, other, one_is_unfinished=True) is None
-    assert first_difference(other, one, one_is_unfinished=True) is not None
+    assert RunComparison(one, other, one_is_unfinished=True).first is None
+    assert RunComparison(other, one, one_is_unfinished=True).first is not None
 
 
 def test_a_run_that_ends_before_the_other_has_no_more_rows(tmp_path: Path) -> None:
     longer = two_terms()
     longer.write("truncated", 9 * S, 0, partition=0)
     one = RunFolder(two_terms().run(tmp_path / "one"))
-    found = first_difference(one, RunFolder(longer.run(tmp_path / "other")))
+    found = RunComparison(one, RunFolder(longer.run(tmp_path / "other"))).first
     assert found is not None
     assert found.one is None
     assert found.other is not None
     assert found.other["time_us"] == 9 * S
+
+
+def test_the_first_row_of_each_process_that_differs_is_found(tmp_path: Path) -> None:
+    """Later rows of the process may follow from it; a process without a difference is left out."""
+    longer = two_terms(leader_epoch=3)
+    longer.write("truncated", 9 * S, 0, partition=0)
+    one = RunFolder(two_terms().run(tmp_path / "one", files=2))
+    compared = RunComparison(one, RunFolder(longer.run(tmp_path / "other")))
+    assert [*compared.by_process] == [1, 0], "in the order of time"
+    assert compared.by_process[1] == compared.first
+    assert compared.by_process[1].columns() == ["leader_epoch"]
+    nothing, row = compared.by_process[0]
+    assert nothing is None
+    assert row is not None
+    assert row.place == (9 * S, 0, 3, 0)
+
+
+def test_samples_are_no_difference_of_what_happened(tmp_path: Path) -> None:
+    other = two_terms()
+    other.write("sampled", 4 * S, 1, partition=0)
+    runs = [
+        RunFolder(each.run(tmp_path / name)) for each, name in ((two_terms(), "a"), (other, "b"))
+    ]
+    assert RunComparison(*runs).first is not None
+    assert RunComparison(*runs, canonical=True).first is None

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from swept_scenario import CRASHES, sweep
 from tidegauge.command_line import app
 from tidegauge.sweeps.many_runs import Outcome
-from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, worst_of
+from tidegauge.sweeps.sweep_axis import Axis
+from tidegauge.sweeps.sweep_content import (
+    FIGURES,
+    SweptRun,
+    content_of,
+    settings_of,
+    worst_by,
+    worst_of,
+)
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.run_batch import BatchPace
+from tidegauge.views.sweep_report import show_sweep
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
@@ -101,7 +113,10 @@ def test_a_line_for_each_run_has_all_figures(fading: Path, tmp_path: Path) -> No
 def test_with_seeds_each_setting_says_how_its_figures_are_distributed(
     crashes: Path, tmp_path: Path
 ) -> None:
-    """A setting of a cluster is judged over seeds: P50, P99 and the worst, by nearest rank."""
+    """A setting of a cluster is judged over seeds: mean, interval, and the worst of its seeds.
+
+    Of three runs nobody knows a P99.
+    """
     out = tmp_path / "sweep"
     sessions = "cluster.settings.zookeeper.session.timeout.ms=4000,12000"
     result = sweep(crashes, "--set", sessions, "--seeds", "3..5", "--out", out, "--json")
@@ -118,10 +133,12 @@ def test_with_seeds_each_setting_says_how_its_figures_are_distributed(
         name = "partition_seconds_offline"
         runs = found["runs"][3 * number : 3 * number + 3]
         offline = sorted((each[name], each["seed"]) for each in runs)
-        assert setting["distribution"][name] == {
-            "p50": offline[1][0], "p99": offline[2][0], "worst": offline[2][0],
-            "worst_seed": offline[2][1],
-        }  # fmt: skip
+        told = setting["distribution"][name]
+        assert (told["seeds"], told["above_zero"]) == (3, sum(each[0] > 0 for each in offline))
+        assert told["mean"] == pytest.approx(mean(each[0] for each in offline))
+        assert (told["p50"], told["p99"]) == (offline[1][0], None)
+        assert (told["smallest"], told["largest"]) == (offline[0][0], offline[2][0])
+        assert (told["worst_is"], told["worst"], told["worst_seed"]) == ("most", *offline[2])
     assert "percentiles by nearest rank" in result.stderr
     assert f"Next: tidegauge analyze '{out}/*'" in result.stderr
 
@@ -142,7 +159,11 @@ def test_each_run_is_what_it_is_alone_and_the_worst_can_be_had_again(
         assert {name: each[name] for name in FIGURES} == {name: summary[name] for name in FIGURES}
         assert each["trace_sha256"] == summary["trace_sha256"]
 
-    assert f"Worst: {found['worst']['command']}" in result.stderr
+    (worst,) = (line for line in result.stderr.splitlines() if line.startswith("Worst"))
+    name = found["worst"]["figure"]
+    assert worst.startswith(f"Worst, with the most {name.replace('_', ' ')} (")
+    assert worst.endswith(f": {found['worst']['command']}")
+    assert found["worst"]["value"] == max(each[name] for each in found["runs"])
     words = found["worst"]["command"].split()[1:]
     assert invoke(*words, "--out", tmp_path / "alone").exit_code == 0
     alone = RunFolder(tmp_path / "alone").summary
@@ -161,17 +182,69 @@ def test_a_run_that_is_not_as_expected_is_named_and_ends_with_1(
     assert "2 of 2 runs had an unexpected verdict, 0 failed" in result.stdout
 
 
-def test_of_surprises_the_worst_is_the_one_that_lost_most() -> None:
-    def swept(seed: int, lost: int, offline: float, *unexpected: str) -> SweptRun:
-        figures = dict(zip(FIGURES, (lost, offline, 0.0), strict=True))
-        return SweptRun((), seed, "", Outcome(unexpected=unexpected, figures=figures))
+def swept(seed: int, lost: int, offline: float, *unexpected: str) -> SweptRun:
+    figures = dict(zip(FIGURES, (lost, offline, 0.0), strict=True))
+    return SweptRun((), seed, f"seed={seed}", Outcome(unexpected=unexpected, figures=figures))
 
+
+def test_of_surprises_the_worst_is_the_one_that_lost_most() -> None:
     runs = [swept(1, 0, 9.0), swept(2, 5, 1.0), swept(3, 5, 1.0), swept(4, 0, 0.0, "liveness")]
     order = []
     while runs:
-        order.append(worst_of(runs, FIGURES))
-        runs.remove(order[-1])
-    assert [run.seed for run in order] == [4, 2, 3, 1]
+        worst = worst_of(runs, FIGURES)
+        order.append((worst.seed, worst_by(runs, FIGURES)))
+        runs.remove(worst)
+    lost = "records_acknowledged_lost"
+    # A run that is not as expected is the worst by that; the last one is compared with none.
+    assert order == [(4, None), (2, lost), (3, lost), (1, None)]
+
+
+def test_of_records_that_were_acknowledged_the_fewest_are_the_worst() -> None:
+    """The direction is that of the figure: a cluster that takes less is not better."""
+    runs = [
+        SweptRun((), seed, "", Outcome(figures={"records_acknowledged": count}))
+        for seed, count in ((1, 500), (2, 20), (3, 300))
+    ]
+    assert worst_of(runs, ["records_acknowledged"]).seed == 2
+    (setting,) = settings_of(runs, ["records_acknowledged"])
+    told = setting["distribution"]["records_acknowledged"]
+    assert (told["worst_is"], told["worst"], told["worst_seed"]) == ("least", 20, 2)
+
+
+def shown(width: int, runs: list[SweptRun], axes: list[Axis], figures: list[str]) -> str:
+    out = Console(width=width, file=StringIO())
+    content = content_of("story", {}, figures, runs, "tidegauge run story")
+    show_sweep(out, axes, content, runs, Path("sweep"))
+    assert isinstance(out.file, StringIO)
+    return out.file.getvalue()
+
+
+def test_what_most_seeds_do_not_have_is_counted_and_has_no_interval() -> None:
+    """Three of twenty seeds lose records: a mean of such values is no estimate of anything."""
+    runs = [swept(seed, 40 * (seed > 17), 1.0 + seed) for seed in range(1, 21)]
+    (setting,) = settings_of(runs, FIGURES)
+    lost = setting["distribution"]["records_acknowledged_lost"]
+    assert (lost["above_zero"], lost["low"], lost["largest"]) == (3, None, 40)
+    assert setting["distribution"]["partition_seconds_offline"]["low"] > 0
+    lines = [line.split() for line in shown(80, runs, [], list(FIGURES)).splitlines()]
+    assert ["6", "3", "of", "20", "0", "40", "18"] in lines
+    assert ["partition", "seconds", "under", "min", "isr:", "0", "in", "all", "runs"] in lines
+
+
+def test_a_table_of_runs_is_no_wider_than_the_terminal() -> None:
+    """Whole figures are left out, and named; none is cut short."""
+    figures = [f"records_lost_by_partition.orders-{number}" for number in range(30)]
+    values = dict.fromkeys(figures, 123456)
+    runs = [
+        SweptRun((f"cluster.brokers={count}",), 1, f"{count}", Outcome(figures=values))
+        for count in (3, 6)
+    ]
+    text = shown(100, runs, [Axis("cluster.brokers", ("3", "6"))], figures)
+    table, _, rest = text.partition("also, in --json: ")
+    assert all(len(line) <= 100 for line in table.splitlines())
+    assert "123,456" in table
+    assert "…" not in table
+    assert rest.split("Worst")[0].count("orders-") + table.count("123,456") // 2 == 30
 
 
 def test_the_time_that_is_left_is_told_of_what_this_sweep_has_run() -> None:

@@ -12,6 +12,7 @@ from tidegauge.options.extras import need_spark
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
+from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.output import console, fail, print_json, report
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.working import working
@@ -19,27 +20,28 @@ from tidegauge.views.working import working
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.analysis.questions.question import Question
-    from tidegauge.analysis.tables.run_tables import RunTables
 
-#: Of the table of figures, those that fit on a line beside the name of a run.
+#: Of the table of figures those beside the name of a run, the most important ones first.
 _FIGURES = {
-    "isr_shrinks": "ISR shrinks",
-    "isr_expands": "expands",
-    "leader_elections": "elections",
-    "unclean_elections": "unclean",
+    "records_acknowledged_lost": "records lost",
+    "records_acknowledged": "of acknowledged",
     "partition_seconds_offline": "offline s",
     "partition_seconds_under_min_isr": "under min ISR s",
-    "records_acknowledged": "acknowledged",
-    "records_acknowledged_lost": "lost",
+    "leader_elections": "elections",
+    "unclean_elections": "unclean",
+    "isr_shrinks": "ISR shrinks",
+    "isr_expands": "expands",
 }
+#: Names of runs are not broken below this.
+_SHORTEST = 16
 _OF_SEVERAL = Path("analysis")
 
 
 def _list_questions(wanted: bool) -> None:
     if not wanted:
         return
-    need_spark("analyze --questions")
     from tidegauge.analysis.questions.all_questions import QUESTIONS
 
     print_questions(console(), QUESTIONS)
@@ -96,7 +98,7 @@ def analyze_runs(
     Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
     partitions and partitions under min ISR; elections with the time of each step; notifications;
     truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
-    spark_analysis/ describes their columns. An unfinished run is read up to its last row.
+    analysis/ describes their columns. An unfinished run is read up to its last row.
 
     Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
     of that session.
@@ -113,13 +115,14 @@ def analyze_runs(
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.analysis.questions.all_questions import QUESTIONS
-    from tidegauge.analysis.report.report import write_report
     from tidegauge.analysis.run_paths import common_folder, runs_at
     from tidegauge.analysis.tables.all_tables import TABLES
-    from tidegauge.analysis.tables.run_tables import tables_of
+    from tidegauge.spark_analysis.engine import spark_engine
     from tidegauge.spark_analysis.java import JavaError
     from tidegauge.traces.run_files import RunError
+    from tidegauge.traces.trace_file import TraceError
 
     asked, named = questions or [], tables or []
     _check_names("--table", "table", named, TABLES)
@@ -127,23 +130,24 @@ def analyze_runs(
     try:
         found = runs_at(runs)
         folder = (out or common_folder(runs, found) or _OF_SEVERAL) / "tables"
+        what = f"Spark reads the traces of {counted(len(found), 'run')}"
+        with report(as_json=as_json), working(what) as tell, spark_engine(found, cores) as engine:
+            made = RunTables(found, folder, engine)
+
+            def begins(name: str) -> None:
+                tell(f"{what}: {name}")
+
+            answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
+            figures = [] if asked and not named else _figures(named or TABLES, made, begins)
+            written = None if asked or named else _written(made, folder.parent, begins)
         with report(as_json=as_json):
-            what = f"Spark reads the traces of {counted(len(found), 'run')}"
-            with working(what) as tell, tables_of(found, folder, cores) as made:
-
-                def begins(name: str) -> None:
-                    tell(f"{what}: {name}")
-
-                answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
-                figures = [] if asked and not named else _figures(named or TABLES, made, begins)
-                written = None if asked or named else write_report(made, folder.parent, begins)
             for answer in answers:
                 print_answer(console(), answer, runs)
             if figures:
                 _show(console(), figures, folder)
             if written is not None:
                 console().print(f"Report: {written}", soft_wrap=True)
-    except (RunError, JavaError, ValueError) as error:
+    except (RunError, TraceError, JavaError, ValueError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename}: cannot be written to: {error.strerror}")
@@ -160,7 +164,7 @@ def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[s
 def _answered(question: Question, made: RunTables, begins: Callable[[str], None]) -> Answer:
     """Make the tables that a question needs, and return its answer."""
     begins(question.name)
-    return Answer(question, question.of(made).toArrow().to_pylist())
+    return Answer(question, question.of(made))
 
 
 def _figures(
@@ -170,19 +174,38 @@ def _figures(
     from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 
     made.make(dict.fromkeys([RUN_FIGURES.name, *names]), begins)
-    return [row.asDict() for row in made[RUN_FIGURES.name].orderBy("run").collect()]
+    return made.rows("select * from run_figures order by run")
+
+
+def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Path:
+    """Write the report of all runs, and return its file."""
+    from tidegauge.analysis.report.report import write_report
+
+    return write_report(made, folder, begins)
 
 
 def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Print a line for each run, with as many figures as fit beside its name."""
     from rich.table import Table
 
+    titles = ["", *_FIGURES.values()]
+    shown = figures[:MOST_ROWS]
+    rows = [[str(row["run"]), *(number_text(row[name]) for name in _FIGURES)] for row in shown]
+    longest = max(len(row[0]) for row in rows)
+    # A longer name is broken, so that figures have some of the width.
+    of_name = min(longest, max(_SHORTEST, out.width // 2))
+    texts = [["-" * of_name, *row[1:]] for row in rows]
+    fitting = fitting_columns(titles, texts, out.width)
     table = Table(box=None, pad_edge=False)
-    table.add_column("run", overflow="fold")
-    for title in _FIGURES.values():
-        table.add_column(title, justify="right")
-    for row in figures[:MOST_ROWS]:
-        table.add_row(str(row["run"]), *(number_text(row[name]) for name in _FIGURES))
+    table.add_column("run", overflow="fold", width=of_name)
+    widths = column_widths(titles[:fitting], texts, out.width)
+    for title, width in zip(titles[1:fitting], widths[1:], strict=True):
+        table.add_column(title, justify="right", width=width)
+    for row in rows:
+        table.add_row(*row[:fitting])
     out.print(table)
+    if fitting < len(titles):
+        out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
     if len(figures) > MOST_ROWS:
         out.print(f"... {len(figures) - MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)

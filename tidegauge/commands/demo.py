@@ -35,7 +35,7 @@ def demo(
 ) -> None:
     """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
 
-    It takes two minutes. Each step is a command, which is printed and run as if typed.
+    It takes a minute. Each step is a command, which is printed and run as if typed.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def demo(
         screen.print()
     screen.rule(style="dim")
     if not has_spark():
-        screen.print("The report of that run needs Spark: pip install 'tidegauge[spark]'")
+        screen.print("Many runs are analysed by Spark: pip install 'tidegauge[spark]'")
     screen.print("Written:", style="bold")
     for path in sorted(folder.iterdir()):
         holds = (
@@ -109,9 +109,10 @@ def _scenes(folder: Path) -> Iterator[Scene]:
     )
     if has_spark():
         yield Scene(
-            "3. Spark makes tables of that run, and a report for a browser:",
-            ("analyze", rack),
+            "3. The crash again: Spark makes the tables that answer how long its failover took.",
+            ("analyze", crash, "--question", "failover-budget"),
         )
+    yield Scene("The report of the rack's loss, for a browser:", ("report", rack))
 
 
 def _worst_partition(run: Path) -> str:

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from tidegauge.sweeps.sweep_content import SweptRun
 
 
-def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
+def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     """Perform all missing runs, print the results of all runs, and write them to a file.
 
     Returns:
-        The content of ``sweep.json``, and whether all runs were as expected.
+        The content of ``sweep.json``, the folder of the sweep, and whether all runs were as
+        expected.
     """
     from tidegauge.engine.contract import EngineError
     from tidegauge.sweeps.sweep_folder import SweepError, sweep_folder
@@ -48,7 +49,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], bool]:
     except OSError as error:
         fail(f"{error.filename or out}: cannot be written to: {error.strerror}")
     show_sweep(console(), request.axes, content, runs, out)
-    return content, all(run.outcome.is_as_expected for run in runs)
+    return content, out, all(run.outcome.is_as_expected for run in runs)
 
 
 def _run(

@@ -19,9 +19,9 @@ from tidegauge.views.output import console, fail
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.run_comparison import Difference
     from tidegauge.history.story import Names
     from tidegauge.scenario.reading import Scenario
+    from tidegauge.traces.run_comparison import Difference
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
@@ -152,12 +152,12 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Print whether both runs are equal, or their first difference."""
-    from tidegauge.history.run_comparison import first_difference, row_count
     from tidegauge.history.story import Names
     from tidegauge.simulation.durations import time_text
+    from tidegauge.traces.run_comparison import RunComparison, row_count
 
     is_unfinished = recorded.summary is None
-    difference = first_difference(recorded, replayed, one_is_unfinished=is_unfinished)
+    difference = RunComparison(recorded, replayed, one_is_unfinished=is_unfinished).first
     rows = counted(row_count(recorded), "row")
     if is_unfinished:
         typer.echo(

@@ -148,7 +148,7 @@ def run_scenario(
     not met in time.
 
     --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
-    P50, P99 and the worst of partition-seconds and lost records. See also `tidegauge sweep`.
+    mean, interval and worst of partition-seconds and lost records. See also `tidegauge sweep`.
 
     --set changes a field of the scenario. PATH consists of names with dots between them; an item
     of a list has its index or its name. Below `settings` the rest of PATH is the name of one
@@ -181,7 +181,7 @@ def run_scenario(
             content, is_well = _run(request, out)
         else:
             sweep = SweepRequest(request, (), seeds_of(seeds), jobs=jobs, out=out)
-            content, is_well = perform_sweep(sweep)
+            content, _, is_well = perform_sweep(sweep)
     if as_json:
         print_json(content)
     if not is_well:
@@ -230,6 +230,7 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     show_summary(run.summary)
     unexpected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {run.path}")
+    typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")
     waited_in_vain = bool(run.summary["steps_timed_out"])
     if waited_in_vain:

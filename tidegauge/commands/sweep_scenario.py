@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.commands.analyze_runs import analyze_runs
 from tidegauge.commands.perform_sweep import perform_sweep
+from tidegauge.options.extras import need_spark
 from tidegauge.options.figure_names import figures_for_programs, show_figures
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
@@ -77,16 +79,25 @@ def sweep_scenario(
             "folder runs/NAME-sweep.",
         ),
     ] = None,
+    analyze: Annotated[
+        bool,
+        typer.Option(
+            "--analyze",
+            help="Make the tables and the report of all runs with Spark as they are finished.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print sweep.json; all else goes to standard error.")
     ] = False,
 ) -> None:
     """Run a scenario with several values of its fields and many seeds, and compare the runs.
 
-    Runs are tasks of Ray. With seeds, each figure of each setting has P50, P99 and the worst;
-    `tidegauge analyze` has more. Without seeds, one figure over two paths is a grid, anything else
-    a line for each run. The exit status is 1 if a run failed, or if one of its checks has another
-    verdict than the scenario expects.
+    Runs are tasks of Ray. With seeds, each figure of each setting has its mean with an interval
+    (95 %), the number of seeds in which it is above 0, P50, and the worst; P99 needs 100 seeds, and
+    a figure that is mostly 0 has no interval. `tidegauge analyze` has more. Without seeds, one
+    figure over two paths is a grid, anything else a line for each run. The worst run is an
+    unexpected one, else the worst by the first figure in which runs differ. The exit status is 1 if
+    a run failed, or if one of its checks has another verdict than the scenario expects.
 
     Every run has its own folder in DIR, named after its changes and its seed, for show, picture
     and describe. The same command, repeated, runs only missing, stopped and failed runs; with more
@@ -96,7 +107,7 @@ def sweep_scenario(
     Examples:
       tidegauge sweep lag-time --seeds 1..15 --out runs/lag-time \\
           --set cluster.settings.replica.lag.time.max.ms=10000,15000,30000,60000
-      tidegauge sweep cut-and-pause --seeds 1..100
+      tidegauge sweep cut-and-pause --seeds 1..100 --analyze
       tidegauge sweep rolling-restart --set faults.roll.batch=1,2,3 --figure roll.seconds \\
           --figure partition_seconds_under_min_isr
       tidegauge sweep lag-and-session --figure partition_seconds_offline \\
@@ -118,8 +129,12 @@ def sweep_scenario(
     wanted = SweepRequest(request, axes, span, figures or (), jobs, out)
     if span is None and not axes:
         fail("--set: no path has several values, such as cluster.brokers=3,6; or use --seeds")
+    if analyze:
+        need_spark("sweep --analyze")
     with report(as_json=as_json):
-        content, is_well = perform_sweep(wanted)
+        content, folder, is_well = perform_sweep(wanted)
+        if analyze:
+            analyze_runs([str(folder)])
     if as_json:
         print_json(content)
     if not is_well:

@@ -11,7 +11,6 @@ the cost of each fault                 ``fault_costs.py``, ``fault_spans.py``
 leaders and ISRs over time             ``replica_history.py``, ``cluster_history.py``
 topics at a time                       ``topic_description.py``
 ZooKeeper's rows, and its content      ``zookeeper_rows.py`` and its neighbours
-the first difference of two runs       ``run_comparison.py``
 KAFKA-14704 in a run                   ``misled_replica.py``
 events for programs                    ``events.py``
 =====================================  ==================================================

@@ -40,11 +40,14 @@ def _runs_to_choose_from(folder: Path, command: str) -> str:
     if not runs:
         return f"{folder}: is the folder of a sweep, and no run of it has begun yet"
     worst = worst_of_sweep(folder)
-    which = "the worst" if worst in runs else "the first"
-    chosen = worst if worst in runs else runs[0]
+    which, chosen = "the first of them", runs[0]
+    if worst is not None and worst.folder in runs:
+        which, chosen = "the worst of them", worst.folder
+        if worst.figure is not None:
+            which += f" (the {worst.worst_is} {worst.figure.replace('_', ' ')})"
     lines = [
         f"{folder}: is the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one",
-        f"  {which} of them: tidegauge {command} {shlex.quote(str(chosen))}",
+        f"  {which}: tidegauge {command} {shlex.quote(str(chosen))}",
         f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
         "Its runs:",
         *(f"  {shlex.quote(str(run))}" for run in runs[:LISTED]),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
-from tidegauge.engine.summary import nearest_rank
+from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
 from tidegauge.sweeps.many_runs import Outcome
+from tidegauge.traces.summary_figures import MOST, worst_is
 
 #: The default figures, from ``summary.json``; the first one is the most important.
 FIGURES = (
@@ -28,17 +30,39 @@ class SweptRun(NamedTuple):
 
 
 def worst_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> SweptRun:
-    """The worst run: an unexpected one, then the highest figures; of equals the first."""
+    """The worst run: an unexpected one, then by each figure in turn; of equals the first."""
 
     def badness(run: SweptRun) -> tuple[float, ...]:
-        amounts = (run.outcome.figure(name) or 0 for name in figures)
-        return (not run.outcome.is_as_expected, *amounts)
+        return (not run.outcome.is_as_expected, *(_badness(name, run) for name in figures))
 
     return max(runs, key=badness)
 
 
+def worst_by(runs: Sequence[SweptRun], figures: Sequence[str]) -> str | None:
+    """The figure by which the worst run is the worst one; None: its verdict, or no figure is."""
+    worst = worst_of(runs, figures)
+    if not worst.outcome.is_as_expected:
+        return None
+    return next(
+        (
+            name
+            for name in figures
+            if any(_badness(name, run) < _badness(name, worst) for run in runs)
+        ),
+        None,
+    )
+
+
+def _badness(name: str, run: SweptRun) -> float:
+    """How bad a figure is, to be compared; a run without it is not bad."""
+    value = run.outcome.figure(name)
+    if value is None:
+        return -inf
+    return value if worst_is(name) == MOST else -value
+
+
 def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[str, Any]]:
-    """The distribution of the figures of each setting over its seeds, by nearest rank."""
+    """How the figures of each setting spread over its seeds."""
     by_setting: dict[tuple[str, ...], list[SweptRun]] = {}
     for run in runs:
         by_setting.setdefault(run.changes, []).append(run)
@@ -54,19 +78,15 @@ def settings_of(runs: Sequence[SweptRun], figures: Sequence[str]) -> list[dict[s
     ]
 
 
-def _distribution(name: str, runs: Sequence[SweptRun]) -> dict[str, float | None]:
-    """P50, P99 and the worst of a figure, and the seed of the worst, of finished runs."""
-    ended = [(value, run.seed) for run in runs if (value := run.outcome.figure(name)) is not None]
+def _distribution(name: str, runs: Sequence[SweptRun]) -> dict[str, Any]:
+    """How a figure spreads over finished runs; the worst of it, and the seed of that."""
+    ended = [run for run in runs if run.outcome.figure(name) is not None]
+    said = {"worst_is": worst_is(name), "worst": None, "worst_seed": None}
     if not ended:
-        return {"p50": None, "p99": None, "worst": None, "worst_seed": None}
-    values = sorted(value for value, _ in ended)
-    worst, worst_seed = max(ended, key=lambda each: each[0])
-    return {
-        "p50": nearest_rank(values, 50),
-        "p99": nearest_rank(values, 99),
-        "worst": worst,
-        "worst_seed": worst_seed,
-    }
+        return dict.fromkeys(OverSeeds._fields) | {"seeds": 0, "above_zero": 0} | said
+    worst = max(ended, key=lambda run: _badness(name, run))
+    found = over_seeds([run.outcome.figure(name) or 0 for run in ended])
+    return found._asdict() | said | {"worst": worst.outcome.figure(name), "worst_seed": worst.seed}
 
 
 def content_of(
@@ -85,13 +105,20 @@ def content_of(
         runs: all runs, in their order.
         worst_command: the command that shows the worst of them.
     """
-    worst = worst_of(runs, figures)
+    worst, by = worst_of(runs, figures), worst_by(runs, figures)
     return {
         "scenario": scenario,
         "over": {path: list(values) for path, values in over.items()},
         "figures": list(figures),
         "settings": settings_of(runs, figures),
-        "worst": {"folder": worst.folder, "seed": worst.seed, "command": worst_command},
+        "worst": {
+            "folder": worst.folder,
+            "seed": worst.seed,
+            "command": worst_command,
+            "figure": by,
+            "worst_is": by and worst_is(by),
+            "value": by and worst.outcome.figure(by),
+        },
         "runs": [
             {
                 "changes": list(run.changes),

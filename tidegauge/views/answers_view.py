@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.views.fitting_table import column_widths, fitting_columns, table_width
 from tidegauge.views.story_lines import duration_text
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ MOST_ROWS = 30
 #: there is a table of the first columns.
 MOST_BLOCKS = 3
 
-#: Columns are a space apart.
-_GAP = 2
 _NOTHING = "-"
 
 
@@ -65,18 +64,18 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
     question = answer.question
     out.print(f"[bold]{question.asks}[/bold]", highlight=False)
     columns = worth_showing(question.columns, answer.rows)
+    titles = [title_of(column) for column in columns]
     rows = answer.rows[:MOST_ROWS]
     texts = [[text_of(column, row[column.name]) for column in columns] for row in rows]
     if not texts:
         out.print("nothing")
-    elif len(texts) <= MOST_BLOCKS and _width(columns, texts) > out.width:
+    elif len(texts) <= MOST_BLOCKS and table_width(titles, texts) > out.width:
         _print_blocks(out, columns, texts)
     else:
-        shown = _that_fit(columns, texts, out.width)
-        _print_table(out, shown, texts)
-        if len(shown) < len(columns):
-            left = ", ".join(title_of(column) for column in columns[len(shown) :])
-            out.print(f"[dim]also, in --json: {left}[/]", highlight=False)
+        fitting = fitting_columns(titles, texts, out.width)
+        _print_table(out, columns[:fitting], texts)
+        if fitting < len(columns):
+            out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
     if len(answer.rows) > len(texts):
         out.print(f"... {len(answer.rows) - len(texts):,} more (--json has all)")
     again = f"tidegauge analyze {shlex.join(runs)} --question {question.name}"
@@ -104,33 +103,18 @@ def title_of(column: Column) -> str:
     return column.name.removesuffix("_us").removesuffix("_ms").replace("_", " ")
 
 
-def _width(columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> int:
-    """The width of a table in which only headings are broken, between words."""
-    return sum(
-        max(*(len(word) for word in title_of(column).split()), *(len(row[place]) for row in texts))
-        + _GAP
-        for place, column in enumerate(columns)
-    )
-
-
-def _that_fit(
-    columns: Sequence[Column], texts: Sequence[Sequence[str]], width: int
-) -> Sequence[Column]:
-    """The first columns, as many as fit beside each other, and at least one."""
-    fitting = len(columns)
-    while fitting > 1 and _width(columns[:fitting], texts) > width:
-        fitting -= 1
-    return columns[:fitting]
-
-
 def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        is_number = column.type in {"bigint", "double"}
-        table.add_column(title_of(column), justify="right" if is_number else "left")
+    widths = column_widths([title_of(column) for column in columns], texts, out.width)
+    for column, width in zip(columns, widths, strict=True):
+        if column.type in {"bigint", "double"}:
+            table.add_column(title_of(column), justify="right", width=width)
+        else:
+            # A text may be longer than a line.
+            table.add_column(title_of(column), min_width=min(width, out.width // 2))
     for row in texts:
         table.add_row(*map(escape, row[: len(columns)]))
     out.print(table)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.scenario.text.counted import counted
+from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.story_lines import LISTED
 
@@ -39,17 +40,16 @@ def show_sweep(
     figures: list[str] = content["figures"]
     out.print()
     if len(content["settings"]) < len(runs) or not axes:
-        out.print("Over all finished seeds; percentiles by nearest rank")
-        out.print(_distributions(axes, content["settings"], figures))
+        _print_distributions(out, axes, content["settings"], figures)
     elif (len(axes), len(figures)) == (2, 1):
         out.print(f"{figures[0]}, over {axes[1].name}", style="bold", soft_wrap=True)
         out.print(_grid(axes, figures[0], runs))
     else:
-        out.print(_lines(axes, figures, runs))
+        _print_lines(out, axes, figures, runs)
     out.print()
     _show_surprises(out, runs)
     if len(runs) > 1:
-        out.print(f"Worst: {content['worst']['command']}", soft_wrap=True, markup=False)
+        out.print(_worst(content["worst"], runs), soft_wrap=True, markup=False)
     out.print(f"All of it: {folder / SWEEP}", soft_wrap=True, markup=False)
     out.print(f"Next: tidegauge analyze '{folder}/*'", soft_wrap=True, markup=False)
 
@@ -65,29 +65,68 @@ def _add_axis(table: Table, axis: Axis) -> None:
     table.add_column(axis.name, overflow="fold", min_width=max(map(len, axis.values)))
 
 
-def _distributions(
-    axes: Sequence[Axis], settings: Sequence[Mapping[str, Any]], figures: Sequence[str]
-) -> Table:
-    """For each figure a line for each setting; with one setting, a line for each figure."""
-    table = _new_table()
-    for axis in axes:
-        _add_axis(table, axis)
-    if not axes:
-        table.add_column("")
-    for title in ("P50", "P99", "worst", "its seed"):
-        table.add_column(title, justify="right")
+def _print_distributions(
+    out: Console,
+    axes: Sequence[Axis],
+    settings: Sequence[Mapping[str, Any]],
+    figures: Sequence[str],
+) -> None:
+    """Print a table for each figure, with a line for each setting."""
+    out.print("Over all finished seeds; percentiles by nearest rank", soft_wrap=True)
     for name in figures:
-        title = name.replace("_", " ")
-        if axes:
-            table.add_section()
-            table.add_row(title, style="bold")
-        for setting in settings:
-            found = setting["distribution"][name]
-            seed = "" if found["worst_seed"] is None else str(found["worst_seed"])
-            numbers = (number_text(found[word]) for word in ("p50", "p99", "worst"))
+        over = [setting["distribution"][name] for setting in settings]
+        if all(each["smallest"] == each["largest"] == 0 for each in over):
+            out.print(f"\n[bold]{_words(name)}[/]: 0 in all runs", soft_wrap=True)
+            continue
+        has_p99 = any(each["p99"] is not None for each in over)
+        table = _new_table()
+        for axis in axes:
+            _add_axis(table, axis)
+        titles = ("mean", "its 95 % interval", "above 0 in", "P50", *(["P99"] * has_p99))
+        for title in (*titles, f"worst: the {over[0]['worst_is']}", "its seed"):
+            table.add_column(title, justify="right")
+        for setting, each in zip(settings, over, strict=True):
             values = [change.partition("=")[2] for change in setting["changes"]]
-            table.add_row(*(values or [title]), *numbers, seed)
-    return table
+            table.add_row(*values, *_spread(each, has_p99=has_p99))
+        out.print(f"\n{_words(name)}", style="bold", soft_wrap=True)
+        out.print(table)
+
+
+def _spread(found: Mapping[str, Any], *, has_p99: bool) -> list[str]:
+    """A figure over seeds: of one that is mostly 0 there is no interval."""
+    interval = ""
+    if found["low"] is not None:
+        interval = f"{number_text(found['low'])} to {number_text(found['high'])}"
+    return [
+        number_text(found["mean"]),
+        interval,
+        f"{found['above_zero']} of {found['seeds']}",
+        number_text(found["p50"]),
+        *([number_text(found["p99"])] * has_p99),
+        number_text(found["worst"]),
+        "" if found["worst_seed"] is None else str(found["worst_seed"]),
+    ]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _worst(worst: Mapping[str, Any], runs: Sequence[SweptRun]) -> str:
+    """The command that repeats the worst run, after what makes it the worst one."""
+    (run,) = (each for each in runs if each.folder == worst["folder"])
+    if run.outcome.error is not None:
+        said = "Worst, since it failed"
+    elif run.outcome.unexpected:
+        said = f"Worst, not as expected ({', '.join(run.outcome.unexpected)})"
+    elif worst["figure"] is None:
+        said = "None is worse than the others in these figures; the first"
+    else:
+        said = (
+            f"Worst, with the {worst['worst_is']} {_words(worst['figure'])} "
+            f"({number_text(worst['value'])})"
+        )
+    return f"{said}: {worst['command']}"
 
 
 def _grid(axes: Sequence[Axis], figure: str, runs: Sequence[SweptRun]) -> Table:
@@ -104,17 +143,31 @@ def _grid(axes: Sequence[Axis], figure: str, runs: Sequence[SweptRun]) -> Table:
     return table
 
 
-def _lines(axes: Sequence[Axis], figures: Sequence[str], runs: Sequence[SweptRun]) -> Table:
-    """A line for each run."""
+def _print_lines(
+    out: Console, axes: Sequence[Axis], figures: Sequence[str], runs: Sequence[SweptRun]
+) -> None:
+    """Print a line for each run, with as many figures as fit beside each other."""
+    rows = [
+        [
+            *(change.partition("=")[2] for change in run.changes),
+            *(number_text(run.outcome.figure(name)) for name in figures),
+        ]
+        for run in runs
+    ]
+    # The name of a path is broken anywhere.
+    titles = [*("" for _ in axes), *map(_words, figures)]
+    fitting = fitting_columns(titles, rows, out.width, len(axes) + 1)
     table = _new_table()
     for axis in axes:
         _add_axis(table, axis)
-    for name in figures:
-        table.add_column(name.replace("_", " "), justify="right")
-    for run in runs:
-        values = (change.partition("=")[2] for change in run.changes)
-        table.add_row(*values, *(number_text(run.outcome.figure(name)) for name in figures))
-    return table
+    widths = column_widths(titles[:fitting], rows, out.width)
+    for place in range(len(axes), fitting):
+        table.add_column(titles[place], justify="right", width=widths[place])
+    for row in rows:
+        table.add_row(*row[:fitting])
+    out.print(table)
+    if fitting < len(titles):
+        out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
 
 
 def _show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:

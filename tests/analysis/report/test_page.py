@@ -5,21 +5,26 @@ from __future__ import annotations
 import pytest
 
 from report_page import ReportPage
-from tidegauge.analysis.report.charts import layout
+from tidegauge.analysis.report.charts import GOOD, layout
 from tidegauge.analysis.report.page import page
-from tidegauge.analysis.report.quantities import duration_text, value_text
+from tidegauge.analysis.report.quantities import column_title, duration_text, value_text
 from tidegauge.analysis.report.section import (
     Chart,
     Grid,
     Heading,
+    Key,
     Piece,
     Section,
+    SideBySide,
+    Span,
     Tile,
     Tiles,
     Words,
+    Zoom,
     plain,
 )
 from tidegauge.analysis.report.sweep_curves import always_zero, sweep_curves
+from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.durations import time_text
 
 #: The name of a fault can be anything.
@@ -28,15 +33,16 @@ MEGABYTE = 1_000_000
 
 
 def wild_section() -> Section:
-    chart = Chart(WILD, [{"type": "bar", "y": [plain(WILD)]}], layout(100))
-    grid = Grid([Heading(WILD, WILD)], [[WILD]])
+    chart = Chart(WILD, [{"type": "bar", "y": [plain(WILD)]}], layout(100), [Key(WILD, GOOD)])
+    grid = Grid(WILD, [Heading(WILD, WILD)], [[WILD]])
     pieces: list[Piece] = [Words(WILD), Tiles([Tile(WILD, WILD)]), grid, chart]
+    pieces += [Zoom([Span(WILD, 0, 1)]), SideBySide([chart])]
     return Section("wild", WILD, WILD, pieces, [WILD])
 
 
 def test_nothing_is_fetched_and_the_browser_is_told_to_refuse_it() -> None:
     found = ReportPage(page("runs/first", [wild_section()]))
-    assert found.addresses == ["#wild"]
+    assert found.addresses == ["#wild", "#wild"]
     assert found.policy.startswith("default-src 'none'")
     assert "link" not in found.tags
 
@@ -47,6 +53,11 @@ def test_plotly_is_in_it_once_and_it_stays_small() -> None:
     assert MEGABYTE < len(text.encode()) < 6 * MEGABYTE
 
 
+def test_a_page_without_charts_is_without_the_library_that_draws_them() -> None:
+    words = Section("words", "Words", "They are read.", [Words("Nothing happened.")])
+    assert len(page("runs/first", [words]).encode()) < MEGABYTE // 10
+
+
 def test_names_are_shown_as_they_are_and_never_become_elements() -> None:
     found = ReportPage(page(WILD, [wild_section()]))
     assert found.headings == [WILD, WILD]
@@ -54,7 +65,7 @@ def test_names_are_shown_as_they_are_and_never_become_elements() -> None:
     assert "b" in found.tags  # of a tile, and of nothing else
     assert page(WILD, [wild_section()]).count("<b ") == 0
     # What plotly is given it would read tags in, so they are escaped once more.
-    (chart,) = found.charts
+    chart = found.charts[0]
     assert chart["data"][0]["y"] == [plain(WILD)]
     assert "<" not in plain(WILD)
 
@@ -72,10 +83,24 @@ def test_names_are_shown_as_they_are_and_never_become_elements() -> None:
         (23_121.04, "s", "partition_seconds_offline", "23,121.0"),
         (99.5, "%", "online_percent", "99.5 %"),
         (True, "", "unclean", "yes"),
+        ("under_min_isr", "", "condition", "under min ISR"),
+        ("audit_log", "", "topic", "audit_log"),
     ],
 )
 def test_values_are_told_with_their_unit(value: object, unit: str, name: str, text: str) -> None:
     assert value_text(value, unit, name) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "title"),
+    [
+        ("partition_seconds_under_min_isr", "s", "Partition seconds under min ISR"),
+        ("p50_us", "us", "Median"),
+        ("lag_ms", "ms", "Lag"),
+    ],
+)
+def test_columns_have_plain_titles(name: str, unit: str, title: str) -> None:
+    assert column_title(Column(name, "double", unit, "")) == title
 
 
 def test_durations_and_moments_roll_over_as_clocks_do() -> None:
@@ -95,35 +120,45 @@ def sweep_row(figure: str, setting: float, seeds: int, mean: float) -> dict[str,
         "setting": f"replica.lag.time.max.ms={setting:g}",
         "setting_value": setting,
         "seeds": seeds,
+        "above_zero": seeds,
         "mean": mean,
         "low": None if sure is None else mean - sure,
         "high": None if sure is None else mean + sure,
-        "p99": 2 * mean,
         "largest": 2 * mean,
+        "worst": 2 * mean,
+        "worst_in": "seed-7",
     }
+
+
+def only_chart(rows: list[dict[str, object]]) -> Chart:
+    found = sweep_curves(rows)
+    assert found is not None
+    (chart,) = found.charts
+    return chart
 
 
 def test_a_setting_that_is_a_number_has_a_curve_with_a_band() -> None:
     rows = [sweep_row("isr_shrinks_per_hour", x, 15, 600 / x) for x in (60, 10, 30)]
-    chart = sweep_curves(rows)
-    assert chart is not None
-    band, mean, p99 = chart.data
+    chart = only_chart(rows)
+    assert chart.title == "ISR shrinks per hour (/h)"
+    band, mean, worst = chart.data
     assert (mean["x"], mean["y"]) == ([10, 30, 60], [60, 20, 10])
     assert (band["x"], band["y"]) == ([10, 30, 60, 60, 30, 10], [62, 22, 12, 8, 18, 58])
-    assert p99["y"] == [120, 40, 20]
+    assert worst["y"] == [120, 40, 20]
 
 
 def test_of_a_single_run_no_more_is_said_than_is_known() -> None:
-    chart = sweep_curves([sweep_row("isr_shrinks_per_hour", x, 1, 600 / x) for x in (10, 30)])
-    assert chart is not None
+    chart = only_chart([sweep_row("isr_shrinks_per_hour", x, 1, 600 / x) for x in (10, 30)])
     assert chart.data[0]["y"] == [60, 20, 20, 60]
 
 
-def test_settings_that_are_names_have_a_line_each() -> None:
+def test_settings_that_are_names_have_a_lane_each() -> None:
     rows = [sweep_row("unclean_elections", x, 15, x) | {"setting_value": None} for x in (1, 2)]
-    chart = sweep_curves(rows)
-    assert chart is not None
-    assert chart.data[0]["y"] == ["replica.lag.time.max.ms=1", "replica.lag.time.max.ms=2"]
+    chart = only_chart(rows)
+    assert [each["text"] for each in chart.layout["annotations"]] == [
+        "replica.lag.time.max.ms=1",
+        "replica.lag.time.max.ms=2",
+    ]
     assert chart.data[0]["error_x"]["array"] == [2, 2]
 
 

@@ -1,32 +1,32 @@
-"""``tidegauge analyze`` writes a report that says what the summary says, and how to see it."""
+"""``tidegauge report`` writes a report that says what the summary says, and how to see it."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import shutil
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from report_page import ReportPage, read_page
 from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.report.charts import seconds
+from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
 
-#: All tables and all questions, even of a run of seconds, take Spark half a minute, and again for
-#: each run: one is made each time, the others are not.
-another_report = pytest.mark.long
-
 #: Names are free: this one would be an element of the page.
 FAULT = "<b>power & light</b>"
 MOST_BYTES = 6_000_000
+NOT_ACCEPTING = "not accepting: no broker actually leads"
+COMMITTED = "committed: acknowledged with acks=all, readable"
 
 
 def power_is_lost(folder: Path, acks: int | str) -> RunFolder:
@@ -53,14 +53,19 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 @pytest.fixture(scope="module")
-def page(spark: SparkSession, lost: RunFolder) -> ReportPage:
-    assert spark.version >= "4"
-    return analyzed(lost.path)
+def held(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """The twin: acks=all."""
+    return power_is_lost(tmp_path_factory.mktemp("runs") / "held", acks="all")
 
 
-def analyzed(*words: str | Path) -> ReportPage:
+@pytest.fixture(scope="module")
+def page(lost: RunFolder) -> ReportPage:
+    return reported(lost.path)
+
+
+def reported(*words: str | Path) -> ReportPage:
     """The report that the command writes, and where it says that it is."""
-    result = CliRunner().invoke(app, ["analyze", *map(str, words)])
+    result = CliRunner().invoke(app, ["report", *map(str, words)])
     assert result.exit_code == 0, result.output
     (place,) = re.findall(r"^Report: (.+)$", result.output, re.MULTILINE)
     file = Path(place)
@@ -70,7 +75,7 @@ def analyzed(*words: str | Path) -> ReportPage:
 
 def test_it_is_one_file_with_a_section_for_each_question(page: ReportPage) -> None:
     assert all(address.startswith("#") for address in page.addresses)
-    assert page.headings[:3] == ["Tidegauge: lost", "In short", "Timeline"]
+    assert page.headings[:4] == ["Tidegauge: lost", "In short", "What clients saw", "Timeline"]
     asked = [each.asks for each in QUESTIONS.values() if each.asks in page.headings]
     assert len(asked) == len(QUESTIONS) - 2  # sweep and first-divergence need several runs
     assert len(page.charts) >= 3
@@ -80,8 +85,13 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     summary = lost.summary
     assert summary is not None
     assert summary["records_acknowledged_lost"] > 0
-    verdict = next(each for each in page.paragraphs if "lost, of" in each)
-    assert verdict.startswith(
+    assert re.search(
+        r"1 of 1 partition refused writes for more than a second, for up to [\d.]+ s; "
+        rf"{summary['records_acknowledged_lost']:,} acknowledged records? lost\.",
+        "\n".join(page.paragraphs),
+    )
+    because = next(each for each in page.paragraphs if "lost, of" in each)
+    assert because.startswith(
         f"{summary['records_acknowledged_lost']:,} acknowledged records lost, of "
         f"{summary['records_acknowledged']:,} records acknowledged: all of them with acks=1"
     )
@@ -93,13 +103,24 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
         assert any(each.startswith(figure) and words in each for each in page.tiles), words
 
 
+def chart_with(page: ReportPage, series: str) -> dict[str, Any]:
+    """The first chart in which a series of this name is drawn."""
+    return next(
+        chart for chart in page.charts if any(t.get("name") == series for t in chart["data"])
+    )
+
+
 def test_faults_are_drawn_under_their_names_whatever_they_are(page: ReportPage) -> None:
-    timeline = page.charts[0]
-    (faults, *_) = timeline["data"]
-    assert faults["y"] == ["cut", "&lt;b&gt;power &amp; light&lt;/b&gt;"]
+    (timeline,) = (
+        chart
+        for chart in page.charts
+        if [each["text"] for each in chart["layout"].get("annotations", ())]
+        == ["cut", "&lt;b&gt;power &amp; light&lt;/b&gt;"]
+    )
+    (faults,) = timeline["data"]
     assert faults["base"] == [seconds(7_000_000), seconds(8_000_000)]
     assert faults["x"] == [3, 9]
-    bands = timeline["layout"]["shapes"]
+    bands = chart_with(page, NOT_ACCEPTING)["layout"]["shapes"]
     assert [(band["x0"], band["x1"]) for band in bands] == [
         (seconds(7_000_000), seconds(10_000_000)),
         (seconds(8_000_000), seconds(17_000_000)),
@@ -122,14 +143,31 @@ def test_moments_are_seconds_on_axes_of_numbers(page: ReportPage) -> None:
 
 
 def test_the_timeline_shows_that_its_one_partition_had_no_leader(page: ReportPage) -> None:
-    traces = {trace.get("name", ""): trace for trace in page.charts[0]["data"]}
-    refused = traces["not accepting: no broker actually leads"]
+    traces = {trace["name"]: trace for trace in chart_with(page, NOT_ACCEPTING)["data"]}
+    refused = traces[NOT_ACCEPTING]
     assert max(refused["y"]) == 1
     assert refused["x"] == sorted(refused["x"])
-    (began,) = (
-        x for x, y in zip(refused["x"], refused["y"], strict=True) if y and x > seconds(5_000_000)
-    )
+    began = next(x for x, y in zip(refused["x"], refused["y"], strict=True) if y)
     assert began == pytest.approx(seconds(8_000_000), abs=0.1)
+
+
+def test_clients_are_told_of_as_the_summary_counts_them(page: ReportPage, lost: RunFolder) -> None:
+    """What was committed is what acks=1 acknowledged, but what was lost before it was copied."""
+    assert lost.summary is not None
+    committed = chart_with(page, COMMITTED)["data"][-1]
+    assert committed["name"] == COMMITTED
+    bucket_s = committed["x"][1] - committed["x"][0]
+    in_all = sum(committed["y"]) * bucket_s
+    acknowledged = lost.summary["records_acknowledged"]
+    assert acknowledged - lost.summary["records_acknowledged_lost"] == pytest.approx(
+        in_all, rel=0.05
+    )
+    ((producer, latency),) = lost.summary["produce_ms"].items()
+    place = page.cells.index(producer)
+    assert page.cells[place + 1 : place + 4] == [
+        duration_text(latency[each] * 1000) for each in ("p50", "p99", "max")
+    ]
+    assert "NOT_LEADER_OR_FOLLOWER" in page.cells
 
 
 def test_the_story_is_of_the_partition_that_lost_most(page: ReportPage, lost: RunFolder) -> None:
@@ -169,36 +207,43 @@ def test_it_says_how_to_have_it_again(page: ReportPage, lost: RunFolder) -> None
     assert f"tidegauge replay {lost.path}" in page.commands
 
 
-@another_report
-@pytest.mark.usefixtures("spark")
-def test_of_a_run_without_a_loss_it_says_so(tmp_path: Path) -> None:
-    """The twin of the run above: acks=all."""
-    found = analyzed(power_is_lost(tmp_path / "held", acks="all").path)
+def test_of_a_run_without_a_loss_it_says_so(held: RunFolder) -> None:
+    found = reported(held.path)
     assert any(p.startswith("No acknowledged record was lost:") for p in found.paragraphs)
+    assert any(p.endswith("; no acknowledged record lost.") for p in found.paragraphs)
     assert not any("lost, of" in p for p in found.paragraphs)
 
 
-@another_report
-@pytest.mark.usefixtures("spark")
-def test_of_several_runs_it_compares_settings_and_tells_of_the_worst(
-    lost: RunFolder, tmp_path: Path
+def test_of_several_runs_it_compares_settings_before_it_tells_of_the_worst(
+    lost: RunFolder, held: RunFolder, tmp_path: Path
 ) -> None:
-    held = power_is_lost(tmp_path / "held", acks="all")
-    found = analyzed(held.path, lost.path, "--out", tmp_path / "analysis")
-    assert found.headings[0] == "Tidegauge: 2 runs"
-    assert "What does each setting change, and how certain is that over seeds?" in found.headings
-    assert "The worst run: lost" in found.headings
-    assert found.cells.index("lost") < found.cells.index("held")
-    assert any("acks=1" in cell for cell in found.cells)
+    found = reported(held.path, lost.path, "--out", tmp_path / "analysis")
+    assert found.headings[:5] == [
+        "Tidegauge: 2 runs",
+        "In short",
+        "What does each setting change, and how certain is that over seeds?",
+        "The runs, the worst first",
+        "The worst run: lost",
+    ]
+    in_order = [
+        (cell, after)
+        for cell, after in pairwise(found.cells)
+        if cell in {"lost", "held"} and after.startswith("acks=")
+    ]
+    assert in_order == [("lost", "acks=1"), ("held", "acks=-1")]
 
 
-@another_report
-@pytest.mark.usefixtures("spark")
 def test_a_run_that_is_still_going_is_told_of_as_far_as_it_is(
     lost: RunFolder, tmp_path: Path
 ) -> None:
     going = tmp_path / "going"
     shutil.copytree(lost.path, going, ignore=shutil.ignore_patterns(SUMMARY, "tables"))
-    found = analyzed(going)
-    assert any(p.startswith("The run has not come to its end") for p in found.paragraphs)
+    found = reported(going)
+    assert any(p.startswith("The run is not complete") for p in found.paragraphs)
     assert "The story of story-0, the worst affected partition" in found.headings
+
+
+def test_what_is_no_run_is_refused_in_one_line(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["report", str(tmp_path / "nowhere")])
+    assert result.exit_code != 0
+    assert "no such folder" in result.output

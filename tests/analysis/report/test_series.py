@@ -1,31 +1,47 @@
 """Buckets of time keep what matters: the most at once, however short it was, and what is left."""
 
+# ruff: noqa: S608 - our own text
+
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
+from collections.abc import Sequence
+from typing import Any
 
-from tidegauge.analysis.report.series import counts, levels, measured, one_after_the_other
+import pytest
+
+from tidegauge.analysis.making.duckdb_engine import connected
+from tidegauge.analysis.report.panels import Point, steps
+from tidegauge.analysis.report.series import counts, in_order, levels, measured
 
 SECOND = 1_000_000
 
 
-def rows(found: DataFrame, *columns: str) -> list[tuple[object, ...]]:
-    return sorted(tuple(row) for row in found.select(*columns).collect())
+@pytest.fixture
+def database() -> Any:
+    database = connected()
+    yield database
+    database.close()
 
 
-def test_the_most_within_a_bucket_is_seen_however_short_it_was(spark: SparkSession) -> None:
-    intervals = spark.createDataFrame(
+def made(database: Any, columns: str, rows: Sequence[Sequence[object]]) -> None:
+    database.execute(f"create table given ({columns})")
+    places = ", ".join("?" * len(rows[0]))
+    database.executemany(f"insert into given values ({places})", rows)
+
+
+def test_the_most_within_a_bucket_is_seen_however_short_it_was(database: Any) -> None:
+    made(
+        database,
+        "series varchar, begin_us bigint, end_us bigint",
         [
             ("offline", 0, 9 * SECOND),
             ("offline", 2 * SECOND + 1, 2 * SECOND + 2),  # within the bucket of 2 s to 3 s
             ("offline", 2 * SECOND + 2, 2 * SECOND + 3),  # begins as that ends: not one more
             ("under_min_isr", 5 * SECOND, 20 * SECOND),  # until the run ends
         ],
-        "series string, begin_us bigint, end_us bigint",
     )
-    found = levels(intervals, SECOND, run_us=20 * SECOND)
-    assert rows(found, "series", "at_us", "value", "then") == [
+    found = levels("select * from given", SECOND, run_us=20 * SECOND)
+    assert database.execute(in_order([found])).fetchall() == [
         ("offline", 0, 1, 1),
         ("offline", 2 * SECOND, 2, 1),
         ("offline", 9 * SECOND, 1, 0),
@@ -33,25 +49,37 @@ def test_the_most_within_a_bucket_is_seen_however_short_it_was(spark: SparkSessi
     ]
 
 
-def test_what_happened_is_counted_where_it_happened(spark: SparkSession) -> None:
-    happened = spark.createDataFrame(
+def test_what_happened_is_counted_where_it_happened(database: Any) -> None:
+    made(
+        database,
+        "series varchar, time_us bigint",
         [("shrink", 0), ("shrink", SECOND - 1), ("shrink", SECOND), ("expand", 5 * SECOND)],
-        "series string, time_us bigint",
     )
-    found = one_after_the_other([counts(happened, SECOND)])
-    assert rows(found, "series", "at_us", "value") == [
-        ("expand", 5 * SECOND, 1.0),
-        ("shrink", 0, 2.0),
-        ("shrink", SECOND, 1.0),
+    assert database.execute(in_order([counts("select * from given", SECOND)])).fetchall() == [
+        ("expand", 5 * SECOND, 1.0, None),
+        ("shrink", 0, 2.0, None),
+        ("shrink", SECOND, 1.0, None),
     ]
 
 
-def test_each_aggregate_of_samples_is_a_series(spark: SparkSession) -> None:
-    samples = spark.createDataFrame([(100, 1), (200, 5), (SECOND, 7)], "time_us bigint, lag bigint")
-    found = measured(samples, SECOND, most=f.max("lag"), least=f.min("lag"))
-    assert rows(found, "series", "at_us", "value") == [
-        ("least", 0, 1.0),
-        ("least", SECOND, 7.0),
-        ("most", 0, 5.0),
-        ("most", SECOND, 7.0),
+def test_each_aggregate_of_samples_is_a_series(database: Any) -> None:
+    made(database, "time_us bigint, lag bigint", [(100, 1), (200, 5), (SECOND, 7), (2, None)])
+    found = measured("given", SECOND, {"most": "max(lag)", "least": "min(lag)"})
+    assert database.execute(in_order([found])).fetchall() == [
+        ("least", 0, 1.0, None),
+        ("least", SECOND, 7.0, None),
+        ("most", 0, 5.0, None),
+        ("most", SECOND, 7.0, None),
+    ]
+
+
+def test_a_level_is_drawn_as_steps_from_the_most_to_what_is_left() -> None:
+    """Two are open for a moment in the bucket of 2 s, one until 9 s; the run ends at 20 s."""
+    points = [Point(2 * SECOND, 2.0, 1.0), Point(9 * SECOND, 1.0, 0.0)]
+    assert [(p.at_us // SECOND, p.value) for p in steps(points, SECOND, 20 * SECOND)] == [
+        (0, 0.0),
+        (2, 2.0),
+        (3, 1.0),
+        (10, 0.0),
+        (20, 0.0),
     ]
