@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from tidegauge.analysis.requests import RequestError, TraceRequest
 from tidegauge.analysis.trace_parts import find_frames
 from tidegauge.engine.simulate import simulate
 from tidegauge.spark_analysis.events import events, runs
-from tidegauge.traces.run_files import SUMMARY, TRACE, RunError
+from tidegauge.traces.run_files import MANIFEST, TRACE, RunError
 from tidegauge.traces.run_folder import ORDER, RunFolder
 from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter
-from written_rows import WrittenRows
+from written_rows import MANIFEST_OF_TESTS, WrittenRows
 
 
 def table_of(frame: DataFrame) -> dict[str, list[Any]]:
@@ -164,11 +165,13 @@ def test_a_run_that_still_goes_on_is_read_as_far_as_it_is(
 def test_a_run_that_was_interrupted_lasted_until_its_last_row(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    run = simulate(cluster_of(duration="3s"), tmp_path / "run")
-    (run.path / SUMMARY).unlink()
-    (row,) = runs(spark, run.path).collect()
-    assert (row.finished, row.duration_us) == (False, run.last_time_us + 1)
-    assert row.duration_us < 3_000_000
+    rows = WrittenRows()
+    rows.write("step_taken", 5_000, 0, step=0)
+    folder = rows.run(tmp_path / "run", summary=False)
+    planned = MANIFEST_OF_TESTS | {"scenario": {"duration": "60s"}}
+    (folder / MANIFEST).write_text(json.dumps(planned))
+    (run,) = runs(spark, folder).collect()
+    assert (run.finished, run.duration_us) == (False, 5_001)
 
 
 def test_a_damaged_frame_is_named(spark: SparkSession, story: RunFolder, tmp_path: Path) -> None:
