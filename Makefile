@@ -69,7 +69,7 @@ bench: env ## Measure how fast rules, kernel, metrics and analyses run
 	@$(BIN)/python bench/rules.py
 	@$(BIN)/python bench/kernel.py --compile
 	@$(BIN)/python bench/metrics.py
-	@$(BIN)/python bench/spark.py
+	@$(BIN)/python bench/analysis.py
 
 .PHONY: lock
 lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newest versions)

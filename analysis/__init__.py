@@ -10,6 +10,7 @@
 ``trace_parts.py``     the work, cut into tasks; the bytes that it reads
 ``frame_index.py``     the places of the frames of a trace file, found without reading them
 ``causes.py``          chains of causes, of all rows of a run at once
+``over_seeds.py``       a figure over seeds: its mean, how certain that is, its percentiles
 =====================  ============================================================================
 
 This room imports from ``scenario``, ``traces`` and the rooms below them; ``duckdb`` is known here

@@ -272,30 +272,30 @@ def partitions(result: tidegauge.Result) -> list[str]:
 
 def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None:
     """Write the result tables of all runs below ``runs``, and the answers made from them."""
-    # Without tables no Java is needed.
+    # Without tables none of it is needed.
+    from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
     from tidegauge.analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
     from tidegauge.analysis.tables.all_tables import (  # noqa: PLC0415
         TABLES as RESULT_TABLES,
     )
-    from tidegauge.analysis.tables.run_tables import tables_of  # noqa: PLC0415
 
     made = runs / ".tables"
-    with tables_of([f"{runs}/*"], made) as tables:
-        tables.make(RESULT_TABLES, lambda table: tell(f"table {table}"))
-        names = [run.name for run in tables.runs]
+    tables = RunTables(f"{runs}/*", made)
+    tables.make(RESULT_TABLES, lambda table: tell(f"table {table}"))
+    names = [run.name for run in tables.runs]
+    for name in names:
+        (folder / name / TABLES).mkdir()
+        for table in RESULT_TABLES:
+            rows = pq.read_table(made / f"run={name}" / table, partitioning=None).to_pylist()
+            write_table(folder / name / TABLES / f"{table}.tsv", rows)
+    for question in QUESTIONS.values():
+        if question.name in OF_SEVERAL_RUNS:
+            continue
+        tell(f"question {question.name}")
+        answer = question.of(tables)
         for name in names:
-            (folder / name / TABLES).mkdir()
-            for table in RESULT_TABLES:
-                rows = pq.read_table(made / f"run={name}" / table, partitioning=None).to_pylist()
-                write_table(folder / name / TABLES / f"{table}.tsv", rows)
-        for question in QUESTIONS.values():
-            if question.name in OF_SEVERAL_RUNS:
-                continue
-            tell(f"question {question.name}")
-            answer = question.of(tables).toArrow().to_pylist()
-            for name in names:
-                mine = [row for row in answer if row["run"] == name]
-                write_table(folder / name / TABLES / f"question-{question.name}.tsv", mine)
+            mine = [row for row in answer if row["run"] == name]
+            write_table(folder / name / TABLES / f"question-{question.name}.tsv", mine)
 
 
 def write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -14,8 +14,8 @@ All data stays in columns: a frame of the trace becomes an Arrow batch, and Pyth
 row. ``analysis`` finds runs and reads frames without Spark; the data sources call it.
 
 Pass conditions on rows to :func:`events.events` and not only to ``where``: the source does not see
-filters, on purpose (with Spark's ``pushFilters``, a DataFrame that is used twice in a query gets the
-filters of its last use for both, silently).
+filters, on purpose. With Spark's ``pushFilters``, a DataFrame that is used twice in a query gets
+the filters of its last use for both, silently.
 
 This room imports from ``analysis`` and the rooms below it, and is the only room that knows
 ``pyspark``.

@@ -1,8 +1,8 @@
 """Additional steps for an analysis on a cluster of Spark.
 
-Executors are given the part of Tidegauge that reads traces, packed, by the driver itself: so they
-always have the driver's release of it, and none has to be installed there. Their Python needs no
-more than what that part imports: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
+Executors are given the rooms of Tidegauge that read traces, packed, by the driver itself: so they
+always have the driver's release of them, and none has to be installed there. Their Python needs no
+more than what the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidegauge.traces.run_files import MANIFEST, RunError
 #: The rooms that reading traces requires.
 _ROOMS = (
     *("tidegauge.compiled", "tidegauge.replication", "tidegauge.simulation"),
-    *("tidegauge.traces", "tidegauge.spark_analysis"),
+    *("tidegauge.traces", "tidegauge.analysis", "tidegauge.spark_analysis"),
 )
 _PACKED = "tidegauge.zip"
 

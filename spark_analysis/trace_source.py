@@ -16,8 +16,9 @@ option          meaning
 ``part_bytes``  about so many bytes of frames are read by one task; 4,000,000 by default
 ==============  ===========================================================================
 
-``requests.py`` lists the columns; ``.schema("run STRING, time_us BIGINT, isr BIGINT")`` requests
-some of them, and the others are not even unpacked. ``events.py`` has all of that in one call.
+``analysis/requests.py`` lists the columns; ``.schema("run STRING, time_us BIGINT, isr BIGINT")``
+requests some of them, and the others are not even unpacked. ``events.py`` has all of that in one
+call.
 
 An unfinished run is read up to its state when its DataFrame was first used: to see more, load it
 again. There is no ``pushFilters``: in Spark 4.3.0, where one DataFrame is used twice in a query,

@@ -18,7 +18,8 @@ room                subject
 ``controller``      ZooKeeper and the controllers
 ``actors``          brokers
 ``metrics``         Prometheus: metrics, endpoint
-``spark_analysis``  Spark: result tables, questions, report
+``analysis``        result tables in SQL, made by DuckDB; questions, report
+``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``history`` (stories of a run), ``real_input``,
                     ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,

@@ -26,6 +26,7 @@ from tidegauge.commands.picture import picture
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
+from tidegauge.commands.replay_view import replay_view
 from tidegauge.commands.report_run import report_run
 from tidegauge.commands.run_scenario import run_scenario
 from tidegauge.commands.show_releases import show_releases
@@ -59,6 +60,7 @@ Examples:
   tidegauge report RUN       write a report of a run, for a browser
   tidegauge analyze 'runs/*'
                              make result tables of many runs, with Spark
+  tidegauge replay-view RUN  write a page that plays a run in a browser
   tidegauge describe RUN --at 12s
                              print topics as kafka-topics.sh does
   tidegauge replay RUN       repeat a run, and compare the two
@@ -146,6 +148,7 @@ app.command("show")(show_run)
 app.command("picture")(picture)
 app.command("report")(report_run)
 app.command("analyze")(analyze_runs)
+app.command("replay-view")(replay_view)
 app.command("describe")(describe_cluster)
 app.command("replay")(replay_run)
 app.command("verify")(verify_run)

@@ -81,9 +81,9 @@ def _over_seeds(tables: RunTables) -> Iterator[tuple[Any, ...]]:
     settings = {setting.order: setting for setting in of_run.values()}
     places = {order: place for place, order in enumerate(sorted(settings))}
     values: defaultdict[tuple[_Figure, Any], list[tuple[float, str]]] = defaultdict(list)
-    for run, figure, value in _values(tables):
+    for run, of_figure, value in _values(tables):
         if run in of_run:
-            values[figure, of_run[run].order].append((value, run))
+            values[of_figure, of_run[run].order].append((value, run))
     for ((place, figure, unit), order), each in values.items():
         found = over_seeds([value for value, _ in each])
         largest = max(each)

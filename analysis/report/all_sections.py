@@ -11,6 +11,7 @@ from tidegauge.analysis.report import (
     headline,
     notifications,
     partition_story,
+    replay,
     timeline,
 )
 from tidegauge.analysis.report.one_run import OneRun
@@ -24,6 +25,7 @@ FIRST: tuple[MakesSection, ...] = (
     headline.section,
     clients.section,
     timeline.section,
+    replay.section,
     partition_story.section,
 )
 #: and after them.

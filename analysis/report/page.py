@@ -7,7 +7,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 
-from tidegauge.analysis.report.section import Section
+from tidegauge.analysis.report.section import Chart, Section
 
 _HERE = Path(__file__).parent
 
@@ -38,12 +38,12 @@ def page(title: str, sections: Sequence[Section]) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>{(_HERE / "page.css").read_text()}</style>
-<script>{_plotly()}</script>
+{_plotly(sections)}
 </head>
 <body>
 <a class="skip" href="#{escape(sections[0].anchor)}">Skip to the result</a>
 <header><h1>{escape(title)}</h1><button type="button" id="theme">Light or dark</button></header>
-<noscript><p class="bad">Charts need JavaScript; the rest of the page does not.</p></noscript>
+<noscript><p class="bad">Charts and replay need JavaScript; the rest does not.</p></noscript>
 <nav aria-label="Sections"><ul>{contents}</ul></nav>
 <main>{"".join(each.html() for each in sections)}</main>
 <script>{(_HERE / "page.js").read_text()}</script>
@@ -52,12 +52,18 @@ def page(title: str, sections: Sequence[Section]) -> str:
 """
 
 
-def _plotly() -> str:
-    """The text of plotly.js, without importing the package, which takes longer than all of this."""
+def _plotly(sections: Sequence[Section]) -> str:
+    """The library that draws charts, which is most of a page; nothing if there is no chart.
+
+    The package is not imported: that takes longer than all of this.
+    """
+    if not any(isinstance(piece, Chart) for each in sections for piece in each.pieces):
+        return ""
     package = find_spec("plotly")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("plotly", name="plotly")
-    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
+    text = (Path(package.origin).parent / "package_data" / "plotly.min.js").read_text("utf-8")
+    return f"<script>{text}</script>"
 
 
 def _short(section: Section) -> str:

@@ -24,9 +24,9 @@
 A query reads relations by their names (``making/engine.py`` finds them in its text):
 
 * the rows of a kind by the kind's name, with ``run``, ``time_us``, ``process``, ``sequence``,
-  ``minor`` and the kind's own columns: ``leader_elected`` has those of the run,
-  ``log_end_to_the_last`` also those of the liveness phase;
-* what numbers in rows stand for: ``runs``, ``brokers``, ``partitions`` and others (``topology.py``);
+  ``minor`` and the kind's own columns: ``partition_state`` has those of the run,
+  ``partition_state_to_the_last`` also those of the liveness phase;
+* the objects behind numbers: ``runs``, ``brokers``, ``partitions`` and others (``topology.py``);
 * other tables and views.
 
 **To add a table**, write its columns and its query in Spark's dialect with what ``dialect.py``

@@ -6,18 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from scenario_runs import shipped
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.run_paths import runs_at
-from tidegauge.analysis.tables.all_tables import TABLES
-from tidegauge.analysis.tables.run_rows import rows_of_runs
 from tidegauge.command_line import app
 from tidegauge.engine.contract import Passed
 from tidegauge.engine.simulate import simulate
 from tidegauge.history.fault_costs import fault_costs
-from tidegauge.spark_analysis.events import runs
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
@@ -78,14 +75,10 @@ def test_the_picture_ends_there_too(interrupted: RunFolder) -> None:
         assert 0 < float(line.replace(",", "")) < partitions * interrupted.end_us / SECOND
 
 
-def test_result_tables_end_there_too(interrupted: RunFolder, spark: SparkSession) -> None:
+def test_result_tables_end_there_too(interrupted: RunFolder, tmp_path: Path) -> None:
     """Intervals that are open as the run ends, and the run's virtual seconds."""
-    rows = rows_of_runs(spark, interrupted.path)
-    (figures,) = TABLES["run_figures"].of(rows).collect()
-    states = TABLES["partition_states"].of(rows).toArrow().to_pylist()
-    (about,) = runs(spark, interrupted.path).collect()
-    rows.release()
+    tables = RunTables(interrupted.path, tmp_path)
+    (figures,) = tables.rows("select virtual_seconds from run_figures")
+    (states,) = tables.rows("select max(end_us) as end_us from partition_states")
     assert figures["virtual_seconds"] == pytest.approx(interrupted.end_us / 1e6)
-    assert max(row["end_us"] for row in states) == interrupted.end_us
-    assert about["duration_us"] == interrupted.end_us
-    assert not about["finished"]
+    assert states["end_us"] == interrupted.end_us

@@ -25,6 +25,7 @@ FLOORS = (
     {"simulation"},
     {"traces", "clients"},
     {"scenario", "controller", "actors"},
+    {"analysis"},
     {"metrics", "spark_analysis"},
     {"engine"},
     {"tidegauge"},
@@ -43,7 +44,8 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
-    "spark_analysis": ({""}, {"tables"}, {"questions"}, {"report"}),
+    "analysis": ({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"report"}),
+    "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
         *({"history", "real_input"}, {"conformance", "rehearsal", "sweeps"}),
@@ -55,6 +57,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
 CONFINED = {
     "ray": ("actors/broker_actor", "controller/controller_actor", "engine/ray_"),
     "pyspark": ("spark_analysis/",),
+    "duckdb": ("analysis/making/",),
     "prometheus_client": ("metrics/",),
 }
 
@@ -230,7 +233,8 @@ def test_no_room_hides_a_module_of_python() -> None:
         ("controller/controller_actor.py", "from ray.util import placement_group"),
         ("engine/ray_cluster.py", "import ray\nfrom tidegauge.metrics import snapshot"),
         ("metrics/endpoint/endpoint.py", "from prometheus_client import Gauge"),
-        ("analysis/tables/gauges.py", "import pyspark.sql"),
+        ("spark_analysis/engine.py", "import pyspark.sql"),
+        ("analysis/making/duckdb_engine.py", "import duckdb"),
         ("scenario/reading.py", "from tidegauge.scenario.model.faults import Fault"),
         ("scenario/model/faults.py", "from tidegauge.scenario.text.errors import Problem"),
         ("tidegauge/command_line.py", "from tidegauge import __version__"),
@@ -278,6 +282,8 @@ def test_accepts(path: str, source: str) -> None:
         ("engine/layout/tables.py", "from tidegauge.engine.group import x", "above engine"),
         ("tidegauge/history/story.py", "from tidegauge.views.output import x", "tidegauge/views"),
         ("tidegauge/commands/demo.py", "from tidegauge.command_line import app", "above tidegauge"),
+        ("analysis/tables/logs.py", "from tidegauge.analysis.making import x", "analysis/making"),
+        ("analysis/making/engine.py", "import tidegauge.spark_analysis", "above spark_analysis"),
         # Inside a function, too.
         ("replication/log.py", "def f():\n    import tidegauge.actors", "above actors"),
         # Rooms under other names.
@@ -291,7 +297,8 @@ def test_accepts(path: str, source: str) -> None:
         ("engine/group.py", "import ray", "ray is not known"),
         ("tidegauge/driver.py", "import ray", "ray is not known"),
         ("metrics/endpoint/endpoint.py", "from ray.util import metrics", "ray is not known"),
-        ("actors/handlers.py", "import pyspark.sql", "pyspark is not known"),
+        ("analysis/making/engine.py", "import pyspark.sql", "pyspark is not known"),
+        ("analysis/questions/hw_lag.py", "import duckdb", "duckdb is not known"),
         ("tidegauge/driver.py", "import prometheus_client", "prometheus_client is not known"),
         # Clocks and I/O in the rules.
         ("replication/log.py", "import time", "pure: time"),

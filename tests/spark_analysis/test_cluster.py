@@ -16,17 +16,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner
 
-from small_clusters import cluster_of, producers_of
-from tidegauge.command_line import app
-from tidegauge.engine.simulate import simulate
-from tidegauge.spark_analysis.cluster import check_disk, is_cluster, pack_project
+from analysed_runs import crashed_run
+from recorded_tables import differences
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.spark_analysis.cluster import check_disk, pack_project
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import RunFolder
 
@@ -56,15 +54,7 @@ def executor_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def crashed(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A leader is killed and its partition has another one soon; the first one comes back."""
-    scenario = cluster_of(
-        {"zookeeper.session.timeout.ms": 4000},
-        duration="20s",
-        liveness=True,
-        workload={"producers": [producers_of(10, "2s", "18s", acks="1")]},
-        faults=[{"kind": "crash", "at": "5s", "for": "9s", "brokers": [1]}],
-    )
-    return simulate(scenario, tmp_path_factory.mktemp("runs") / "crashed")
+    return crashed_run(tmp_path_factory.mktemp("runs") / "crashed", acks="1")
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -137,9 +127,9 @@ def submit(address: str, python: Path, folder: Path, *arguments: str) -> None:
 
 @pytest.mark.long
 def test_a_cluster_makes_the_same_tables_as_one_machine(
-    spark: SparkSession, crashed: RunFolder, executor_python: Path, tmp_path: Path
+    crashed: RunFolder, executor_python: Path, tmp_path: Path
 ) -> None:
-    """By spark-submit, on a standalone master with one worker."""
+    """By spark-submit, on a standalone master with one worker; and by DuckDB, here."""
     analyze = [str(crashed.path), *(f"--table={name}" for name in COMPARED)]
     with standalone_cluster(tmp_path) as address:
         submit(address, executor_python, tmp_path, *analyze, "--out", f"{tmp_path}/cluster")
@@ -152,27 +142,11 @@ def test_a_cluster_makes_the_same_tables_as_one_machine(
         assert figures[name] == crashed.summary[name], name
     assert figures["leader_elections"] > 0
 
-    assert not is_cluster(spark)
-    result = CliRunner().invoke(app, ["analyze", *analyze, "--out", f"{tmp_path}/here"])
-    assert result.exit_code == 0, result.output
-    rows = {name: differences(tmp_path, name) for name in COMPARED}
-    assert {name: different for name, (_, different) in rows.items() if different} == {}
-    assert all(count > 0 for count, _ in rows.values())
-
-
-def differences(folder: Path, table: str) -> tuple[int, int]:
-    """How many rows the cluster's table has, and how many are only there or only here."""
-    there, here = (
-        f"(from '{folder / place}/tables/run=crashed/{table}/*.parquet')"
-        for place in ("cluster", "here")
-    )
-    asked = duckdb.connect().execute(
-        f"select (select count(*) from {there}),"  # noqa: S608 - paths of this test
-        f" (select count(*) from (({there} except all {here}) union all"
-        f" ({here} except all {there})))"
-    )
-    ((count, different),) = asked.fetchall()
-    return count, different
+    here = RunTables(crashed.path, tmp_path / "here")
+    here.make(COMPARED)
+    there = tmp_path / "cluster" / "tables"
+    assert differences(there, here.folder, here.runs, COMPARED) == {}
+    assert all(here.rows(f"from {name} limit 1") for name in COMPARED)
 
 
 def test_what_executors_are_sent_is_all_that_they_need(
@@ -188,7 +162,7 @@ import tidegauge.spark_analysis.cause_source
 import tidegauge.spark_analysis.trace_source
 import tidegauge.simulation.durations
 print(sys.modules["tidegauge.traces.trace_file"].__file__)
-print({"numba", "ray", "prometheus_client"} & sys.modules.keys())
+print({"duckdb", "numba", "ray", "prometheus_client"} & sys.modules.keys())
 """
     told = subprocess.run(
         [executor_python, "-c", program],

@@ -17,7 +17,7 @@ from tidegauge.analysis.requests import RequestError, TraceRequest
 from tidegauge.analysis.trace_parts import find_frames
 from tidegauge.engine.simulate import simulate
 from tidegauge.spark_analysis.events import events, runs
-from tidegauge.traces.run_files import TRACE, RunError
+from tidegauge.traces.run_files import SUMMARY, TRACE, RunError
 from tidegauge.traces.run_folder import ORDER, RunFolder
 from tidegauge.traces.trace_file import FRAME_ROWS, TraceWriter
 from written_rows import WrittenRows
@@ -159,6 +159,16 @@ def test_a_run_that_still_goes_on_is_read_as_far_as_it_is(
     assert events(spark, folder, "step_taken").count() == 10
     (run,) = runs(spark, folder).collect()
     assert (run.finished, run.summary, run.trace_sha256) == (False, None, None)
+
+
+def test_a_run_that_was_interrupted_lasted_until_its_last_row(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    run = simulate(cluster_of(duration="3s"), tmp_path / "run")
+    (run.path / SUMMARY).unlink()
+    (row,) = runs(spark, run.path).collect()
+    assert (row.finished, row.duration_us) == (False, run.last_time_us + 1)
+    assert row.duration_us < 3_000_000
 
 
 def test_a_damaged_frame_is_named(spark: SparkSession, story: RunFolder, tmp_path: Path) -> None:

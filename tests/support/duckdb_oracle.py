@@ -1,15 +1,16 @@
-"""The questions of ``spark_analysis``, put to DuckDB in SQL of its own: other engine, other way.
+"""The questions about runs, put to the rows of their traces in SQL of its own: another way.
 
-The rows are those of the trace files, without Spark; who the numbers in them stand for comes from
-the plan of the cluster. What is a state at some time is looked up at each moment at which anything
-changes, where Spark lays intervals over each other.
+There are no result tables here. The names for numbers in rows come from the plan of the cluster. A
+state at some time is looked up at each moment at which anything changes, where result tables lay
+intervals over each other.
 """
 
-# ruff: noqa: S608 - what queries are put together from stands in this file
+# ruff: noqa: S608 - queries are put together from texts of this file
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import duckdb
@@ -98,7 +99,8 @@ class Oracle:
         self._database = duckdb.connect()
         self._read(run)
         plan = ClusterPlan(scenario_from_mapping(run.manifest["scenario"], "oracle"))
-        self._plan(plan)
+        assert run.summary is not None
+        self._plan(plan, run.summary)
         self._database.execute(_VIEWS)
 
     def _read(self, run: RunFolder) -> None:
@@ -115,7 +117,7 @@ class Oracle:
             )
             self._keep(kind.name, table)
 
-    def _plan(self, plan: ClusterPlan) -> None:
+    def _plan(self, plan: ClusterPlan, summary: Mapping[str, Any]) -> None:
         partitions = [
             {
                 "partition": number,
@@ -134,7 +136,9 @@ class Oracle:
         ]
         self._keep("partitions", pa.Table.from_pylist(partitions))
         self._keep("brokers", pa.Table.from_pylist(brokers))
-        self._keep("ends", pa.table({"ends_us": [plan.scenario.duration_us]}))
+        # Where figures begin is counted while the run goes on.
+        from_us = round(summary["figures_from_seconds"] * 1e6)
+        self._keep("ends", pa.table({"ends_us": [plan.scenario.duration_us], "from_us": [from_us]}))
 
     def _keep(self, name: str, table: Any) -> None:
         self._database.register(f"_{name}", table)
@@ -149,7 +153,7 @@ class Oracle:
         """Make the rows others than they were recorded."""
         self._database.execute(statement)
 
-    # What Spark is asked as well.
+    # The questions.
 
     def shrunk_out(self) -> dict[int, int]:
         """How often leaders shrank replicas of each broker out."""
@@ -190,8 +194,8 @@ class Oracle:
             lasting as (
                 select condition, partition, holds,
                     coalesce(lead(moment) over (partition by condition, partition order by moment),
-                             (select ends_us from ends)) - moment as lasted_us
-                from changed
+                             ends_us) - greatest(moment, from_us) as lasted_us
+                from changed, ends
             )
             select topic, condition, count(*) as intervals,
                 count(distinct partition) as partitions, sum(lasted_us)::bigint as total_us,

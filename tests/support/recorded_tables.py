@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,19 @@ import duckdb
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.making.trace_relations import TO_THE_LAST, TraceRelations
+from tidegauge.analysis.making.written_tables import files_of
 from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.traces.run_folder import RunFolder
+
+# ruff: noqa: S608 - queries are put together from names of tables and paths of tests
 
 Row = dict[str, Any]
 
 
 def table(tables: RunTables, name: str, run: str | None = None) -> list[Row]:
     """A table, of one run or of all, in the order of its columns."""
-    found = tables.rows(f"select * from {name}")  # noqa: S608 - the name of a table
+    found = tables.rows(f"select * from {name}")
     in_order = sorted(found, key=lambda row: [(each is None, each) for each in row.values()])
     return [row for row in in_order if run is None or row["run"] == run]
 
@@ -29,6 +34,27 @@ def figures(tables: RunTables, run: str) -> Row:
     """The figures of a run."""
     (found,) = table(tables, "run_figures", run)
     return found
+
+
+def differences(
+    one: Path, other: Path, runs: Sequence[FoundRun], names: Iterable[str] = TABLES
+) -> dict[str, int]:
+    """How many rows of each table are in one folder of tables only, where there are any."""
+    database = duckdb.connect()
+    counted: Counter[str] = Counter()
+    for name in names:
+        for run in runs:
+            a, b = (_rows(folder, run, name) for folder in (one, other))
+            ((count,),) = database.execute(
+                f"select count(*) from (({a} except all {b}) union all ({b} except all {a}))"
+            ).fetchall()
+            counted[name] += count
+    return {name: count for name, count in counted.items() if count}
+
+
+def _rows(folder: Path, run: FoundRun, name: str) -> str:
+    files = [str(file) for file in files_of(folder, run, name)]
+    return f"(select * from read_parquet({files}, hive_partitioning = false))"
 
 
 class BentRelations(TraceRelations):

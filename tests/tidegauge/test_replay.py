@@ -195,3 +195,28 @@ def test_a_run_that_ends_before_the_other_has_no_more_rows(tmp_path: Path) -> No
     assert found.one is None
     assert found.other is not None
     assert found.other["time_us"] == 9 * S
+
+
+def test_the_first_row_of_each_process_that_differs_is_found(tmp_path: Path) -> None:
+    """Later rows of the process may follow from it; a process without a difference is left out."""
+    longer = two_terms(leader_epoch=3)
+    longer.write("truncated", 9 * S, 0, partition=0)
+    one = RunFolder(two_terms().run(tmp_path / "one", files=2))
+    compared = RunComparison(one, RunFolder(longer.run(tmp_path / "other")))
+    assert [*compared.by_process] == [1, 0], "in the order of time"
+    assert compared.by_process[1] == compared.first
+    assert compared.by_process[1].columns() == ["leader_epoch"]
+    nothing, row = compared.by_process[0]
+    assert nothing is None
+    assert row is not None
+    assert row.place == (9 * S, 0, 3, 0)
+
+
+def test_samples_are_no_difference_of_what_happened(tmp_path: Path) -> None:
+    other = two_terms()
+    other.write("sampled", 4 * S, 1, partition=0)
+    runs = [
+        RunFolder(each.run(tmp_path / name)) for each, name in ((two_terms(), "a"), (other, "b"))
+    ]
+    assert RunComparison(*runs).first is not None
+    assert RunComparison(*runs, canonical=True).first is None

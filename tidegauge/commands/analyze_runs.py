@@ -12,7 +12,7 @@ from tidegauge.options.extras import need_spark
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
-from tidegauge.views.fitting_table import fitting_columns
+from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.output import console, fail, print_json, report
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.working import working
@@ -198,8 +198,9 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     fitting = fitting_columns(titles, texts, out.width)
     table = Table(box=None, pad_edge=False)
     table.add_column("run", overflow="fold", width=of_name)
-    for title in titles[1:fitting]:
-        table.add_column(title, justify="right")
+    widths = column_widths(titles[:fitting], texts, out.width)
+    for title, width in zip(titles[1:fitting], widths[1:], strict=True):
+        table.add_column(title, justify="right", width=width)
     for row in rows:
         table.add_row(*row[:fitting])
     out.print(table)

@@ -148,7 +148,7 @@ def run_scenario(
     not met in time.
 
     --seeds is a sweep over seeds: each run has its own folder. The file sweep.json beside them has
-    P50, P99 and the worst of partition-seconds and lost records. See also `tidegauge sweep`.
+    mean, interval and worst of partition-seconds and lost records. See also `tidegauge sweep`.
 
     --set changes a field of the scenario. PATH consists of names with dots between them; an item
     of a list has its index or its name. Below `settings` the rest of PATH is the name of one

@@ -92,10 +92,12 @@ def sweep_scenario(
 ) -> None:
     """Run a scenario with several values of its fields and many seeds, and compare the runs.
 
-    Runs are tasks of Ray. With seeds, each figure of each setting has P50, P99 and the worst;
-    `tidegauge analyze` has more. Without seeds, one figure over two paths is a grid, anything else
-    a line for each run. The exit status is 1 if a run failed, or if one of its checks has another
-    verdict than the scenario expects.
+    Runs are tasks of Ray. With seeds, each figure of each setting has its mean with an interval
+    (95 %), the number of seeds in which it is above 0, P50, and the worst; P99 needs 100 seeds, and
+    a figure that is mostly 0 has no interval. `tidegauge analyze` has more. Without seeds, one
+    figure over two paths is a grid, anything else a line for each run. The worst run is an
+    unexpected one, else the worst by the first figure in which runs differ. The exit status is 1 if
+    a run failed, or if one of its checks has another verdict than the scenario expects.
 
     Every run has its own folder in DIR, named after its changes and its seed, for show, picture
     and describe. The same command, repeated, runs only missing, stopped and failed runs; with more

@@ -1,4 +1,4 @@
-"""The extra ``spark``: packages that only some commands need."""
+"""The extra ``spark``, which only some commands need."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from importlib.util import find_spec
 
 from tidegauge.views.output import fail
 
-#: The packages of the extra ``spark`` in ``pyproject.toml``, without Java.
-_SPARK = ("plotly", "pyarrow", "pyspark", "scipy")
-
 
 def has_spark() -> bool:
-    """Whether Spark and the other packages of the analyses are installed."""
-    return all(find_spec(package) is not None for package in _SPARK)
+    """Whether Spark is installed."""
+    return find_spec("pyspark") is not None
 
 
 def need_spark(command: str) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.views.fitting_table import fitting_columns, table_width
+from tidegauge.views.fitting_table import column_widths, fitting_columns, table_width
 from tidegauge.views.story_lines import duration_text
 
 if TYPE_CHECKING:
@@ -108,9 +108,13 @@ def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequen
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        is_number = column.type in {"bigint", "double"}
-        table.add_column(title_of(column), justify="right" if is_number else "left")
+    widths = column_widths([title_of(column) for column in columns], texts, out.width)
+    for column, width in zip(columns, widths, strict=True):
+        if column.type in {"bigint", "double"}:
+            table.add_column(title_of(column), justify="right", width=width)
+        else:
+            # A text may be longer than a line.
+            table.add_column(title_of(column), min_width=min(width, out.width // 2))
     for row in texts:
         table.add_row(*map(escape, row[: len(columns)]))
     out.print(table)

@@ -8,16 +8,28 @@ from collections.abc import Sequence
 _GAP = 2
 
 
-def table_width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """The width of a table in which only headings are broken, between words."""
-    return sum(
+def column_widths(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[int]:
+    """The widths of columns: of whole headings if a line has room for all, else of their words."""
+    whole = [
+        max(len(heading), *(len(row[place]) for row in rows))
+        for place, heading in enumerate(headings)
+    ]
+    return whole if sum(whole) + _GAP * len(whole) <= width else _narrowest(headings, rows)
+
+
+def _narrowest(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    return [
         max(
             *(len(word) for word in (*heading.split(), "")),
             *(len(row[place]) for row in rows),
         )
-        + _GAP
         for place, heading in enumerate(headings)
-    )
+    ]
+
+
+def table_width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """The width of a table in which only headings are broken, between words."""
+    return sum(width + _GAP for width in _narrowest(headings, rows))
 
 
 def fitting_columns(

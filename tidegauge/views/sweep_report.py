@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.fitting_table import fitting_columns
+from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.story_lines import LISTED
 
@@ -160,8 +160,9 @@ def _print_lines(
     table = _new_table()
     for axis in axes:
         _add_axis(table, axis)
-    for title in titles[len(axes) : fitting]:
-        table.add_column(title, justify="right")
+    widths = column_widths(titles[:fitting], rows, out.width)
+    for place in range(len(axes), fitting):
+        table.add_column(titles[place], justify="right", width=widths[place])
     for row in rows:
         table.add_row(*row[:fitting])
     out.print(table)

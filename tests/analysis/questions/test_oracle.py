@@ -1,65 +1,50 @@
-"""Answers of Spark and of DuckDB to the same questions, from the same rows, are the same.
+"""Answers from result tables and those of an oracle, from the same rows, are the same.
 
-Two engines, and two ways to count: ``duckdb_oracle.py`` knows the meaning of rows, and nothing of
-result tables. Of one small run all is held against each other whenever tests are run, of three
-larger ones when long tests are.
+Two ways to count: ``duckdb_oracle.py`` knows the meaning of rows, and nothing of result tables.
 """
+
+# ruff: noqa: S608 - queries name the runs of this test
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
+from analysed_runs import RUNS
 from duckdb_oracle import Oracle, Row
-from recorded_tables import RUNS
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.tables.elections import PARTS
-from tidegauge.analysis.tables.run_tables import RunTables
 from tidegauge.traces.run_folder import RunFolder
 
 SMALL = "crashed"
 SPAN_US = 2_000_000
 
-#: What the questions about the small run need: made together they are made quicker.
-_OF_SMALL = (
-    *("unavailable", "isr_changes", "elections", "faults", "acknowledged", "lost"),
-    *("controller_events", "notifications"),
-)
-_OF_LARGE = (*_OF_SMALL, "isr_intervals", "isr_members", "hw_lag")
-
 
 class Asked:
     """The answers to questions about some runs, each asked once."""
 
-    def __init__(self, tables: RunTables, needed: Sequence[str]) -> None:
+    def __init__(self, tables: RunTables) -> None:
         self.tables = tables
-        self.tables.make(needed)
         self._answers: dict[str, list[Row]] = {}
 
     def answer(self, question: str, run: str) -> list[Row]:
         if question not in self._answers:
-            answer = QUESTIONS[question].of(self.tables)
-            self._answers[question] = answer.toArrow().to_pylist()
+            self._answers[question] = QUESTIONS[question].of(self.tables)
         return [row for row in self._answers[question] if row["run"] == run]
 
 
 @pytest.fixture(scope="module")
-def small(
-    spark: SparkSession, crashed: RunFolder, tmp_path_factory: pytest.TempPathFactory
-) -> Asked:
-    return Asked(RunTables(spark, crashed.path, tmp_path_factory.mktemp("tables")), _OF_SMALL)
+def small(crashed: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return Asked(RunTables(crashed.path, tmp_path_factory.mktemp("tables")))
 
 
 @pytest.fixture(scope="module")
-def large(
-    spark: SparkSession, recorded: dict[str, RunFolder], tmp_path_factory: pytest.TempPathFactory
-) -> Asked:
-    paths = [run.path for run in recorded.values()]
-    return Asked(RunTables(spark, paths, tmp_path_factory.mktemp("tables")), _OF_LARGE)
+def large(tables: RunTables) -> Asked:
+    return Asked(tables)
 
 
 def shrinks(asked: Asked, run: str) -> Any:
@@ -95,10 +80,12 @@ def promises(asked: Asked, run: str) -> Any:
     lost: Counter[str] = Counter()
     for row in asked.answer("lost-records", run):
         lost[row["acks"]] += row["records"]
-    acknowledged = asked.tables["acknowledged"].where(f"run = '{run}'").groupBy("acks")
+    acknowledged = asked.tables.rows(
+        f"select acks, sum(records) as records from acknowledged where run = '{run}' group by acks"
+    )
     return {
-        acks: (records, lost["all" if acks == -1 else str(acks)])
-        for acks, records in acknowledged.sum("records").collect()
+        row["acks"]: (row["records"], lost["all" if row["acks"] == -1 else str(row["acks"])])
+        for row in acknowledged
     }
 
 
@@ -142,24 +129,26 @@ COMPARED: dict[str, tuple[Callable[[Asked, str], Any], Callable[[Oracle], Any], 
 
 
 def check_same(what: str, asked: Asked, run: RunFolder) -> None:
-    of_spark, of_duckdb, bend = COMPARED[what]
-    found = of_spark(asked, run.path.name)
+    of_tables, of_oracle, bend = COMPARED[what]
+    found = of_tables(asked, run.path.name)
     oracle = Oracle(run)
-    assert found == of_duckdb(oracle)
+    assert found == of_oracle(oracle)
     # The twin: had the rows been others, it would have been noticed.
     if found:
         oracle.bend(bend)
-        assert found != of_duckdb(oracle)
+        assert found != of_oracle(oracle)
 
 
 @pytest.mark.parametrize("what", [name for name in COMPARED if name not in {"hw_lag", "shrinks"}])
-def test_spark_answers_as_duckdb(what: str, small: Asked, crashed: RunFolder) -> None:
+def test_questions_are_answered_as_by_the_oracle(
+    what: str, small: Asked, crashed: RunFolder
+) -> None:
     check_same(what, small, crashed)
 
 
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("what", COMPARED)
-def test_spark_answers_as_duckdb_in_large(
+def test_large_runs_are_answered_as_by_the_oracle(
     what: str, run: str, large: Asked, recorded: dict[str, RunFolder]
 ) -> None:
     check_same(what, large, recorded[run])
@@ -167,30 +156,33 @@ def test_spark_answers_as_duckdb_in_large(
 
 def test_the_runs_have_something_to_compare(large: Asked, recorded: dict[str, RunFolder]) -> None:
     """Equal answers are not equal because all of them are empty."""
-    for of_spark, _, _ in COMPARED.values():
-        assert any(of_spark(large, run) for run in recorded)
+    for of_tables, _, _ in COMPARED.values():
+        assert any(of_tables(large, run) for run in recorded)
 
 
 def changes(asked: Asked, run: str) -> Row:
-    of_run = f"run = '{run}'"
-    made = asked.tables["isr_changes"].where(of_run).groupBy("change").count().collect()
-    elected = asked.tables["elections"].where(of_run)
-    counts = {"shrink": 0, "expand": 0, "removal": 0} | {row[0]: row[1] for row in made}
-    return counts | {
-        "elections": elected.where("is_new").count(),
-        "unclean": elected.where("unclean").count(),
-    }
+    (found,) = asked.tables.rows(f"""
+        select count_if(change = 'shrink') as shrink, count_if(change = 'expand') as expand,
+            count_if(change = 'removal') as removal, any_value(elections) as elections,
+            any_value(unclean) as unclean
+        from isr_changes cross join (
+            select count_if(is_new) as elections, count_if(unclean) as unclean
+            from elections where run = '{run}'
+        ) as e
+        where run = '{run}'
+    """)
+    return found
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_shrinks_expands_and_elections_are_those_that_duckdb_counts(
+def test_shrinks_expands_and_elections_are_those_that_the_oracle_counts(
     run: str, large: Asked, recorded: dict[str, RunFolder]
 ) -> None:
     oracle = Oracle(recorded[run])
     found = changes(large, run)
     assert found == oracle.changes()
     for kind in ("isr_expanded", "leader_elected"):
-        oracle.bend(f"delete from {kind}")  # noqa: S608 - names of kinds
+        oracle.bend(f"delete from {kind}")
         assert found != oracle.changes()
         found |= oracle.changes()
 

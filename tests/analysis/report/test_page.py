@@ -53,6 +53,11 @@ def test_plotly_is_in_it_once_and_it_stays_small() -> None:
     assert MEGABYTE < len(text.encode()) < 6 * MEGABYTE
 
 
+def test_a_page_without_charts_is_without_the_library_that_draws_them() -> None:
+    words = Section("words", "Words", "They are read.", [Words("Nothing happened.")])
+    assert len(page("runs/first", [words]).encode()) < MEGABYTE // 10
+
+
 def test_names_are_shown_as_they_are_and_never_become_elements() -> None:
     found = ReportPage(page(WILD, [wild_section()]))
     assert found.headings == [WILD, WILD]

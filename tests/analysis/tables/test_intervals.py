@@ -1,5 +1,7 @@
 """Intervals: those of a partition tile its time, and say what rows say at every moment."""
 
+# ruff: noqa: S608 - queries are put together from names and numbers of these tests
+
 from __future__ import annotations
 
 from collections import defaultdict
@@ -142,7 +144,7 @@ def made(
 ) -> dict[str, list[Row]]:
     """The rows of each query, over changes of a column and over the queries before it."""
     database = connected()
-    database.execute(f"create table runs as select 'run' as run, {END_US} as ends_us")
+    database.execute("create table runs as select 'run' as run, ? as ends_us", [END_US])
     order = ", ".join(f"{name} bigint" for name in ORDER)
     for name, (column, rows) in changes.items():
         database.execute(f"create table {name} (run text, key bigint, {order}, {column} bigint)")

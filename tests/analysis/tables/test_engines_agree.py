@@ -1,0 +1,157 @@
+"""Spark and DuckDB make the same tables of the same runs, row by row.
+
+The plain reader of the tests counts the figures in a third way, and shares no code with the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
+import pytest
+from pyspark.sql import SparkSession
+
+from fault_schedules import schedule
+from plain_reader import PlainReader
+from recorded_tables import differences, figures
+from swept_scenario import CRASHES
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.making.written_tables import files_of
+from tidegauge.analysis.run_paths import FoundRun, runs_at
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.spark_analysis.engine import SparkEngine
+from tidegauge.traces.run_folder import RunFolder
+
+#: Seeds of schedules beside the one that is recorded: elections of each kind, losses.
+SEEDS = (3, 18)
+
+
+@pytest.fixture(scope="module")
+def runs(
+    recorded: dict[str, RunFolder], tmp_path_factory: pytest.TempPathFactory
+) -> list[FoundRun]:
+    """Quickstart, a rack of 12 brokers without power, three schedules, two seeds of a sweep."""
+    folder = tmp_path_factory.mktemp("runs")
+    paths = [run.path for run in recorded.values()]
+    paths += [simulate(schedule(seed), folder / f"schedule-{seed}").path for seed in SEEDS]
+    file = folder / "crashes.yaml"
+    file.write_text(CRASHES)
+    for seed in (1, 2):
+        scenario = load_scenario(file, {"seed": seed})
+        paths.append(simulate(scenario, folder / "sweep" / f"seed={seed}").path)
+    return runs_at(paths)
+
+
+@pytest.fixture(scope="module")
+def of_duckdb(runs: list[FoundRun], tmp_path_factory: pytest.TempPathFactory) -> RunTables:
+    """All tables of all runs, made together by DuckDB."""
+    tables = RunTables(runs, tmp_path_factory.mktemp("duckdb"))
+    tables.make(TABLES)
+    return tables
+
+
+@pytest.fixture(scope="module")
+def of_spark(
+    spark: SparkSession, runs: list[FoundRun], tmp_path_factory: pytest.TempPathFactory
+) -> RunTables:
+    """All tables of all runs, made together by Spark."""
+    tables = RunTables(runs, tmp_path_factory.mktemp("spark"), SparkEngine(spark))
+    tables.make(TABLES)
+    return tables
+
+
+def swept(runs: list[FoundRun]) -> list[FoundRun]:
+    return [run for run in runs if "seed=" in run.name]
+
+
+def test_every_table_is_the_same_row_by_row(
+    runs: list[FoundRun], of_duckdb: RunTables, of_spark: RunTables
+) -> None:
+    assert differences(of_duckdb.folder, of_spark.folder, runs) == {}
+    assert all(of_duckdb.rows(f"from {name} limit 1") for name in TABLES)
+
+
+def test_one_other_value_is_found(
+    runs: list[FoundRun], of_duckdb: RunTables, tmp_path: Path
+) -> None:
+    """The twin of the test above: the comparison sees a single microsecond."""
+    RunTables(runs, tmp_path).make(TABLES)
+    (file,) = files_of(tmp_path, runs[0], "elections")
+    elections = pq.read_table(file, partitioning=None)
+    column = elections.column_names.index("queue_us")
+    queued = elections["queue_us"].to_pylist()
+    later = pa.array([queued[0] + 1, *queued[1:]], pa.int64())
+    pq.write_table(elections.set_column(column, "queue_us", later), file)
+    assert differences(of_duckdb.folder, tmp_path, runs) == {"elections": 2}
+
+
+def test_the_figures_are_those_of_a_plain_reader(
+    runs: list[FoundRun], of_duckdb: RunTables, of_spark: RunTables
+) -> None:
+    for run in runs:
+        plain = PlainReader(RunFolder(run.folder)).counted()
+        for tables in (of_duckdb, of_spark):
+            found = figures(tables, run.name)
+            counted = {name: plain[name] for name in found.keys() & plain.keys()}
+            assert len(counted) > len(found) // 2
+            assert {name: found[name] for name in counted} == pytest.approx(counted)
+
+
+def test_of_a_single_run_spark_makes_the_same(
+    spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, tmp_path: Path
+) -> None:
+    """Its files need no names of runs, so that Spark writes them in another way."""
+    one = [run for run in runs if run.name.endswith("rack-power-loss")]
+    RunTables(one, tmp_path, SparkEngine(spark)).make(TABLES)
+    assert differences(of_duckdb.folder, tmp_path, one) == {}
+
+
+def test_of_large_traces_spark_makes_the_same(
+    spark: SparkSession,
+    runs: list[FoundRun],
+    of_duckdb: RunTables,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Their rows come through the data sources, and not from this process."""
+    monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
+    monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.rows")
+    monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.causes")
+    few = swept(runs)
+    RunTables(few, tmp_path, SparkEngine(spark)).make(TABLES)
+    assert differences(of_duckdb.folder, tmp_path, few) == {}
+
+
+def test_either_engine_uses_the_tables_of_the_other(
+    spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, of_spark: RunTables
+) -> None:
+    made: list[str] = []
+    RunTables(runs, of_duckdb.folder, SparkEngine(spark)).make(TABLES, made.append)
+    RunTables(runs, of_spark.folder).make(TABLES, made.append)
+    assert made == []
+
+
+def test_what_one_engine_lacks_the_other_adds(
+    spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, tmp_path: Path
+) -> None:
+    made: list[str] = []
+    few = swept(runs)
+    RunTables(few, tmp_path).make(["run_figures", "faults"])
+    every = RunTables(few, tmp_path, SparkEngine(spark))
+    every.make(["run_figures", "faults", "leader_intervals"], made.append)
+    assert made == ["leader_intervals"]
+    for run in few:
+        (added,) = every.of(run).rows("select count(*) as rows from leader_intervals")
+        (expected,) = of_duckdb.of(run).rows("select count(*) as rows from leader_intervals")
+        assert added == expected != {"rows": 0}
+
+
+def test_columns_have_the_same_types_whichever_engine_made_them(
+    of_duckdb: RunTables, of_spark: RunTables
+) -> None:
+    for name in TABLES:
+        one, other = (tables.arrow(f"from {name}") for tables in (of_duckdb, of_spark))
+        assert one.schema == other.schema
