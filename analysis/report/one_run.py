@@ -79,7 +79,7 @@ class OneRun:
     @property
     def figures_from_us(self) -> int:
         """When its figures begin: start-up does not count."""
-        return round(self.figures["figures_from_seconds"] * 1e6)
+        return round(float(self.figures["figures_from_seconds"]) * 1e6)
 
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
