@@ -4,8 +4,8 @@ From each row one link is followed: its *because* if it has one, else its *cause
 a missing message thus leads to the fault that blocked the message. A consequence of the return of a
 process leads to the end of the fault that had stopped it.
 
-An event that has waited in the controller's queue leads to the event before it, after which it was
-taken: its origin is therefore that event's origin, which need not be the one that queued it.
+A link names one reason, and a consequence can have several. ``attribution.py`` says which faults
+have a part in it.
 
 A chain can have thousands of links, and no window of Spark looks along it. So all rows of a run
 take ever longer steps at once: after the n-th round each has passed 2**n links (the pointer jumping
@@ -14,10 +14,11 @@ of Hillis and Steele, 1986). Of two million rows of a run that takes a second an
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from numpy.typing import NDArray
 
 from tidegauge.analysis.requests import CANONICAL, TraceRequest
@@ -35,9 +36,27 @@ FOLLOWED = (
     "truncated",
     "log_lost",
     "became_leader",
+    "controller_elected",
 )
 
 _FAULTS = (int(FaultBegan.KIND), int(FaultEnded.KIND))
+
+#: Kinds of rows of which the attribution reads columns of their own, and which.
+DETAILS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "fault_began": ("fault",),
+        "fault_ended": ("fault",),
+        "roll_progress": ("fault",),
+        "controller_elected": ("broker",),
+        "leader_elected": ("partition", "leader", "leader_epoch", "old_leader", "isr"),
+        "removed_from_isr": ("partition", "leader", "leader_epoch", "replica", "isr"),
+        "isr_shrunk": ("partition", "isr", "old_isr", "lag_ms"),
+        "isr_expanded": ("partition", "isr", "old_isr"),
+        "became_leader": ("partition", "leader_epoch"),
+        "truncated": ("partition", "leader_epoch"),
+        "log_lost": ("partition",),
+    }
+)
 
 _COLUMNS = (
     *("time_us", "process", "sequence"),
@@ -62,6 +81,8 @@ class Links(NamedTuple):
     cause_sequence: Numbers
     because_process: Numbers
     because_sequence: Numbers
+    #: Of the kinds in :data:`DETAILS` their columns, with the ``place`` of each among the rows.
+    details: Mapping[str, Mapping[str, Numbers]] = MappingProxyType({})
 
 
 class Causes(NamedTuple):
@@ -83,13 +104,28 @@ def links_of(run: FoundRun) -> Links:
         TraceError, OSError: as :func:`tidegauge.analysis.trace_parts.find_frames`.
     """
     found = find_frames(TraceRequest([run], kinds=tuple(CANONICAL)))
-    columns: list[list[Numbers]] = [[] for _ in Links._fields]
+    columns: list[list[Numbers]] = [[] for _ in ("kind", *_COLUMNS)]
+    details: dict[str, dict[str, list[Numbers]]] = {
+        kind: {name: [] for name in ("place", *names)} for kind, names in DETAILS.items()
+    }
+    count = 0
     for _, frame in frames_of(list(found.files)):
         columns[0].append(np.full(frame.rows, frame.kind.number))
         for values, name in zip(columns[1:], _COLUMNS, strict=True):
             values.append(frame.column(name))
-    nothing = np.zeros(0, np.int64)
-    return Links(*(np.concatenate([nothing, *values]) for values in columns))
+        for name, own in details.get(frame.kind.name, {}).items():
+            is_place = name == "place"
+            own.append(np.arange(count, count + frame.rows) if is_place else frame.column(name))
+        count += frame.rows
+    joined = {
+        kind: {name: _joined(values) for name, values in own.items()}
+        for kind, own in details.items()
+    }
+    return Links._make([*map(_joined, columns), joined])
+
+
+def _joined(values: list[Numbers]) -> Numbers:
+    return np.concatenate([np.zeros(0, np.int64), *values])
 
 
 def causes_of(links: Links) -> Causes:
@@ -138,39 +174,3 @@ def _arrived(leads_to: Numbers) -> Numbers:
         if np.array_equal(further, leads_to):
             return leads_to
         leads_to = further
-
-
-def arrow_of_causes(run: FoundRun) -> Any:
-    """The origins of rows of a run: an Arrow table, by the handles of the rows.
-
-    ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
-    ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
-    to; null where there is none.
-
-    Raises:
-        TraceError, OSError: as :func:`links_of`.
-    """
-    links = links_of(run)
-    found = causes_of(links)
-    has_none = {"trigger": ~found.has_trigger, "fault": ~found.has_fault}
-    places = {"trigger": found.trigger, "fault": found.fault}
-
-    def told(column: Numbers, of: str) -> Any:
-        return pa.array(column[places[of]], mask=has_none[of])
-
-    by_number = np.full(max(ROW_KINDS) + 1, "", object)
-    by_number[[*ROW_KINDS]] = [kind.name for kind in ROW_KINDS.values()]
-    columns = {
-        "run": pa.array([run.name] * len(found.rows), pa.string()),
-        "process": pa.array(links.process[found.rows]),
-        "sequence": pa.array(links.sequence[found.rows]),
-        "trigger_process": told(links.process, "trigger"),
-        "trigger_us": told(links.time_us, "trigger"),
-        "trigger_kind": pa.array(
-            by_number[links.kind[found.trigger]], pa.string(), mask=has_none["trigger"]
-        ),
-        "fault_us": told(links.time_us, "fault"),
-        "fault_process": told(links.process, "fault"),
-        "fault_sequence": told(links.sequence, "fault"),
-    }
-    return pa.Table.from_pydict(columns)

@@ -115,8 +115,20 @@ def is_about_live_brokers(response: ZkResponse) -> bool:
 
 @inner_rule
 def registered_broker(world: Cluster, cursor: int) -> int:
-    """The broker that an entry of such a response names."""
-    return place_in(world, BROKERS, view_as(world.items[cursor], Child).znode)
+    """The broker that an entry of such a response names; -1: the entry is of one that is gone."""
+    child = view_as(world.items[cursor], Child)
+    return place_in(world, BROKERS, child.znode) if child.created_zxid >= 0 else NONE
+
+
+@inner_rule
+def registered_count(world: Cluster, response: ZkResponse) -> int:
+    """How many brokers are registered, by such a response."""
+    count = 0
+    cursor = response.first_item
+    while cursor != NONE:
+        count += 1 if registered_broker(world, cursor) != NONE else 0
+        cursor = world.items[cursor].next
+    return count
 
 
 @inner_rule

@@ -446,7 +446,7 @@ def _fail(world: Clients, process: int, batch: Batch, error: int) -> None:
     row.attempts = batch.attempts
     row.records = batch.records
     if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
-        because_of(world, row, batch.broker)
+        because_of(world, row, batch.broker, batch.created_us)
     write_row(world, row)
     _free_if_over(world, batch)
 

@@ -162,13 +162,13 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
 
 
 @inner_rule
-def give_up(world: Kernel, process: int, step: int, asked: int, error: int) -> None:
-    """Write down that a step's request has got no answer."""
+def give_up(world: Kernel, process: int, step: int, asked: int, asked_us: int, error: int) -> None:
+    """Write down that a step's request of ``asked_us`` has got no answer."""
     row = new_row(world, process, StepUnanswered)
     row.step = step
     row.from_process = asked
     row.error = error
-    because_of(world, row, asked)
+    because_of(world, row, asked, asked_us)
     write_row(world, row)
 
 
@@ -179,7 +179,7 @@ def give_up_unattended(world: Clients, process: int, event: Disconnected) -> Non
         step = world.steps[number]
         if step.open and step.asked == event.source and step.asked_us <= event.until_us:
             step.open = False
-            give_up(world, process, number, step.asked, errors.NETWORK_EXCEPTION)
+            give_up(world, process, number, step.asked, step.asked_us, errors.NETWORK_EXCEPTION)
 
 
 @inner_rule

@@ -20,6 +20,7 @@ from tidegauge.clients.control_plane_requests import (
     ask_state,
     is_about_live_brokers,
     registered_broker,
+    registered_count,
     roll_of,
     says_quiescent,
     says_reassigned,
@@ -123,7 +124,7 @@ def _ask_for_topics(world: Cluster, process: int) -> None:
 @inner_rule
 def _create_topics(world: Clients, client: Client, response: ZkResponse) -> None:
     """Create the topics that no step creates, as soon as all brokers that are up are registered."""
-    if response.item_count < world.pool[0].brokers_awaited:
+    if registered_count(world, response) < world.pool[0].brokers_awaited:
         return
     client.topics_created = True
     for topic in range(world.sizes[0].topics):
@@ -429,7 +430,9 @@ def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.correlation_id:
-        give_up(world, process, client.step, client.asked, errors.REQUEST_TIMED_OUT)
+        give_up(
+            world, process, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
+        )
         _go_on(world, process)
 
 
@@ -442,7 +445,9 @@ def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if was_asked and client.asked_us <= event.until_us:
-        give_up(world, process, client.step, client.asked, errors.NETWORK_EXCEPTION)
+        give_up(
+            world, process, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
+        )
         _go_on(world, process)
     else:
         _look_for_answers(world, client, process)

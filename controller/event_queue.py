@@ -101,7 +101,7 @@ from tidegauge.simulation.messages.controller_requests import (
 from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
@@ -114,6 +114,9 @@ def enqueue(world: ControlPlane, controller: int, event: Event, what: int) -> No
     """
     state = world.controllers[controller]
     event.phase = what
+    # While it waits the controller writes rows about other events.
+    event.cause_process = world.context[0].cause_process
+    event.cause_sequence = world.context[0].cause_sequence
     append_event(world, state.queue, event)
     if state.event == NONE:
         _begin_next(world, controller)
@@ -129,6 +132,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
     if state.queue.first == NONE:
         return
     event = take_first(world, state.queue)
+    caused_by(world, event.cause_process, event.cause_sequence)
     state.event = event.phase
     state.done = event.phase
     state.phase = 0

@@ -108,14 +108,13 @@ def _note_listed(world: ControlPlane, controller: int, response: ZkResponse) -> 
 
 @inner_rule
 def _note_listed_brokers(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    for broker in range(world.sizes[0].brokers):
-        broker_at(world, controller, broker).listed_epoch = UNDEFINED
     cursor = response.first_item
     while cursor != NONE:
         child = view_as(world.items[cursor], Child)
         cursor = child.next
-        broker = place_in(world, BROKERS, child.znode)
-        broker_at(world, controller, broker).listed_epoch = child.created_zxid
+        known = broker_at(world, controller, place_in(world, BROKERS, child.znode))
+        known.listed_epoch = child.created_zxid
+        known.listed_row = child.row_sequence
 
 
 @inner_rule

@@ -18,7 +18,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
 from tidegauge.simulation.handlers import FAULTS
-from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, Kernel
+from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
 from tidegauge.simulation.links import (
     release_link,
     release_process,
@@ -56,6 +56,11 @@ RESTART = FAULT_CODES.new("restart", 7)
 _FIRST = code(1)
 _SECOND = code(2)
 
+# How near a fault is to what a process expects of a peer.
+_OTHER = code(1)
+_SELF = code(2)
+_PEER = code(3)
+
 
 @inner_rule
 def handle_fault(world: Kernel, event: FaultChange) -> bool:
@@ -82,9 +87,7 @@ def handle_fault(world: Kernel, event: FaultChange) -> bool:
         ended.fault = event.fault
         ended.fault_kind = world.faults[event.fault].kind
         write_row(world, ended)
-        if role.stops:
-            role.went_on_us = world.context[0].time_us
-    role.active = begins
+    note_fault(role, begins, world.context[0].time_us)
     _apply(world, process, event.fault, 1 if begins else -1)
     if world.faults[event.fault].is_over_at_once:
         role.active = False
@@ -133,7 +136,16 @@ def handle_known_fault(world: Kernel, event: FaultKnown) -> None:
     if event.begins:
         role.row_process = event.source
         role.row_sequence = event.row_sequence
-    role.active = event.begins
+    note_fault(role, event.begins, world.context[0].time_us)
+
+
+@inner_rule
+def note_fault(role: FaultRole, begins: bool, time_us: int) -> None:
+    """Remember that a fault acts, or since when it does not, as far as a process knows."""
+    role.active = begins
+    if begins:
+        role.began_us = time_us
+    role.acted_us = time_us
 
 
 @inner_rule
@@ -277,26 +289,38 @@ def _hits(world: Kernel, number: int, source: int, destination: int) -> bool:
 
 
 @inner_rule
-def because_of(world: Kernel, row: Row, peer: int) -> None:
-    """Say why nothing came from ``peer``: a fault that acts now, else what it did last.
+def because_of(world: Kernel, row: Row, peer: int, since_us: int) -> None:
+    """Say why nothing has come from ``peer`` since ``since_us``: a fault, else what it did last.
 
-    A process that was stopped and goes on at this very time has heard nothing for that
-    reason. Of several faults the one that is listed last in the scenario counts.
+    Faults count that act now, or have acted since then. One that hits the peer, or the link to it,
+    comes before one that hits the process itself (which is slow, or was stopped), and that before
+    all others: any of them can keep the peer waiting. Of several the one that began last counts.
     """
     context = world.context[0]
     me = row.process
     row.because_process = peer
     row.because_sequence = world.links[peer * context.process_count + me].source_rows - 1
+    nearest = 0
+    began_us = NONE
     for number in range(len(world.faults)):
         role = world.fault_roles[number * context.process_count + me]
-        was_stopped = role.went_on_us == context.time_us
-        if was_stopped or (role.active and _impairs(world, number, me, peer)):
+        if role.row_sequence == NONE or not (role.active or role.acted_us >= since_us):
+            continue
+        nearness = _nearness(world, number, me, peer)
+        if nearness > nearest or (nearness == nearest and role.began_us >= began_us):
+            nearest = nearness
+            began_us = role.began_us
             row.because_process = role.row_process
             row.because_sequence = role.row_sequence
 
 
 @inner_rule
-def _impairs(world: Kernel, number: int, process: int, peer: int) -> bool:
+def _nearness(world: Kernel, number: int, process: int, peer: int) -> int:
+    """How near a fault is to what a process expects of a peer."""
+    count = world.context[0].process_count
     if world.faults[number].is_between:
-        return _hits(world, number, peer, process) or _hits(world, number, process, peer)
-    return world.fault_roles[number * world.context[0].process_count + peer].side != 0
+        is_hit = _hits(world, number, peer, process) or _hits(world, number, process, peer)
+        return _PEER if is_hit else _OTHER
+    if world.fault_roles[number * count + peer].side != 0:
+        return _PEER
+    return _SELF if world.fault_roles[number * count + process].side != 0 else _OTHER

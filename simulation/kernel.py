@@ -217,8 +217,9 @@ class FaultRole(Record):
     #: The canonical row with which the fault began.
     row_process: i64
     row_sequence: i64
-    #: When this process, which the fault had stopped, went on; -1: never.
-    went_on_us: i64
+    #: When it began last, and when it began or ended last, as far as the process knows; -1: never.
+    began_us: i64
+    acted_us: i64
 
 
 class MetadataChange(Record):

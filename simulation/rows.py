@@ -69,6 +69,18 @@ def write_row(world: Kernel, row: Row) -> None:
 
 
 @inner_rule
+def caused_by(world: Kernel, process: int, sequence: int) -> None:
+    """Let a row be the cause of all that is done from now on; -1: there is none, as before.
+
+    One message, or one turn of a queue, can be about many things that have different causes.
+    """
+    if sequence != NONE:
+        context = world.context[0]
+        context.cause_process = process
+        context.cause_sequence = sequence
+
+
+@inner_rule
 def traces_all(world: Kernel) -> bool:
     """Whether rows about single requests are recorded."""
     return world.context[0].trace_level == TRACE_ALL

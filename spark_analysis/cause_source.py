@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from tidegauge.analysis.causes import arrow_of_causes
+from tidegauge.analysis.cause_table import arrow_of_causes
 from tidegauge.analysis.requests import TraceRequest, request_of
 from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
 
@@ -21,16 +21,14 @@ FORMAT = "tidegauge-causes"
 _SCHEMA = """
     run string, process bigint, sequence bigint,
     trigger_process bigint, trigger_us bigint, trigger_kind string,
-    fault_us bigint, fault_process bigint, fault_sequence bigint
+    faults array<bigint>, fault bigint, fault_name string, fault_us bigint
 """
 
 
 def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
     """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
 
-    ``trigger_*`` is the nearest row of another process that led to it, ``fault_us``,
-    ``fault_process`` and ``fault_sequence`` the beginning, or end, of the fault that it all leads
-    to; null where there is none.
+    The columns are those of :func:`tidegauge.analysis.cause_table.arrow_of_causes`.
 
     Args:
         spark: the session.

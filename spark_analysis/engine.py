@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from tidegauge.analysis.making.engine import (
-    FOUND_CAUSES,
+    CAUSES,
     Engine,
     in_making_order,
     needed_by,
@@ -172,13 +172,13 @@ class _Making:
         sql = sql_of(name)
         if name in TOPOLOGY:
             made = self._spark.createDataFrame(self._topology[name])
-        elif name == FOUND_CAUSES:
+        elif name == CAUSES:
             made = self._causes()
         elif sql is None:
             made, is_kept = self._kind(name), False
         else:
             made = self._spark.sql(for_spark(sql))
-        if is_kept and (name in VIEWS or name in TABLES or name == FOUND_CAUSES):
+        if is_kept and (name in VIEWS or name in TABLES or name == CAUSES):
             self._kept.append(made.persist())
         self._have(name, made)
 

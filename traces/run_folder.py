@@ -262,6 +262,15 @@ class RunFolder:
             row = self.canonical_row(*before)
         return row
 
+    def leads_to(self, row: TraceRow) -> TraceRow | None:
+        """The row that another goes back to: its because, else its cause; None: the trace has none.
+
+        Raises:
+            TraceError: a trace file is damaged.
+        """
+        link = "because" if row["because_process"] >= 0 else "cause"
+        return self.change_row(row[f"{link}_process"], row[f"{link}_sequence"])
+
     @cached_property
     def _numbered(self) -> dict[int, _Numbered]:
         tables = [

@@ -324,7 +324,7 @@ def _write_refusal(world: Brokers, request: AppendRequest) -> None:
     if request.error == errors.REQUEST_TIMED_OUT:
         late = _late_follower(world, request)
         if late != NONE:
-            because_of(world, row, late)
+            because_of(world, row, late, request.asked_us)
     write_row(world, row)
 
 

@@ -45,6 +45,7 @@ def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> N
     written.log_end_offset = partition.log_end_offset
     written.high_watermark = partition.high_watermark
     write_row(world, written)
+    hosted.follows_row = written.sequence
     stop_coordinating(world, row)
     wake_produces(world, row)
     wake_fetches(world, row)

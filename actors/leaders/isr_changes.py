@@ -203,8 +203,10 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     written.old_isr = partition.isr
     written.version = partition.partition_epoch
     if out_of_sync != EMPTY:
-        because_of(world, written, broker_of(world, hosted.partition, first(out_of_sync)))
+        silent = broker_of(world, hosted.partition, first(out_of_sync))
+        because_of(world, written, silent, world.context[0].time_us - hosted.lag_ms * 1000)
     write_row(world, written)
+    hosted.isr_row = written.sequence
     touch(world, row)
     if proposes:
         propose_isr(partition, isr)
@@ -264,6 +266,9 @@ def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
 def _tell_isr(
     changed: IsrChange, hosted: HostedReplica, partition: Partition, old_isr: int
 ) -> None:
+    # The answer may be to proposals about many partitions.
+    changed.because_process = hosted.broker
+    changed.because_sequence = hosted.isr_row
     changed.partition = hosted.partition
     changed.isr = partition.isr
     changed.old_isr = old_isr

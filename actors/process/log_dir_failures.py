@@ -26,6 +26,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import REASON_OFFLINE, REASON_TERM, STOP_LOG_DIRECTORY
+from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import LogDirFails
 from tidegauge.simulation.rows import new_row, write_row
@@ -45,6 +46,8 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
     failed = new_row(world, broker, LogDirFailed)
     failed.broker = broker
     failed.directory = timer.directory
+    # No row was written between the fault and the failed write: it has no other link to it.
+    because_of(world, failed, broker, world.context[0].time_us)
     write_row(world, failed)
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)

@@ -48,7 +48,7 @@ from tidegauge.simulation.messages.controller_requests import (
 )
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
 
@@ -256,6 +256,7 @@ def _obey(
     if not leads and not is_known_alive(world, world.known_metadata[broker], leader):
         # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
+    caused_by(world, item.row_process, item.row_sequence)
     if leads:
         become_leader(world, row, item)
     else:

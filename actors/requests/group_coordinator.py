@@ -176,7 +176,7 @@ def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
     written.partition = partition
     written.from_process = world.commit_keys[key].process
     written.silent_us = now_us - member.heard_us
-    because_of(world, written, world.commit_keys[key].process)
+    because_of(world, written, world.commit_keys[key].process, member.heard_us)
     write_row(world, written)
     _append_removal(world, row, key)
 

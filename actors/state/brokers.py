@@ -242,6 +242,9 @@ class ReplicaMemory(Record):
     locked: flag
     #: The ISR that is being written, and who waits for it.
     written_isr: i64
+    #: The rows in which another ISR was asked for, and with which it followed, last; -1: none.
+    isr_row: i64 = -1
+    follows_row: i64 = -1
     #: The request that expands the ISR; -1: isr-expiration shrinks it.
     writing_request: i64 = -1
     lag_ms: i64

@@ -7,6 +7,7 @@ from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, not
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
 from tidegauge.simulation.codes.occasions import REASON_TRUNCATION
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
@@ -66,8 +67,13 @@ def _lower_recovery_point(world: Brokers, row: int) -> None:
 @inner_rule
 def _write_truncation(world: Brokers, row: int, before: int) -> None:
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, Truncated)
-    written.partition = world.hosted[row].partition
+    hosted = world.hosted[row]
+    written = new_row(world, hosted.broker, Truncated)
+    written.partition = hosted.partition
+    if hosted.follows_row != NONE:
+        # A response is about many partitions, which may have other leaders for other reasons.
+        written.because_process = hosted.broker
+        written.because_sequence = hosted.follows_row
     written.end_offset = partition.log_end_offset
     written.old_end_offset = before
     written.leader_epoch = partition.leader_epoch

@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-from tidegauge.analysis.making.engine import FOUND_CAUSES, in_making_order, sql_of
+from tidegauge.analysis.making.engine import CAUSES, in_making_order, sql_of
 from tidegauge.analysis.making.trace_relations import TraceRelations
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
@@ -84,7 +84,7 @@ class _Making:
         sql = sql_of(name)
         if name in TOPOLOGY:
             self._database.register(name, self._topology[name])
-        elif name == FOUND_CAUSES:
+        elif name == CAUSES:
             self._database.register(name, self._rows.causes())
         elif sql is None:
             self._make_kind(name)

@@ -15,8 +15,8 @@ from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
 from tidegauge.analysis.tables.topology import TOPOLOGY
 
-#: The origins of rows, which no query can follow (``analysis/causes.py``).
-FOUND_CAUSES = "found_causes"
+#: The origins of rows, which no query can follow (``analysis/cause_table.py``).
+CAUSES = "causes"
 
 
 class Engine(Protocol):
@@ -59,13 +59,7 @@ def needed_by(name: str) -> tuple[str, ...]:
 def is_relation(name: str) -> bool:
     """Whether a name is that of a relation: a query has names of its own, too."""
     kind = name.removesuffix(TO_THE_LAST)
-    return (
-        name in TABLES
-        or name in VIEWS
-        or name in TOPOLOGY
-        or name == FOUND_CAUSES
-        or (kind in KINDS)
-    )
+    return name in TABLES or name in VIEWS or name in TOPOLOGY or name == CAUSES or (kind in KINDS)
 
 
 def in_making_order(names: Iterable[str]) -> Iterator[str]:

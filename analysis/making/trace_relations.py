@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.analysis.causes import arrow_of_causes
+from tidegauge.analysis.cause_table import arrow_of_causes
 from tidegauge.analysis.requests import KINDS
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.traces.run_folder import RunFolder

@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.analysis import causes
+from tidegauge.analysis import attribution, cause_table, causes, fault_reach
 from tidegauge.analysis.making.engine import Engine, sql_of
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
@@ -117,7 +117,8 @@ def _sources() -> str:
         found.update((sql_of(name) or "").encode())
     for function in (*DUCKDB, *SPARK):
         found.update(function.encode())
-    found.update(Path(causes.__file__).read_bytes())
+    for module in (causes, attribution, fault_reach, cause_table):
+        found.update(Path(module.__file__).read_bytes())
     return found.hexdigest()
 
 

@@ -6,7 +6,6 @@
 ``dialect.py``            functions for queries, defined for DuckDB and for Spark
 ``topology.py``           relations of the objects behind the numbers in rows
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
-``causes.py``             the origins of rows: their triggers and faults
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isr_intervals.py``      ISRs, their members and leaders, and of times
 ``unavailable.py``        offline, not accepting, under or at min ISR

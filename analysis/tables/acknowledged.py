@@ -219,7 +219,7 @@ LOST = ResultTable(
     ),
     f"""
     select l.*, p.topic, p.topic_partition, b.broker_id as leader, n.broker_id as new_leader,
-        c.trigger_kind, c.fault, c.fault_name, c.fault_us,
+        c.trigger_kind, c.fault, c.fault_name, c.fault_us, c.faults,
         case
             when acks <> {int(ACKS_ALL)} then 'acks=' || cast(acks as string)
             when w.unclean then 'unclean election'

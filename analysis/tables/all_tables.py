@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables import (
     acknowledged,
-    causes,
     elections,
     notifications,
     partition_states,
@@ -32,7 +31,7 @@ from tidegauge.analysis.tables.unavailable import UNAVAILABLE
 #: Sources of several tables, by their names.
 VIEWS: dict[str, View] = {
     view.name: view
-    for room in (*(partition_states, acknowledged, causes, elections, notifications, run_figures),)
+    for room in (*(partition_states, acknowledged, elections, notifications, run_figures),)
     for view in room.VIEWS
 }
 

@@ -134,7 +134,7 @@ _MOMENTS = View(
     "election_moments",
     """
     with told as (
-        select e.*, c.trigger_kind, c.fault, c.fault_name, c.fault_us,
+        select e.*, c.trigger_kind, c.fault, c.fault_name, c.fault_us, c.faults,
             least(coalesce(c.trigger_us, e.taken_us), e.taken_us) as told_us
         from elected_in_events as e
         left join causes as c
@@ -190,7 +190,7 @@ ELECTIONS = ResultTable(
         now.broker_id as leader, before.broker_id as old_leader, e.leader_epoch,
         replica_ids(e.isr, p.slot_ids) as isr, e.leader <> e.old_leader as is_new,
         unclean <> 0 as unclean, trigger_kind, begin_us, told_us, queued_us, taken_us, led_us,
-        used_us, fault, fault_name, fault_us,
+        used_us, fault, fault_name, fault_us, faults,
         {", ".join(f"{end} - {begin} as {part}" for part, (begin, end) in PARTS.items())},
         coalesce(used_us, led_us, e.time_us) - begin_us as total_us
     from election_moments as e

@@ -63,7 +63,7 @@ ISR_CHANGES = ResultTable(
             -- The list of this one slot.
             else replica_ids(replica_slot + 1, slot_ids)
         end as brokers,
-        causes.fault, causes.fault_name, causes.fault_us
+        causes.fault, causes.fault_name, causes.fault_us, causes.faults
     from (
         select listed.*, slots.slot as replica_slot from listed
         left join slots on slots.run = listed.run and slots.partition = listed.partition

@@ -40,7 +40,8 @@ TRUNCATIONS = ResultTable(
         from log_lost
     )
     select c.*, p.topic, p.topic_partition, b.broker_id as broker,
-        old_end_offset - end_offset as records, causes.fault, causes.fault_name, causes.fault_us
+        old_end_offset - end_offset as records, causes.fault, causes.fault_name,
+        causes.fault_us, causes.faults
     from cuts as c
     join partitions as p on p.run = c.run and p.partition = c.partition
     left join brokers as b on b.run = c.run and b.broker = c.process

@@ -75,7 +75,13 @@ MOMENT = (
 
 #: The columns of tables with followed causes.
 FAULT = (
-    Column("fault", "bigint", "", "place in the scenario of the fault that led to it; null: none"),
-    Column("fault_name", "string", "", "name of that fault"),
+    Column(
+        "fault",
+        "bigint",
+        "",
+        "place in the scenario of the fault that it is charged to; null: none, or several share it",
+    ),
+    Column("fault_name", "string", "", "name of that fault; `one + other` if several share it"),
     Column("fault_us", "bigint", "us", "when it began, or ended if its end led to it"),
+    Column("faults", "array<bigint>", "", "the places of all faults that have a part in it"),
 )

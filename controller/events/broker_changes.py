@@ -30,6 +30,7 @@ from tidegauge.controller.partitions.request_batch import (
 from tidegauge.controller.state.assignments import is_assigned, want_move
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
+    because_of_registration,
     broker_at,
     partition_at,
     replica_at,
@@ -168,10 +169,12 @@ def _compare(world: ControlPlane, controller: int) -> None:
         if known.change in (_GONE, _BOUNCED):
             failed = new_row(world, process, BrokerFailed)
             failed.broker = broker
+            because_of_registration(world, controller, failed, broker)
             write_row(world, failed)
         if known.change in (_APPEARED, _BOUNCED):
             registered = new_row(world, process, BrokerRegistered)
             registered.broker = broker
+            because_of_registration(world, controller, registered, broker)
             write_row(world, registered)
 
 

@@ -63,6 +63,7 @@ def forget_everything(world: ControlPlane, controller: int) -> None:
         known.state = NEW_PARTITION
         known.touched = False
         known.led_anew = False
+        known.row_sequence = NONE
         known.selected = False
         known.is_followed = False
         known.unclean_enabled = False

@@ -37,6 +37,7 @@ from tidegauge.controller.partitions.partition_state_machine import (
 from tidegauge.controller.partitions.request_batch import add_leader_and_isr_request_for_replicas
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
+    because_of_registration,
     broker_at,
     is_deleted,
     partition_at,
@@ -53,6 +54,7 @@ from tidegauge.controller.state.zookeeper_requests import (
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.codes.controller_events import AUTO_REBALANCE, BROKER_CHANGE, ELECT
 from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
@@ -336,14 +338,14 @@ def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None
     known.has_state = True
     known.controller_epoch = world.controllers[controller].controller_epoch
     add_leader_and_isr_request_for_replicas(world, controller, response.partition)
-    if world.controllers[controller].removing == NONE:
-        if world.controllers[controller].strategy == RAISE_EPOCH:
-            _write_raised_epoch(world, controller, response.partition)
-            return
+    if world.controllers[controller].removing != NONE:
+        _write_removal(world, controller, response.partition)
+    elif world.controllers[controller].strategy == RAISE_EPOCH:
+        _write_raised_epoch(world, controller, response.partition)
+    else:
         known.state = ONLINE_PARTITION
         _write_election(world, controller, response.partition, old_leader)
-    else:
-        _write_removal(world, controller, response.partition)
+    known.row_sequence = world.context[0].cause_sequence
 
 
 @inner_rule
@@ -361,7 +363,22 @@ def _write_election(world: ControlPlane, controller: int, partition: int, old_le
     written.version = state.partition_epoch
     written.old_leader = broker_of(world, partition, old_leader)
     written.unclean = 1 if unclean else 0
+    _tell_reason(world, controller, written)
     write_row(world, written)
+
+
+@inner_rule
+def _tell_reason(world: ControlPlane, controller: int, elected: LeaderElected) -> None:
+    """Say which broker's going or coming it is due to: one event can be about many."""
+    state = world.controllers[controller]
+    old_leader = elected.old_leader
+    if state.strategy == OFFLINE and old_leader >= 0:
+        if not broker_at(world, controller, old_leader).alive:
+            because_of_registration(world, controller, elected, old_leader)
+    elif state.event == AUTO_REBALANCE or (
+        state.strategy == OFFLINE and state.event in (BROKER_CHANGE, ELECT)
+    ):
+        because_of_registration(world, controller, elected, elected.leader)
 
 
 @inner_rule
@@ -383,6 +400,8 @@ def _write_removal(world: ControlPlane, controller: int, partition: int) -> None
     written = new_row(world, controller_process(world, controller), RemovedFromIsr)
     written.partition = partition
     written.replica = world.controllers[controller].removing
+    if not broker_at(world, controller, written.replica).alive:
+        because_of_registration(world, controller, written, written.replica)
     written.leader = broker_of(world, partition, state.leader)
     written.leader_epoch = state.leader_epoch
     written.isr = state.isr

@@ -25,6 +25,7 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.controller_requests import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
 from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
@@ -36,7 +37,7 @@ from tidegauge.simulation.messages.controller_requests import (
     UpdateMetadataRequest,
 )
 from tidegauge.simulation.metadata_log import broker_subject, log_change
-from tidegauge.simulation.topology import broker_of, controller_process, row_of
+from tidegauge.simulation.topology import broker_of, controller_process, row_of, zookeeper_process
 
 
 @inner_rule
@@ -105,6 +106,20 @@ def add_leader_and_isr_request(
     item.removing = known_partition.removing
     replica = replica_at(world, controller, row_of(world, partition, broker))
     item.is_new = known_partition.is_new or replica.state == NEW_REPLICA
+    _tell_reason(world, controller, item, broker)
+
+
+@inner_rule
+def _tell_reason(
+    world: ControlPlane, controller: int, item: LeaderAndIsrPartition, broker: int
+) -> None:
+    """Say why a replica is told: its partition's state was written, or its broker has come."""
+    state = world.controllers[controller]
+    item.row_process = controller_process(world, controller)
+    item.row_sequence = partition_at(world, controller, item.partition).row_sequence
+    if item.row_sequence == NONE and state.event == BROKER_CHANGE:
+        item.row_process = zookeeper_process(world)
+        item.row_sequence = broker_at(world, controller, broker).listed_row
 
 
 @inner_rule
@@ -155,6 +170,7 @@ def send_requests_to_brokers(world: ControlPlane, controller: int) -> None:
             known.led_anew = False
             _add_to_live_replicas(world, controller, partition)
             known.is_new = False
+            known.row_sequence = NONE
         partition = known.next_touched
     for broker in range(world.sizes[0].brokers):
         told = broker_at(world, controller, broker)

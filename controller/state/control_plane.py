@@ -10,8 +10,10 @@ from __future__ import annotations
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.records import LeaderAndIsr
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.topology import Cluster
+from tidegauge.simulation.topology import Cluster, zookeeper_process
+from tidegauge.simulation.trace_rows.row import Row
 
 
 class Znode(Record):
@@ -28,6 +30,8 @@ class Znode(Record):
     created_zxid: i64
     #: The session whose end deletes it; -1 for a persistent one.
     session: i64 = -1
+    #: ZooKeeper's row about its last creation or deletion; -1: it was there before the run.
+    row_sequence: i64 = -1
     #: Watches on its data or existence, and on its children: lists.
     first_watch: i64 = -1
     first_child_watch: i64 = -1
@@ -102,6 +106,8 @@ class Session(Record):
     expires_us: i64
     #: The next open session.
     next: i64
+    #: ZooKeeper's row about its end; -1: it is open.
+    ended_row: i64 = -1
 
 
 class Ensemble(Record):
@@ -234,6 +240,8 @@ class ControllerBroker(Record):
     change: i64
     #: czxid in the list of brokers just read; -1 if it is not in it.
     listed_epoch: i64 = -1
+    #: ZooKeeper's row with which its registration came or went, as of that list; -1: none.
+    listed_row: i64 = -1
     #: The LeaderAndIsr and the StopReplica to it that are being put together; -1 none.
     building: i64 = -1
     stopping: i64 = -1
@@ -269,6 +277,8 @@ class ControllerPartition(Record):
     #: *_PARTITION of ``partitions/partition_state_machine.py``.
     state: i64
     controller_epoch: i64
+    #: The row about the last write of its state, of which replicas have still to be told; -1: none.
+    row_sequence: i64 = -1
     #: Brokers have to be told of it: for their metadata, and (``led_anew``) as replicas.
     touched: flag
     led_anew: flag
@@ -351,6 +361,15 @@ def broker_at(world: ControlPlane, controller: int, broker: int) -> ControllerBr
     """What a controller knows of a broker."""
     context = world.controllers[controller].context
     return world.controller_brokers[context * world.sizes[0].brokers + broker]
+
+
+@inner_rule
+def because_of_registration(world: ControlPlane, controller: int, row: Row, broker: int) -> None:
+    """Say that something is done as a broker has come, or is gone: ZooKeeper's row about that."""
+    listed_row = broker_at(world, controller, broker).listed_row
+    if listed_row != NONE:
+        row.because_process = zookeeper_process(world)
+        row.because_sequence = listed_row
 
 
 @inner_rule

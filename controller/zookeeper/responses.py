@@ -33,9 +33,18 @@ def response_to(world: ControlPlane, request: ZooKeeperRequest) -> ZkResponse:
     if request.broker != NONE:
         if is_expired(world, request.session):
             response.error = SESSION_EXPIRED
+            _tell_reason(world, request, response)
         else:
             touch_session(world, request.session)
     return response
+
+
+@inner_rule
+def _tell_reason(world: ControlPlane, request: ZooKeeperRequest, response: ZkResponse) -> None:
+    """What a broker does as its session is gone is caused by the end of that session."""
+    if request.session >= 0:
+        response.cause_process = request.destination
+        response.cause_sequence = world.zookeeper_sessions[request.session].ended_row
 
 
 @inner_rule

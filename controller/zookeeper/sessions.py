@@ -102,7 +102,7 @@ def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     written.broker = session.broker
     written.session = number
     written.silent_us = now_us - session.heard_us
-    because_of(world, written, session.broker)
+    because_of(world, written, session.broker, session.heard_us)
     write_row(world, written)
     _end(world, zookeeper, number, BROKER_SESSION_EXPIRED, now_us)
 
@@ -127,6 +127,7 @@ def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departur
     """Delete what a session owns, and forget what it has watched."""
     session = world.zookeeper_sessions[number]
     session.open = False
+    session.ended_row = world.context[0].cause_sequence
     _take_out(world, number)
     forget_watches(world, number)
     for znode in (broker_znode(world, session.broker), CONTROLLER_ZNODE):

@@ -144,13 +144,15 @@ def _list_children(world: ControlPlane, parent: int, response: ZkResponse) -> No
         znode = children.first + number
         if world.znodes[znode].exists and parent == TOPICS_ZNODE:
             list_assignments(world, number, response)
-        elif world.znodes[znode].exists:
+        elif world.znodes[znode].exists or sort == BROKERS:
             _add_child(world, response, znode)
 
 
 @inner_rule
 def _add_child(world: ControlPlane, response: ZkResponse, znode: int) -> None:
+    node = world.znodes[znode]
     child = new_item(world, response, NONE, Child)
     child.znode = znode
-    child.created_zxid = world.znodes[znode].created_zxid
-    child.sequence_number = world.znodes[znode].sequence_number
+    child.created_zxid = node.created_zxid if node.exists else UNDEFINED
+    child.row_sequence = node.row_sequence
+    child.sequence_number = node.sequence_number

@@ -272,6 +272,7 @@ def write_znode_row(
         _tell_content(created, node, znode, writer)
         created.sequence_number = node.sequence_number
         write_row(world, created)
+        node.row_sequence = created.sequence
     else:
         written = new_row(world, zookeeper, ZnodeSet)
         _tell_content(written, node, znode, writer)
@@ -310,6 +311,7 @@ def delete_znode(
     written.znode = znode
     written.writer = writer
     write_row(world, written)
+    node.row_sequence = written.sequence
     write_control_plane_row(world, zookeeper, znode, writer, STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == NOTIFICATIONS_ZNODE:

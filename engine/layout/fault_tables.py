@@ -16,7 +16,7 @@ from tidegauge.simulation.links import NETWORK_TABLES
 def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
     """Enter what each fault is and which processes it hits; none has begun."""
     count = len(plan.processes)
-    for field in ("row_process", "row_sequence", "went_on_us"):
+    for field in ("row_process", "row_sequence", "began_us", "acted_us"):
         column(world.fault_roles, field)[:] = NONE
     tables = itertools.count(int(NETWORK_TABLES) + len(COST_NAMES))
     for number, planned in enumerate(plan.faults):

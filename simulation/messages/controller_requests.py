@@ -107,6 +107,9 @@ class LeaderAndIsrPartition(ControlPartition):
     controller_epoch: i64 = -1
     #: The replica has never been there before.
     is_new: flag
+    #: The row that says why the replica is told; -1: that of the request.
+    row_process: i64 = -1
+    row_sequence: i64 = -1
 
 
 class StopReplicaPartition(ControlPartition):

@@ -188,10 +188,16 @@ class ZnodeData(PartitionData):
 
 
 class Child(PartitionData):
-    """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`)."""
+    """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`).
+
+    Of /brokers/ids also those that are gone: for the trace, which says why a broker is missed.
+    """
 
     znode: i64
+    #: -1: it is gone.
     created_zxid: i64
+    #: ZooKeeper's row about its creation or deletion; -1: none.
+    row_sequence: i64 = -1
     #: Of a sequential child.
     sequence_number: i64
     #: Who has asked for the children has read this one.

@@ -92,7 +92,9 @@ CauseProcess = Annotated[
     i64, Column(PROCESS, "with cause_sequence: the row that caused this one; -1: none")
 ]
 CauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
-BecauseProcess = Annotated[i64, Column(PROCESS, "with because_sequence: a second reason; -1: none")]
+BecauseProcess = Annotated[
+    i64, Column(PROCESS, "with because_sequence: the row that it is due to; -1: as its cause says")
+]
 BecauseSequence = Annotated[i64, Column(NUMBER, "`sequence` of that row")]
 
 # Columns of kinds.

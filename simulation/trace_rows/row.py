@@ -57,7 +57,8 @@ class Row(Record, head=True):
     #: The canonical row that triggered it.
     cause_process: column.CauseProcess
     cause_sequence: column.CauseSequence
-    #: For what was decided because something did not arrive: why it did not.
+    #: What it is due to, if that is not the cause: a fault for which something did not arrive, or
+    #: the row about just this broker or partition, where the cause is about many.
     because_process: column.BecauseProcess
     because_sequence: column.BecauseSequence
 

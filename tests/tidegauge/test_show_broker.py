@@ -65,8 +65,8 @@ def test_roles_that_are_lost_are_told_with_who_has_them_now(night: Path) -> None
 
 def test_a_reason_of_many_is_told_once_with_its_count(night: Path) -> None:
     story = shown(night, "--broker", "1")
-    reason = line_with("because: the last event of zookeeper was session_expired", story)
-    assert reason.endswith("at 16.000s (5 times)")
+    reason = line_with("began at 10.000s (5 times)", story)
+    assert reason.strip() == "because: pause 'stop' began at 10.000s (5 times)"
 
 
 def test_requests_that_are_refused_are_counted_by_reason(night: Path) -> None:

@@ -1,9 +1,10 @@
 """The causes of one row, back to the first one.
 
 Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
-it was written, or the last row of the process whose message or timer led to it. A row has a
-*because* if something did not arrive: it is a fault, or the last row known of the peer. Both are
-followed: first from cause to cause, then each reason on the way.
+it was written, or the last row of the process whose message or timer led to it. Its *because* says
+why just this was done: the fault for which something did not arrive, the broker that is gone, the
+decision that a message with many of them has brought. Both are followed: first the because of each
+row or else its cause, as the analysis does, then the causes on the way that were passed by.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ _HANDLE = re.compile(r"([0-9]{1,18}):([0-9]{1,18})")
 
 
 class Strand(NamedTuple):
-    """A row, its cause, the cause of that, and so on."""
+    """A row, what it goes back to, what that goes back to, and so on."""
 
-    #: The row whose reason is the first row here; None for the first strand.
-    reason_of: TraceRow | None
+    #: The row whose cause, beside its because, is the first row here; None for the first strand.
+    cause_of: TraceRow | None
     rows: list[TraceRow]
     #: The row of an earlier strand that this one joins; None if it has its own beginning.
     joins: TraceRow | None
@@ -75,7 +76,7 @@ def _last_sequence(run: RunFolder, process: int) -> int | None:
 
 
 def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
-    """The row and its causes; then the same for each reason of an earlier row.
+    """The row and what it goes back to; then the same for each cause beside a because.
 
     No row appears twice, so this ends even if a trace had a loop.
 
@@ -87,15 +88,15 @@ def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
     beginnings: deque[tuple[TraceRow | None, TraceRow]] = deque([(None, row)])
     while beginnings:
         rows: list[TraceRow] = []
-        reason_of, beginning = beginnings.popleft()
+        cause_of, beginning = beginnings.popleft()
         now: TraceRow | None = beginning
         while now is not None and (now["process"], now["sequence"]) not in told:
             told.add((now["process"], now["sequence"]))
             rows.append(now)
-            reason = run.change_row(now["because_process"], now["because_sequence"])
-            if reason is not None:
-                beginnings.append((now, reason))
-            now = run.change_row(now["cause_process"], now["cause_sequence"])
+            cause = run.change_row(now["cause_process"], now["cause_sequence"])
+            if now["because_process"] >= 0 and cause is not None:
+                beginnings.append((now, cause))
+            now = run.leads_to(now)
         if rows:
-            strands.append(Strand(reason_of, rows, now))
+            strands.append(Strand(cause_of, rows, now))
     return strands

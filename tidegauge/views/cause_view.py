@@ -18,18 +18,18 @@ LAST = 10
 
 
 def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
-    """Print a row and its causes, the newest first; then each reason with its causes."""
+    """Print a row and what it goes back to, the newest first; then each cause beside that."""
     from tidegauge.history.cause_chain import cause_strands, handle_of
 
     strands = cause_strands(run, row)
     out.print("The causes of this row, the newest first", style="bold")
     _print_strand(out, strands[0], run, names)
     for strand in strands[1:LISTED]:
-        assert strand.reason_of is not None
-        out.print(f"\nThe reason of {handle_of(strand.reason_of)}", style="bold")
+        assert strand.cause_of is not None
+        out.print(f"\nThe other cause of {handle_of(strand.cause_of)}", style="bold")
         _print_strand(out, strand, run, names)
     if len(strands) > LISTED:
-        out.print(f"\n... and {len(strands) - LISTED} more reasons")
+        out.print(f"\n... and {len(strands) - LISTED} more causes")
 
 
 def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
