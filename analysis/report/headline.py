@@ -21,17 +21,17 @@ _EXPLAINED = {
 _A_SECOND = 1
 
 
-class Refused(NamedTuple):
-    """The partitions that refused writes."""
+class WithoutWrites(NamedTuple):
+    """The partitions that took no writes, or none with acks=all."""
 
     #: Those that took writes before or after.
     partitions: int
-    #: ... and that refused them for more than a second, and not just as leaders changed.
+    #: ... and took none for more than a second, and not just as leaders changed.
     for_long: int
     longest_us: int
-    #: The partition that refused for longest without a break.
+    #: The partition that took none for longest without a break.
     longest: str
-    #: Those that refused all the time, as their topic asks for more replicas than it has.
+    #: Those that never took any, as their topic asks for more replicas than it has.
     always: int
 
 
@@ -42,8 +42,8 @@ def section(run: OneRun) -> Section:
         "select acks, permitted_by, sum(records) as records"
         " from lost group by acks, permitted_by order by records desc"
     )
-    refused = refused_writes(run)
-    pieces: list[Piece] = [_verdict(run, refused, figures["records_acknowledged_lost"])]
+    idle = without_writes(run)
+    pieces: list[Piece] = [_verdict(run, idle, figures["records_acknowledged_lost"])]
     if run.summary is None:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
@@ -57,7 +57,7 @@ def section(run: OneRun) -> Section:
             )
         )
     pieces += _checks(run)
-    pieces.append(Tiles(_tiles(figures, refused)))
+    pieces.append(Tiles(_tiles(figures, idle)))
     if figures["figures_from_seconds"]:
         since = duration_text(figures["figures_from_seconds"] * 1e6)
         pieces.append(
@@ -79,10 +79,10 @@ def what_was_run(run: OneRun) -> str:
     )
 
 
-def refused_writes(run: OneRun) -> Refused:
+def without_writes(run: OneRun) -> WithoutWrites:
     """The partitions without an accepting leader, or with too small an ISR for acks=all.
 
-    A partition whose conditions follow each other without a break refused writes all the time.
+    A partition whose conditions follow each other without a break took no writes all that time.
     """
     (found,) = run.tables.rows(
         """
@@ -118,37 +118,38 @@ def refused_writes(run: OneRun) -> Refused:
         from spans
         """
     )
-    return Refused(**found)
+    return WithoutWrites(**found)
 
 
-def _verdict(run: OneRun, refused: Refused, records_lost: int) -> Words:
-    """The result in one sentence: ``2 of 80 partitions refused writes, ...``."""
+def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int) -> Words:
+    """The result in one sentence: ``2 of 80 partitions took no writes, ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
     parts = []
-    longest = duration_text(refused.longest_us)
-    if refused.for_long:
+    longest = duration_text(idle.longest_us)
+    if idle.for_long:
         parts.append(
-            f"{refused.for_long:,} of {all_of_them} refused writes for more than a second, "
+            f"{idle.for_long:,} of {all_of_them} took no writes for more than a second, "
             f"for up to {longest}"
         )
-    elif refused.partitions:
+    elif idle.partitions:
         parts.append(
-            f"No partition refused writes for more than a second; {refused.partitions:,} of "
+            f"No partition stopped taking writes for more than a second; {idle.partitions:,} of "
             f"{partitions:,} did for up to {longest}, as leaders changed"
         )
-    elif not refused.always:
-        parts.append(f"No partition refused writes, of {partitions:,}")
-    if refused.always:
+    elif not idle.always:
+        every = f"All {all_of_them}" if partitions > 1 else "The partition"
+        parts.append(f"{every} took writes all the time")
+    if idle.always:
         more = "more " if parts else ""
         of = "" if parts else f" of {all_of_them}"
-        parts.append(f"{refused.always:,}{of} {more}refused them all the time")
+        parts.append(f"{idle.always:,}{of} {more}took none at any time")
     losses = (
         f"{counted(records_lost, 'acknowledged record')} lost"
         if records_lost
         else "no acknowledged record lost"
     )
-    is_good = not refused.for_long and not refused.always and not records_lost
+    is_good = not idle.for_long and not idle.always and not records_lost
     return Words(f"{'; '.join([*parts, losses])}.", "verdict good" if is_good else "verdict bad")
 
 
@@ -181,17 +182,17 @@ def _checks(run: OneRun) -> list[Piece]:
     return [Words(f"Not as the scenario expects: {', '.join(unexpected)}.", "bad")]
 
 
-def _tiles(figures: Mapping[str, Any], refused: Refused) -> list[Tile]:
+def _tiles(figures: Mapping[str, Any], idle: WithoutWrites) -> list[Tile]:
     def seconds(condition: str, of: str) -> Tile:
         value = figures[f"partition_seconds_{condition}"]
         return Tile(number_text(value), f"partition-seconds {of}", is_bad=value >= _A_SECOND)
 
     unclean = figures["unclean_elections"]
     tiles = []
-    if refused.partitions:
-        text = f"the longest that a partition refused writes: {refused.longest}"
-        is_bad = refused.longest_us >= _A_SECOND * 1e6
-        tiles.append(Tile(duration_text(refused.longest_us), text, is_bad=is_bad))
+    if idle.partitions:
+        text = f"the longest that a partition took no writes: {idle.longest}"
+        is_bad = idle.longest_us >= _A_SECOND * 1e6
+        tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
     return [
         *tiles,
         seconds("not_accepting", "without a broker that accepts writes as leader"),

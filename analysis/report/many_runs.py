@@ -12,7 +12,7 @@ from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.questions.sweep import SWEEP
 from tidegauge.analysis.report.answers import glossary, grid
 from tidegauge.analysis.report.one_run import folders_command
-from tidegauge.analysis.report.quantities import number_text
+from tidegauge.analysis.report.quantities import number_text, plain_words
 from tidegauge.analysis.report.section import (
     Grid,
     Heading,
@@ -22,7 +22,7 @@ from tidegauge.analysis.report.section import (
     Tiles,
     Words,
 )
-from tidegauge.analysis.report.sweep_curves import SAYS, always_zero, sweep_curves
+from tidegauge.analysis.report.sweep_curves import SAYS, always_zero, sweep_curves, unchanged
 from tidegauge.scenario.text.counted import counted
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
@@ -62,20 +62,11 @@ def _in_short(tables: RunTables) -> Section:
     sums = ", ".join(f"sum({name}) as {name}" for name in ("records_acknowledged", *_FIGURES))
     (together,) = tables.rows(
         f"select {sums}, count_if(records_acknowledged_lost > 0) as runs_with_loss,"
-        " count_if(partition_seconds_not_accepting > 0 or partition_seconds_offline > 0)"
-        " as runs_without_leader from run_figures"
+        " count_if(partition_seconds_not_accepting > 0)"
+        " as runs_without_leader, max(partition_seconds_not_accepting) as most_not_accepting"
+        " from run_figures"
     )
-    lost = together["records_acknowledged_lost"]
-    acknowledged = counted(together["records_acknowledged"], "record")
-    verdict = (
-        Words(
-            f"{counted(lost, 'acknowledged record')} lost, in {together['runs_with_loss']:,} of "
-            f"{counted(len(tables.runs), 'run')}, of {acknowledged} acknowledged.",
-            "verdict bad",
-        )
-        if lost
-        else Words(f"No acknowledged record was lost in any run: {acknowledged}.", "verdict good")
-    )
+    verdict = _verdict(tables, together)
     pieces: list[Piece] = [
         verdict,
         Tiles(
@@ -99,6 +90,28 @@ def _in_short(tables: RunTables) -> Section:
         pieces,
         [folders_command(tables.runs, "--table", "run_figures")],
     )
+
+
+def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
+    """The result in one sentence."""
+    runs = counted(len(tables.runs), "run")
+    lost, without_leader = together["records_acknowledged_lost"], together["runs_without_leader"]
+    acknowledged = f"{together['records_acknowledged']:,} acknowledged"
+    losses = (
+        f"{counted(lost, 'acknowledged record')} lost, in {together['runs_with_loss']:,} of "
+        f"{runs}, of {acknowledged}"
+        if lost
+        else f"No acknowledged record lost in {runs}, of {acknowledged}"
+    )
+    most = number_text(together["most_not_accepting"])
+    outages = (
+        f"in {without_leader:,} of them partitions had no broker that accepted writes, in the "
+        f"worst for {most} partition-seconds"
+        if without_leader
+        else "partitions always had a broker that accepted writes"
+    )
+    mood = "verdict bad" if lost or without_leader else "verdict good"
+    return Words(f"{losses}; {outages}.", mood)
 
 
 def _runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
@@ -146,9 +159,13 @@ def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> Sectio
     zero = always_zero(sweep)
     shown = [row for row in sweep if row["figure"] not in zero]
     pieces: list[Piece] = [chart] if chart is not None else []
-    if zero:
-        names = ", ".join(name.replace("_", " ") for name in zero)
-        pieces.append(Words(f"0 in all runs: {names}.", "note"))
+    for text, names in (
+        ("0 in all runs", zero),
+        ("The same with each setting, to 1 %", unchanged(sweep)),
+    ):
+        if names:
+            listed = ", ".join(plain_words(name) for name in names)
+            pieces.append(Words(f"{text}: {listed}.", "note"))
     columns = [column for column in SWEEP.columns if column.name != "setting_value"]
     pieces += [grid(SWEEP.asks, columns, shown[:_ROWS]), glossary(columns)]
     if len(shown) > _ROWS:

@@ -22,7 +22,7 @@ _NAMED = 4
 
 
 class WorstPartition(NamedTuple):
-    """The partition with most lost records, else the one that refused writes for longest."""
+    """The partition with most lost records, else the one that took no writes for longest."""
 
     number: int
     name: str
@@ -76,6 +76,11 @@ class OneRun:
         (figures,) = self.tables.rows("select * from run_figures")
         return figures
 
+    @property
+    def figures_from_us(self) -> int:
+        """When its figures begin: start-up does not count."""
+        return round(float(self.figures["figures_from_seconds"]) * 1e6)
+
     @cached_property
     def faults(self) -> list[dict[str, Any]]:
         """Its faults, each time that one was active, in the order of time."""
@@ -83,7 +88,7 @@ class OneRun:
 
     @cached_property
     def worst_partition(self) -> WorstPartition | None:
-        """The subject of the story; None: no partition refused a write or lost a record."""
+        """The subject of the story; None: every partition took writes and lost no record."""
         worst = self.tables.rows(
             """
             select partition, topic_partition, sum(lost) as lost, sum(lasted_us) as lasted_us

@@ -25,6 +25,9 @@ class Mark(NamedTuple):
     colour: str
     #: ``level``: a line with steps; ``line``; ``bar``: as wide as what it counts; ``point``.
     drawn: str
+    #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
+    #: are equal. That of bars is their sum.
+    named: str = "most"
 
 
 class Panel(NamedTuple):
@@ -94,7 +97,10 @@ def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> 
         f"{panel.title} ({panel.unit})",
         [_drawn(run, mark, series[mark.series], panel.unit) for mark in marks],
         whole,
-        [Key(mark.name, mark.colour, _most(panel, mark, series[mark.series])) for mark in marks],
+        [
+            Key(mark.name, mark.colour, _named(run, panel, mark, series[mark.series]))
+            for mark in marks
+        ],
         is_over_time=True,
     )
 
@@ -105,17 +111,25 @@ def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[st
     return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
 
 
-def _most(panel: Panel, mark: Mark, points: Sequence[Point]) -> str:
-    """What is most in a series, in words: that of bars is their sum."""
+def _named(run: OneRun, panel: Panel, mark: Mark, points: Sequence[Point]) -> str:
+    """A figure of a series, in words."""
     if mark.drawn == "bar" and panel.unit not in _NOT_SUMMED:
         return f"{number_text(round(sum(point.value for point in points)))} in all"
+    if mark.named == "any":
+        return _with_unit(points[0].value, panel)
+    if mark.named == "least":
+        left = [Point(each.at_us, each.later or 0.0) for each in points]
+        counted = [each for each in left if each.at_us >= run.figures_from_us] or left[-1:]
+        least = min(counted, key=lambda point: point.value)
+        return f"at least {_with_unit(least.value, panel)}, from {short_time_text(least.at_us)}"
     most = max(points, key=lambda point: point.value)
-    value = (
-        duration_text(most.value * 1e6)
-        if panel.unit == "seconds"
-        else number_text(int(most.value) if most.value.is_integer() else most.value)
-    )
-    return f"at most {value}, at {short_time_text(most.at_us)}"
+    return f"at most {_with_unit(most.value, panel)}, at {short_time_text(most.at_us)}"
+
+
+def _with_unit(value: float, panel: Panel) -> str:
+    if panel.unit == "seconds":
+        return duration_text(value * 1e6)
+    return number_text(int(value) if value.is_integer() else value)
 
 
 #: Units of which bars show the most, and not the number.

@@ -97,7 +97,7 @@ def section(run: OneRun) -> Section:
     return Section(
         "partition",
         f"The story of {name}, the worst affected partition",
-        "This partition has lost the most acknowledged records, or else refused writes for "
+        "This partition has lost the most acknowledged records, or else took no writes for "
         "longest. A broker has a wide bar while it is in the ISR, and a line in it while it "
         "leads.",
         pieces,

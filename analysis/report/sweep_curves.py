@@ -14,6 +14,7 @@ from tidegauge.analysis.report.charts import (
     lanes,
     layout,
 )
+from tidegauge.analysis.report.quantities import plain_words
 from tidegauge.analysis.report.section import Chart, Key, SideBySide, plain
 from tidegauge.scenario.text.counted import counted
 
@@ -23,6 +24,8 @@ Answer = Sequence[Mapping[str, Any]]
 _CURVE = 220
 #: The most settings with a line each, where they are names.
 _SETTINGS = 40
+#: Means that differ by no more than this part of them are the same.
+_NEARLY = 0.01
 
 #: How to read it.
 SAYS = (
@@ -35,12 +38,12 @@ SAYS = (
 def sweep_curves(answer: Answer) -> SideBySide | None:
     """Curves over a setting that is a number, else means and intervals by setting.
 
-    None if no figure is other than 0 in any run.
+    None if no figure is other than 0 in any run. Figures that settings do not change are left out.
     """
-    figures: dict[str, list[Mapping[str, Any]]] = {}
-    for row in answer:
-        figures.setdefault(row["figure"], []).append(row)
+    figures = _by_figure(answer)
     drawn = {name: rows for name, rows in figures.items() if any(row["largest"] for row in rows)}
+    same = unchanged(answer)
+    drawn = {name: rows for name, rows in drawn.items() if name not in same}
     if not drawn:
         return None
     draw = _curve if all(row["setting_value"] is not None for row in answer) else _intervals
@@ -49,14 +52,29 @@ def sweep_curves(answer: Answer) -> SideBySide | None:
 
 def always_zero(answer: Answer) -> list[str]:
     """The figures that are 0 in all runs."""
-    names = dict.fromkeys(row["figure"] for row in answer)
-    return [
-        name for name in names if not any(row["largest"] for row in answer if row["figure"] == name)
-    ]
+    figures = _by_figure(answer)
+    return [name for name, rows in figures.items() if not any(row["largest"] for row in rows)]
+
+
+def unchanged(answer: Answer) -> list[str]:
+    """The figures other than 0 that are the same with each of several settings, or nearly so."""
+    found = []
+    for name, rows in _by_figure(answer).items():
+        means = [abs(row["mean"]) for row in rows]
+        if len(rows) > 1 and 0 < max(means) <= (1 + _NEARLY) * min(means):
+            found.append(name)
+    return found
+
+
+def _by_figure(answer: Answer) -> dict[str, list[Mapping[str, Any]]]:
+    figures: dict[str, list[Mapping[str, Any]]] = {}
+    for row in answer:
+        figures.setdefault(row["figure"], []).append(row)
+    return figures
 
 
 def _title(name: str, rows: Answer) -> str:
-    words = name.replace("_", " ").replace("isr", "ISR")
+    words = plain_words(name.replace("_ms of ", " of "))
     unit = f" ({rows[0]['unit']})" if rows[0]["unit"] else ""
     return f"{words[0].upper()}{words[1:]}{unit}"
 

@@ -1,5 +1,7 @@
 """The run over time: faults above, and their consequences below, on the same axis."""
 
+# ruff: noqa: S608 - queries are put together from texts of this room
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +47,8 @@ PANELS = (
         "Replicas in sync",
         "replicas",
         (
-            Mark("assigned", "all replicas", QUIET, "line"),
-            Mark("in_sync", "in the ISR of their partition", GOOD, "level"),
+            Mark("assigned", "all replicas", QUIET, "line", "any"),
+            Mark("in_sync", "in the ISR of their partition", GOOD, "level", "least"),
         ),
     ),
     Panel(
@@ -106,8 +108,9 @@ def section(run: OneRun) -> Section:
     return Section(
         "timeline",
         "Timeline",
-        "Time is virtual time since the run began. Times of active faults are shaded. Drag in a "
-        "chart to zoom in, or use the buttons; double-click, or Whole run, zooms out.",
+        "Time is virtual time since the run began; start-up does not count. Times of active "
+        "faults are shaded. Drag in a chart to zoom in, or use the buttons; double-click, or Whole "
+        "run, zooms out.",
         [*_faults(run), *panel_charts(run, PANELS, found)],
         [
             run.command("picture", "RUN"),
@@ -131,10 +134,13 @@ def _queries(run: OneRun) -> Iterator[str]:
     )
     yield counts(
         "select case when unclean then 'unclean' else 'clean' end as series, time_us"
-        " from elections where is_new",
+        f" from elections where is_new and time_us > {run.figures_from_us}",
         run.bar_us,
     )
-    yield counts("select change as series, time_us from isr_changes", run.bar_us)
+    yield counts(
+        f"select change as series, time_us from isr_changes where time_us > {run.figures_from_us}",
+        run.bar_us,
+    )
     yield measured(
         "hw_lag",
         run.sample_us,
@@ -145,7 +151,7 @@ def _queries(run: OneRun) -> Iterator[str]:
         },
     )
     yield measured(
-        "controller_events",
+        f"(select * from controller_events where time_us > {run.figures_from_us})",
         run.bar_us,
         {"queue": "max(queue_length)", "queued": "max(queued_us) / 1e6"},
     )
@@ -161,7 +167,7 @@ def _most_of_brokers(bucket_us: int) -> str:
     return f"""(
         select {bucket} as time_us, broker, max(under_replicated) as most
         from broker_samples group by {bucket}, broker
-    )"""  # noqa: S608 - our own text
+    )"""
 
 
 def _faults(run: OneRun) -> Iterator[Piece]:

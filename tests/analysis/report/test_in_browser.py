@@ -34,21 +34,23 @@ addEventListener("load", () => setTimeout(() => {
   for (const folded of document.querySelectorAll("details")) folded.open = true;
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const boxes = [];
+  // What is scrolled out of sight within an element is in nobody's way.
+  const clipped = ({ left, right, top, bottom }, element) => {
+    for (let each = element; each !== document.body; each = each.parentElement) {
+      if (getComputedStyle(each).overflow === "visible") continue;
+      const frame = each.getBoundingClientRect();
+      left = Math.max(left, frame.left); right = Math.min(right, frame.right);
+      top = Math.max(top, frame.top); bottom = Math.min(bottom, frame.bottom);
+    }
+    return { left, right, top, bottom };
+  };
   while (walker.nextNode()) {
     const node = walker.currentNode, parent = node.parentElement;
     if (!node.data.trim() || parent.closest("script, style, .skip")) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
     const rects = parent.closest("svg") ? [parent.getBoundingClientRect()] : range.getClientRects();
-    for (const line of rects) {
-      let { left, right, top, bottom } = line;
-      // Of a list that scrolls only a part is seen.
-      for (let each = parent; each !== document.documentElement; each = each.parentElement) {
-        if (getComputedStyle(each).overflow === "visible" || each.closest("svg")) continue;
-        const clip = each.getBoundingClientRect();
-        left = Math.max(left, clip.left); right = Math.min(right, clip.right);
-        top = Math.max(top, clip.top); bottom = Math.min(bottom, clip.bottom);
-      }
+    for (const { left, right, top, bottom } of [...rects].map((rect) => clipped(rect, parent))) {
       if (right > left && bottom > top && right > 0 && getComputedStyle(parent).opacity !== "0")
         boxes.push({ node, text: node.data.trim(), left, right, top, bottom });
     }

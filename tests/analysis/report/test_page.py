@@ -23,7 +23,7 @@ from tidegauge.analysis.report.section import (
     Zoom,
     plain,
 )
-from tidegauge.analysis.report.sweep_curves import always_zero, sweep_curves
+from tidegauge.analysis.report.sweep_curves import always_zero, sweep_curves, unchanged
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.durations import time_text
 
@@ -166,3 +166,10 @@ def test_what_is_0_in_all_runs_is_not_drawn() -> None:
     rows = [sweep_row("unclean_elections", x, 3, 0) for x in (1, 2)]
     assert sweep_curves(rows) is None
     assert always_zero(rows) == ["unclean_elections"]
+
+
+def test_what_settings_do_not_change_is_not_drawn() -> None:
+    rows = [sweep_row("isr_shrinks", x, 3, 600 + x) for x in (1, 2)]
+    rows += [sweep_row("leader_elections", x, 3, 10 * x) for x in (1, 2)]
+    assert unchanged(rows) == ["isr_shrinks"]
+    assert only_chart(rows).title == "Leader elections (/h)"
