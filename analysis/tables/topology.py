@@ -5,9 +5,12 @@ They come from the manifests of the runs:
 ===================  ==============================================================================
 ``runs``             where the figures of each run end, its liveness phase apart
 ``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
-``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists
+``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
+                     ``first_replicas``: the assignment that it is created with
 ``slots``            a row for each broker that ever hosts a replica of a partition
-``scenario_faults``  faults, and after those of the scenario the restarts of rolls
+``scenario_faults``  faults, and after those of the scenario the restarts of rolls; ``part_of``: the
+                     roll of a restart, else the fault itself
+``scenario_steps``   steps, in their order
 ``names``            the names of numbers in columns, as the release that wrote the run has them
 ``notification_…``   the first znode of isr_change_notifications, where there is ZooKeeper
 ===================  ==============================================================================
@@ -15,6 +18,7 @@ They come from the manifests of the runs:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -28,6 +32,11 @@ from tidegauge.traces.run_files import read_manifest
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
+
+#: The kind of faults that have parts: restarts.
+ROLL = "rolling_restart"
+#: The fields of a step that say when it is taken; ``do`` comes first anyway.
+_WHEN = ("at", "after", "when", "within", "do")
 
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
@@ -48,6 +57,7 @@ _SCHEMAS = {
         "topic_partition": _TEXT,
         "topic_number": _NUMBER,
         "slot_ids": _NUMBERS,
+        "first_replicas": _NUMBERS,
         "replica_count": _NUMBER,
         "min_insync_replicas": _NUMBER,
         "most_insync_replicas": _NUMBER,
@@ -62,10 +72,12 @@ _SCHEMAS = {
     "scenario_faults": {
         "run": _TEXT,
         "fault": _NUMBER,
+        "part_of": _NUMBER,
         "fault_name": _TEXT,
         "fault_kind": _TEXT,
         "fault_text": _TEXT,
     },
+    "scenario_steps": {"run": _TEXT, "step": _NUMBER, "action": _TEXT, "step_text": _TEXT},
     "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
     "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
 }
@@ -144,6 +156,7 @@ def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
             run.directory.partition(number),
             partition.topic_number,
             list(partition.slots),
+            list(partition.replicas),
             len(partition.replicas),
             partition.min_insync_replicas,
             _NEVER_CAPPED if most is None else most,
@@ -158,8 +171,29 @@ def _slots(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
+    own = len(run.manifest["scenario"].get("faults", ()))
     for number, fault in enumerate(run.directory.faults):
-        yield run.name, number, *fault
+        yield run.name, number, number if number < own else _roll_of(run, fault.name, own), *fault
+
+
+def _roll_of(run: _Run, restart: str, own: int) -> int:
+    """The rolling restart that a restart belongs to: it is named after it."""
+    rolls = (number for number in range(own) if run.directory.faults[number].kind == ROLL)
+    return next(
+        number
+        for number in rolls
+        if restart.startswith(f"{run.directory.fault_name(number)} of broker ")
+    )
+
+
+def _steps(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, step in enumerate(run.manifest["scenario"].get("steps", ())):
+        said = (f"{name} {_said(value)}" for name, value in step.items() if name not in _WHEN)
+        yield run.name, number, step["do"], " ".join([step["do"], *said])
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _names(run: _Run) -> Iterator[tuple[Any, ...]]:
@@ -180,6 +214,7 @@ _ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
     "partitions": _partitions,
     "slots": _slots,
     "scenario_faults": _faults,
+    "scenario_steps": _steps,
     "names": _names,
     "notification_znodes": _notification_znodes,
 }
