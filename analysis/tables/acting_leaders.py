@@ -57,9 +57,7 @@ ACTING_LEADERS = ResultTable(
             "us",
             "when the control plane had a later epoch while it led on; null: never",
         ),
-        Column(
-            "records_lost", "bigint", "records", "acknowledged by it in this epoch, and lost"
-        ),
+        Column("records_lost", "bigint", "records", "acknowledged by it in this epoch, and lost"),
     ),
     f"""
     with terms as (

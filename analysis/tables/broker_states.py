@@ -42,11 +42,7 @@ _STATES = View(
     "lives_and_registrations",
     f"""
     with paused_lives as ({overlaid("lives", "pauses", _KEYS, ("process_state",), ("paused",))})
-    {
-        overlaid(
-            "paused_lives", "registrations", _KEYS, ("process_state", "paused"), ("registered",)
-        )
-    }
+    {overlaid("paused_lives", "registrations", _KEYS, ("process_state", "paused"), ("registered",))}
     """,
 )
 

@@ -4,7 +4,7 @@ Faults can overlap, and so do the times of their effects. ``charges`` alone says
 effect is charged to; the rest here counts. A restart of a rolling restart is a part of that roll.
 
 The cause of an outage (an interval of ``unavailable``) is that of the first election, new leader or
-change of the ISR of its partition in this time. A refused request, or a batch that was given up, is
+change of the ISR of its partition since it began. A refused request, or a batch that was given up, is
 charged as the outage of its partition that it met; without one, to the faults that were active in
 processes of this partition.
 """
@@ -20,6 +20,8 @@ from tidegauge.analysis.tables.result_table import (
     View,
 )
 
+#: A change of the control plane is a row of who made it once the response has come.
+_TOLD_WITHIN_US = 1_000_000
 #: A request that an outage delays is refused at the latest so long after its end.
 _REFUSED_WITHIN_US = 1_000_000
 #: delivery.timeout.ms, by default: a batch that an outage delays is given up by then.
@@ -60,7 +62,7 @@ _EFFECTS = View(
 #: Outages, and the faults that they are charged to.
 _OUTAGES = View(
     "charged_outages",
-    """
+    f"""
     with met as (
         select u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault,
             rank() over (
@@ -69,7 +71,7 @@ _OUTAGES = View(
             ) as nth
         from unavailable as u
         join effects as e on e.run = u.run and e.partition = u.partition
-            and e.time_us >= u.begin_us and e.time_us <= u.end_us
+            and e.time_us >= u.begin_us and e.time_us <= u.end_us + {_TOLD_WITHIN_US}
     )
     select distinct run, partition, condition, begin_us, end_us, fault
     from met where nth = 1 and fault is not null

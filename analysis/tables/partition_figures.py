@@ -32,9 +32,13 @@ _COUNTS = {
     ),
     "not_accepting_us": (
         "us",
-        "how long it took no writes",
-        "select run, partition, sum(lasted_us) as {name} from unavailable "
-        "where condition = 'not_accepting' group by run, partition",
+        "how long it took no writes, after it first did",
+        "select run, partition, sum(lasted_us) as {name} from ("
+        "select * from unavailable where condition = 'not_accepting') as refusing "
+        "join (select run as of_run, partition as of_partition, min(begin_us) as created_us "
+        "from partition_states group by run, partition) as created "
+        "on of_run = run and of_partition = partition "
+        "where begin_us > created_us group by run, partition",
     ),
     "under_min_isr_us": (
         "us",
