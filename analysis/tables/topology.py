@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.run_paths import FoundRun
-from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.enumerations import Enumerations
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import read_manifest
@@ -133,6 +132,9 @@ def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
+    # Tables that are there already are read without it, and it takes a while.
+    from tidegauge.scenario.reading import scenario_from_mapping  # noqa: PLC0415
+
     planned = scenario_from_mapping(run.manifest["scenario"], run.name)
     for index, broker in enumerate(run.directory.brokers):
         settings = planned.settings_of(broker)

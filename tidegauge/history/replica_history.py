@@ -56,6 +56,9 @@ class Ends(NamedTuple):
     log_end_offset: int
 
 
+#: In an orderly move of leadership the former leader learns of it some milliseconds later.
+NOTABLE_US = 1_000_000
+
 #: The times at which anything changes, and what is so from each on; a broker and a partition at a
 #: time have one row each in their tables.
 _STANDINGS = """
@@ -65,7 +68,7 @@ _STANDINGS = """
     ),
     former as (
         select leader as broker, superseded_us as begin_us, end_us from acting_leaders
-        where partition = {partition} and superseded_us is not null
+        where partition = {partition} and end_us - superseded_us >= {notable_us}
     ),
     times as (
         select begin_us as time_us from held
@@ -99,7 +102,7 @@ def replica_times(tables: RunTables, names: Names, partition: int) -> list[Repli
         TraceError: a trace file is damaged.
     """
     replicas = {broker: ReplicaTimes(broker, [], []) for broker in names.slots(partition)}
-    for row in tables.rows(_STANDINGS.format(partition=partition)):
+    for row in tables.rows(_STANDINGS.format(partition=partition, notable_us=NOTABLE_US)):
         replica, standing = replicas.get(row["broker"]), Standing[row["standing"]]
         if replica is not None and (not replica.standings or replica.standings[-1] is not standing):
             replica.times_us.append(row["time_us"])

@@ -29,7 +29,8 @@ def tables_of(run: RunFolder) -> RunTables:
     Raises:
         RunError: the folder is not that of a run.
     """
-    from tidegauge.analysis.making.run_tables import RunTables
+    # It is heavy, and `--help` stays quick.
+    from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
 
     folder = run.path / TABLES_FOLDER
     if not os.access(folder if folder.exists() else run.path, os.W_OK):

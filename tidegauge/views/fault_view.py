@@ -218,7 +218,7 @@ def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
     return (
         f"{counted(outage['partitions'], 'partition')} ({outage['at_once']:,} at once), "
         f"{outage['partition_seconds']:,.1f} partition-seconds, "
-        f"one for {duration_text(outage['longest_us'])}; {over}"
+        f"longest {duration_text(outage['longest_us'])}; {over}"
     )
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tidegauge.history.replica_history import (
+    NOTABLE_US,
     Ends,
     ReplicaTimes,
     Standing,
@@ -39,10 +40,8 @@ MARKS = {
 _WORST = (Standing.DOWN, Standing.FORMER, Standing.OUT)
 
 _MOST_FAULTS = 5
-#: Former leaders that are told; and how long they lead on at least. In an orderly move of
-#: leadership the former leader learns of it some milliseconds later.
+#: Former leaders that are told.
 _MOST_FORMER = 3
-_NOTABLE_US = 1_000_000
 
 #: Conditions that are drawn, as the line calls them.
 _CONDITIONS = {"not_accepting": "not accepting", "under_min_isr": "under min ISR"}
@@ -109,9 +108,8 @@ def _marks(tables: RunTables, partition: int, condition: str, axis: TimeAxis) ->
 def _former_leaders(tables: RunTables, partition: int) -> Iterator[str]:
     """The leaders that led on after the control plane had a later epoch."""
     rows = tables.rows(
-        "select * from acting_leaders where superseded_us is not null"  # noqa: S608 - a number
-        f" and partition = {partition} and end_us - superseded_us >= {_NOTABLE_US}"
-        " order by superseded_us"
+        f"select * from acting_leaders where partition = {partition}"  # noqa: S608 - numbers
+        f" and end_us - superseded_us >= {NOTABLE_US} order by superseded_us"
     )
     for row in rows[:_MOST_FORMER]:
         lost = ""
