@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -16,7 +15,7 @@ from tidegauge.analysis.making.trace_relations import TraceRelations
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, ends_us_of, topology
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 
 _PART = "part-0.parquet"
 
@@ -62,7 +61,7 @@ class _Making:
 
     def __init__(self, database: duckdb.DuckDBPyConnection, runs: Sequence[FoundRun]) -> None:
         self._database = database
-        self._topology: dict[str, Any] = topology(runs)
+        self._topology = Topology(runs)
         self._rows = TraceRelations(runs, ends_us_of(self._topology))
 
     def make(self, name: str) -> None:

@@ -5,6 +5,7 @@ They come from the manifests of the runs:
 ===================  ==============================================================================
 ``runs``             where the figures of each run end, its liveness phase apart
 ``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
+``notification_rules``  when each broker writes an isr_change_notification
 ``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
                      ``first_replicas``: the assignment that it is created with
 ``slots``            a row for each broker that ever hosts a replica of a partition
@@ -46,6 +47,10 @@ _SCHEMAS = {
         "broker": _NUMBER,
         "broker_id": _NUMBER,
         "registered": _FLAG,
+    },
+    "notification_rules": {
+        "run": _TEXT,
+        "broker": _NUMBER,
         "notifies_quiet_us": _NUMBER,
         "notifies_at_most_us": _NUMBER,
     },
@@ -96,22 +101,33 @@ class _Run(NamedTuple):
     enumerations: Enumerations
 
 
-def topology(runs: Sequence[FoundRun]) -> dict[str, Any]:
-    """The relations of some runs, as Arrow tables by their names.
+class Topology:
+    """The relations of some runs: Arrow tables by their names, each made when it is needed."""
 
-    Raises:
-        RunError: a manifest or a summary cannot be read.
-        ScenarioError: this Tidegauge cannot read the scenario of a manifest.
-        TraceError: a trace file is damaged.
-    """
-    known = [_known(run) for run in runs]
-    return {
-        name: _table(schema, (row for run in known for row in _ROWS[name](run)))
-        for name, schema in _SCHEMAS.items()
-    }
+    def __init__(self, runs: Sequence[FoundRun]) -> None:
+        """Read what the runs say about themselves.
+
+        Raises:
+            RunError: a manifest or a summary cannot be read.
+            TraceError: a trace file is damaged.
+        """
+        self._runs = [_known(run) for run in runs]
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """A relation.
+
+        Raises:
+            KeyError: there is none of this name.
+            ScenarioError: this Tidegauge cannot read the scenario of a manifest.
+        """
+        if name not in self._made:
+            rows = (row for run in self._runs for row in _ROWS[name](run))
+            self._made[name] = _table(_SCHEMAS[name], rows)
+        return self._made[name]
 
 
-def ends_us_of(relations: Mapping[str, Any]) -> dict[str, int]:
+def ends_us_of(relations: Topology) -> dict[str, int]:
     """Where each run ends, by its name, from the relation ``runs``."""
     return {each["run"]: each["ends_us"] for each in relations["runs"].to_pylist()}
 
@@ -132,7 +148,12 @@ def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
-    # Tables that are there already are read without it, and it takes a while.
+    for index, broker in enumerate(run.directory.brokers):
+        yield run.name, index, broker, index in run.directory.registered_before
+
+
+def _notification_rules(run: _Run) -> Iterator[tuple[Any, ...]]:
+    # Only one table needs it, and it takes a while.
     from tidegauge.scenario.reading import scenario_from_mapping  # noqa: PLC0415
 
     planned = scenario_from_mapping(run.manifest["scenario"], run.name)
@@ -141,8 +162,6 @@ def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
         yield (
             run.name,
             index,
-            broker,
-            index in run.directory.registered_before,
             settings["isr_change_notification_quiet_ms"] * 1000,
             settings["isr_change_notification_max_delay_ms"] * 1000,
         )
@@ -173,19 +192,11 @@ def _slots(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
-    own = len(run.manifest["scenario"].get("faults", ()))
+    rolls = {each.name: n for n, each in enumerate(run.directory.faults) if each.kind == ROLL}
     for number, fault in enumerate(run.directory.faults):
-        yield run.name, number, number if number < own else _roll_of(run, fault.name, own), *fault
-
-
-def _roll_of(run: _Run, restart: str, own: int) -> int:
-    """The rolling restart that a restart belongs to: it is named after it."""
-    rolls = (number for number in range(own) if run.directory.faults[number].kind == ROLL)
-    return next(
-        number
-        for number in rolls
-        if restart.startswith(f"{run.directory.fault_name(number)} of broker ")
-    )
+        # A restart of a roll is named after it (``scenario/cluster_plan.py``).
+        roll, _, _ = fault.name.rpartition(" of broker ")
+        yield run.name, number, rolls.get(roll, number), *fault
 
 
 def _steps(run: _Run) -> Iterator[tuple[Any, ...]]:
@@ -213,6 +224,7 @@ def _notification_znodes(run: _Run) -> Iterator[tuple[Any, ...]]:
 _ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
     "runs": _runs,
     "brokers": _brokers,
+    "notification_rules": _notification_rules,
     "partitions": _partitions,
     "slots": _slots,
     "scenario_faults": _faults,

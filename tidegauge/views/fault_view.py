@@ -22,6 +22,9 @@ _WIDTH = 21
 #: So many characters of a step are printed.
 _STEP = 80
 
+#: A slower batch is told.
+_SLOW_MS = 1_000
+
 #: Conditions of partitions, as the lines call them, what hurts clients first.
 _CONDITIONS = {
     "not_accepting": "not accepting",
@@ -237,7 +240,7 @@ def _show_clients(out: Console, run: RunFolder) -> None:
     slowest = {
         name: latency["max"]
         for name, latency in (run.summary or {}).get("produce_ms", {}).items()
-        if latency["max"]
+        if latency["max"] >= _SLOW_MS
     }
     if slowest:
         name = max(slowest, key=lambda name: slowest[name])
