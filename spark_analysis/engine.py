@@ -38,7 +38,7 @@ from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import SPARK, for_spark
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, ends_us_of, topology
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.events import events
@@ -150,7 +150,7 @@ class _Making:
         self._together = draft / "together"
         self._kept: list[DataFrame] = []
         self._views: list[str] = []
-        self._topology = topology(runs)
+        self._topology = Topology(runs)
         self._rows = TraceRelations(runs, ends_us_of(self._topology))
         self._is_small = is_small
 

@@ -8,7 +8,7 @@ numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -73,6 +73,19 @@ class TreeRange(NamedTuple):
     first: int
     #: The number behind the last one; of notifications there are more.
     end: int
+
+
+def created_later(steps: Iterable[tuple[str, str]]) -> set[str]:
+    """The topics that do not exist from the start: the first step about them creates them.
+
+    Args:
+        steps: the names of actions, each with the topic that it is about, in their order.
+    """
+    first: dict[str, str] = {}
+    for action, topic in steps:
+        if action in ("create_topic", "delete_topic"):
+            first.setdefault(topic, action)
+    return {topic for topic, action in first.items() if action == "create_topic"}
 
 
 class Directory:

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -16,7 +15,7 @@ from tidegauge.analysis.making.trace_relations import TraceRelations
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, ends_us_of, topology
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
 
 _PART = "part-0.parquet"
 
@@ -53,7 +52,7 @@ class DuckDBEngine:
     ) -> None:
         """Make tables of runs, as :meth:`Engine.write` says."""
         with closing(connected()) as database:
-            known = topology(runs)
+            known = Topology(runs)
             rows = self._reads(runs, ends_us_of(known))
             making = _Making(database, known, rows)
             by_name = {table.name: table for table in tables}
@@ -72,7 +71,7 @@ class _Making:
     def __init__(
         self,
         database: duckdb.DuckDBPyConnection,
-        known: Mapping[str, Any],
+        known: Topology,
         rows: TraceRelations,
     ) -> None:
         self._database = database

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables import (
     acknowledged,
+    acting_leaders,
+    broker_states,
+    described_states,
     elections,
+    fault_costs,
     notifications,
     partition_states,
     run_figures,
 )
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
+from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
+from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
+from tidegauge.analysis.tables.condition_counts import CONDITION_COUNTS
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
+from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
+from tidegauge.analysis.tables.fault_costs import (
+    FAULT_COSTS,
+    FAULT_FAILURES,
+    FAULT_OUTAGES,
+    FAULT_SESSIONS,
+)
 from tidegauge.analysis.tables.faults import FAULTS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES
 from tidegauge.analysis.tables.isr_changes import ISR_CHANGES
@@ -23,15 +37,20 @@ from tidegauge.analysis.tables.isr_intervals import (
 )
 from tidegauge.analysis.tables.logs import HW_LAG, TRUNCATIONS
 from tidegauge.analysis.tables.notifications import NOTIFICATIONS
+from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
+from tidegauge.analysis.tables.steps import STEPS
 from tidegauge.analysis.tables.unavailable import UNAVAILABLE
 
 #: Sources of several tables, by their names.
 VIEWS: dict[str, View] = {
     view.name: view
-    for room in (*(partition_states, acknowledged, elections, notifications, run_figures),)
+    for room in (
+        *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
+        *(elections, notifications, fault_costs, run_figures),
+    )
     for view in room.VIEWS
 }
 
@@ -40,15 +59,25 @@ TABLES: dict[str, ResultTable] = {
     table.name: table
     for table in (
         RUN_FIGURES,
+        PARTITION_FIGURES,
         FAULTS,
         CLIENTS,
         REFUSALS,
+        FAULT_COSTS,
+        FAULT_OUTAGES,
+        FAULT_FAILURES,
+        FAULT_SESSIONS,
+        STEPS,
         PARTITION_STATES,
         UNAVAILABLE,
+        CONDITION_COUNTS,
         ISR_INTERVALS,
         ISR_MEMBERS,
         ISR_CHANGES,
         LEADER_INTERVALS,
+        ACTING_LEADERS,
+        BROKER_STATES,
+        DESCRIBED_STATES,
         ELECTIONS,
         NOTIFICATIONS,
         CONTROLLER_EVENTS,

@@ -49,7 +49,8 @@ CONTROLLER_EVENTS = ResultTable(
         from every
         window in_order as (partition by run, process order by {IN_ORDER})
     )
-    select f.run, process, sequence, queue_length, queued_us, names.name as event,
+    select f.run, process, sequence, queue_length, queued_us,
+        coalesce(names.name, 'event ' || cast(f.event_kind as string)) as event,
         case when is_first then time_us - processing_us else time_us end as time_us,
         -- One that another controller's election or the end of the run cuts short is never done.
         case when is_first then processing_us else following_us end as processing_us

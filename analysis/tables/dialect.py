@@ -8,6 +8,7 @@ defined here for both:
 ``replica_count(list)``             how many replicas a packed list holds
 ``replica_ids(list, slot_ids)``     their broker ids, in the order of the list
 ``array_without(one, other)``       the members of one array that the other lacks, in their order
+``size(array)``                     how many members an array has
 ``sorted_set(value)``               all different values of a group, in ascending order
 ==================================  ===============================================================
 
@@ -32,6 +33,7 @@ DUCKDB = (
         lambda id: id is not null)""",
     """create macro array_without(one, other) as
         list_filter(one, lambda each: not list_contains(other, each))""",
+    "create macro size(one) as len(one)",
     "create macro sorted_set(value) as list_sort(list_distinct(list(value)))",
 )
 

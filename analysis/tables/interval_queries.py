@@ -19,24 +19,25 @@ IN_ORDER = ", ".join(ORDER)
 FROM_THE_BEGINNING = "0 as time_us, -1 as process, -1 as sequence, 0 as minor"
 
 
-def tiled(changes: str, keys: Sequence[str], says: Sequence[str]) -> str:
+def tiled(changes: str, keys: Sequence[str], says: Sequence[str], runs: str = "runs") -> str:
     """Each change of an object of ``keys``, as the interval until the next one.
 
     Args:
         changes: rows with the columns of :data:`ORDER`.
         keys: the columns of the object, ``run`` among them.
         says: the further columns of the result.
+        runs: a relation with ``ends_us``, where the intervals of each run end.
     """
     columns = ", ".join((*keys, *says))
     return f"""
         select {columns}, time_us as begin_us, least(coalesce(next_us, ends_us), ends_us) as end_us
         from (
-            select {", ".join(f"c.{each}" for each in (*keys, *says))}, c.time_us, runs.ends_us,
+            select {", ".join(f"c.{each}" for each in (*keys, *says))}, c.time_us, e.ends_us,
                 lead(c.time_us) over (
                     partition by {", ".join(f"c.{key}" for key in keys)}
                     order by {", ".join(f"c.{each}" for each in ORDER)}
                 ) as next_us
-            from {changes} as c join runs on runs.run = c.run
+            from {changes} as c join {runs} as e on e.run = c.run
         ) as followed
         -- Of changes at the same time only the last one lasts.
         where time_us < least(coalesce(next_us, ends_us), ends_us)

@@ -158,11 +158,12 @@ NOTIFICATIONS = ResultTable(
         from (
             select s.run, s.time_us, s.process, s.sequence, b.broker_id as broker, w.notification,
                 s.partition_count, s.changes, s.last_change_us, s.since_propagation_ms,
-                b.notifies_quiet_us, b.notifies_at_most_us,
+                r.notifies_quiet_us, r.notifies_at_most_us,
                 least(coalesce(s.first_change_us, s.last_change_us), s.last_change_us)
                     as first_change_us
             from notification_batches as s
             join brokers as b on b.run = s.run and b.broker = s.process
+            join notification_rules as r on r.run = s.run and r.broker = s.process
             left join notification_numbers as w
                 on w.run = s.run and w.process = s.process and w.batch = s.batch
         ) as sent

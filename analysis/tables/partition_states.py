@@ -23,7 +23,7 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, STATE_DELETED
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, STATE_CREATED, STATE_DELETED
 from tidegauge.simulation.faults import PAUSE
 
 _KEYS = ("run", "partition")
@@ -178,13 +178,35 @@ PAUSES = View(
     ),
 )
 
-_STATES = ("leader", "leader_epoch", "isr", "in_sync", "min_insync_replicas")
+#: How many replicas each partition is to have. A topic that is created again has the replicas that
+#: it began with.
+_WANTED = View(
+    "wanted_replicas",
+    tiled(
+        f"""(
+        select run, partition, replica_count as replicas, {FROM_THE_BEGINNING} from partitions
+        union all
+        select run, partition, replica_count(replicas) - replica_count(adding), {IN_ORDER}
+        from partition_replicas
+        union all
+        select s.run, s.partition, p.replica_count, s.time_us, s.process, s.sequence, s.minor
+        from partition_state as s
+        join partitions as p on p.run = s.run and p.partition = s.partition
+        where change = {int(STATE_CREATED)}
+        )""",
+        _KEYS,
+        ("replicas",),
+    ),
+)
+
+_STATES = ("leader", "leader_epoch", "isr", "in_sync", "min_insync_replicas", "replicas")
 
 #: States of partitions, cut where their leader's broker registers or is gone.
 _REGISTERED_STATES = View(
     "registered_states",
     f"""
-    with states as ({overlaid("held_states", "needs", _KEYS, _STATES[:-1], _STATES[-1:])})
+    with held as ({overlaid("held_states", "needs", _KEYS, _STATES[:4], _STATES[4:5])}),
+    states as ({overlaid("held", "wanted_replicas", _KEYS, _STATES[:5], _STATES[5:])})
     {
         overlaid(
             "(select * from states where leader is not null)",
@@ -231,6 +253,7 @@ PARTITION_STATES = ResultTable(
         Column("isr", "array<bigint>", "broker id", "the ISR in the control plane, in its order"),
         Column("in_sync", "bigint", "replicas", "number of members of the ISR"),
         Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
+        Column("replicas", "bigint", "replicas", "how many it is to have; not those being added"),
         Column("offline", "boolean", "", "the control plane names no leader, or one that is gone"),
         Column("accepting", "boolean", "", "the leader of this epoch runs, and actually leads"),
         Column(
@@ -239,6 +262,7 @@ PARTITION_STATES = ResultTable(
         Column(
             "at_min_isr", "boolean", "", "there is a leader, and in_sync is exactly the minimum"
         ),
+        Column("under_replicated", "boolean", "", "in_sync is below replicas"),
     ),
     f"""
     select s.run, s.partition, p.topic, p.topic_partition, s.begin_us, s.end_us,
@@ -246,7 +270,8 @@ PARTITION_STATES = ResultTable(
         not coalesce(s.registered, false) as offline,
         led_epoch is not distinct from s.leader_epoch as accepting,
         s.leader is not null and in_sync < s.min_insync_replicas as under_min_isr,
-        s.leader is not null and in_sync = s.min_insync_replicas as at_min_isr
+        s.leader is not null and in_sync = s.min_insync_replicas as at_min_isr,
+        s.in_sync < s.replicas as under_replicated, s.replicas
     from ({
         overlaid("registered_states", "led", _KEYS, (*_STATES, "registered"), ("led_epoch",))
     }) as s
@@ -255,4 +280,4 @@ PARTITION_STATES = ResultTable(
     """,
 )
 
-VIEWS = (_HELD_STATES, _NEEDS, REGISTRATIONS, _TERMS, PAUSES, _REGISTERED_STATES, _LED)
+VIEWS = (_HELD_STATES, _NEEDS, _WANTED, REGISTRATIONS, _TERMS, PAUSES, _REGISTERED_STATES, _LED)

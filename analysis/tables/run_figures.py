@@ -4,16 +4,9 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import (
-    FROM_THE_BEGINNING,
-    IN_ORDER,
-    merged,
-    overlaid,
-    tiled,
-)
+from tidegauge.analysis.tables.interval_queries import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS
-from tidegauge.simulation.codes.occasions import STATE_CREATED
 from tidegauge.traces.summary_figures import FIGURES
 
 _COUNTED = {
@@ -24,37 +17,13 @@ _COUNTED = {
 }
 _KEYS = ("run", "partition")
 
-#: How many replicas each partition is to have. A topic that is created again has the replicas that
-#: it began with.
-_WANTED = View(
-    "wanted_replicas",
-    tiled(
-        f"""(
-        select run, partition, replica_count as replicas, {FROM_THE_BEGINNING} from partitions
-        union all
-        select run, partition, replica_count(replicas) - replica_count(adding), {IN_ORDER}
-        from partition_replicas
-        union all
-        select s.run, s.partition, p.replica_count, s.time_us, s.process, s.sequence, s.minor
-        from partition_state as s
-        join partitions as p on p.run = s.run and p.partition = s.partition
-        where change = {int(STATE_CREATED)}
-        )""",
-        _KEYS,
-        ("replicas",),
-    ),
-)
-
 #: When ISRs had one member where there were more replicas.
 _ISR_OF_ONE = View(
     "isr_of_one",
-    overlaid(
-        "(select run, partition, begin_us, end_us from partition_states where in_sync = 1)",
-        "(select * from wanted_replicas where replicas > 1)",
-        _KEYS,
-        (),
-        (),
-    ),
+    """
+    select run, partition, begin_us, end_us from partition_states
+    where in_sync = 1 and replicas > 1
+    """,
 )
 
 #: When partitions have a leader that leads.
@@ -102,7 +71,7 @@ _BEGINNINGS = View(
     """,
 )
 
-VIEWS = (_WANTED, _ISR_OF_ONE, _BEGINNINGS)
+VIEWS = (_ISR_OF_ONE, _BEGINNINGS)
 
 
 def _counted(kind: str) -> str:

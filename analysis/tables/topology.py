@@ -6,10 +6,14 @@ They come from the manifests of the runs:
 ``runs``             where the figures of each run end, its liveness phase apart, and where they
                      are to begin, if the scenario says so
 ``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
+``notification_rules``  when each broker writes an isr_change_notification
 ``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
-                     ``is_first``: it exists from the start
+                     ``first_replicas``: the assignment that it is created with; ``is_first``: it
+                     exists from the start
 ``slots``            a row for each broker that ever hosts a replica of a partition
-``scenario_faults``  faults, and after those of the scenario the restarts of rolls
+``scenario_faults``  faults, and after those of the scenario the restarts of rolls; ``part_of``: the
+                     roll of a restart, else the fault itself
+``scenario_steps``   steps, in their order
 ``names``            the names of numbers in columns, as the release that wrote the run has them
 ``notification_…``   the first znode of isr_change_notifications, where there is ZooKeeper
 ===================  ==============================================================================
@@ -17,19 +21,25 @@ They come from the manifests of the runs:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis.run_paths import FoundRun
-from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.enumerations import Enumerations
-from tidegauge.traces.directory import Directory
+from tidegauge.traces.directory import Directory, created_later
 from tidegauge.traces.run_files import read_manifest
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
+
+#: The kind of faults that have parts: restarts.
+ROLL = "rolling_restart"
+#: The fields of a step that say when it is taken; ``do`` comes first anyway.
+_WHEN = ("at", "after", "when", "within", "do")
 
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
@@ -40,6 +50,10 @@ _SCHEMAS = {
         "broker": _NUMBER,
         "broker_id": _NUMBER,
         "registered": _FLAG,
+    },
+    "notification_rules": {
+        "run": _TEXT,
+        "broker": _NUMBER,
         "notifies_quiet_us": _NUMBER,
         "notifies_at_most_us": _NUMBER,
     },
@@ -50,6 +64,7 @@ _SCHEMAS = {
         "topic_partition": _TEXT,
         "topic_number": _NUMBER,
         "slot_ids": _NUMBERS,
+        "first_replicas": _NUMBERS,
         "replica_count": _NUMBER,
         "min_insync_replicas": _NUMBER,
         "most_insync_replicas": _NUMBER,
@@ -65,11 +80,13 @@ _SCHEMAS = {
     "scenario_faults": {
         "run": _TEXT,
         "fault": _NUMBER,
+        "part_of": _NUMBER,
         "fault_name": _TEXT,
         "fault_kind": _TEXT,
         "fault_text": _TEXT,
     },
     "processes": {"run": _TEXT, "process": _NUMBER, "role": _TEXT},
+    "scenario_steps": {"run": _TEXT, "step": _NUMBER, "action": _TEXT, "step_text": _TEXT},
     "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
     "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
 }
@@ -89,22 +106,33 @@ class _Run(NamedTuple):
     enumerations: Enumerations
 
 
-def topology(runs: Sequence[FoundRun]) -> dict[str, Any]:
-    """The relations of some runs, as Arrow tables by their names.
+class Topology:
+    """The relations of some runs: Arrow tables by their names, each made when it is needed."""
 
-    Raises:
-        RunError: a manifest or a summary cannot be read.
-        ScenarioError: this Tidegauge cannot read the scenario of a manifest.
-        TraceError: a trace file is damaged.
-    """
-    known = [_known(run) for run in runs]
-    return {
-        name: _table(schema, (row for run in known for row in _ROWS[name](run)))
-        for name, schema in _SCHEMAS.items()
-    }
+    def __init__(self, runs: Sequence[FoundRun]) -> None:
+        """Read what the runs say about themselves.
+
+        Raises:
+            RunError: a manifest or a summary cannot be read.
+            TraceError: a trace file is damaged.
+        """
+        self._runs = [_known(run) for run in runs]
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """A relation.
+
+        Raises:
+            KeyError: there is none of this name.
+            ScenarioError: this Tidegauge cannot read the scenario of a manifest.
+        """
+        if name not in self._made:
+            rows = (row for run in self._runs for row in _ROWS[name](run))
+            self._made[name] = _table(_SCHEMAS[name], rows)
+        return self._made[name]
 
 
-def ends_us_of(relations: Mapping[str, Any]) -> dict[str, int]:
+def ends_us_of(relations: Topology) -> dict[str, int]:
     """Where each run ends, by its name, from the relation ``runs``."""
     return {each["run"]: each["ends_us"] for each in relations["runs"].to_pylist()}
 
@@ -121,26 +149,33 @@ def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
 
 
 def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
-    planned = scenario_from_mapping(run.manifest["scenario"], run.name)
-    yield run.name, run.end_us, planned.measure_from_us
+    measured_from = run.manifest["scenario"].get("measure_from")
+    yield run.name, run.end_us, None if measured_from is None else parse_duration(measured_from)
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for index, broker in enumerate(run.directory.brokers):
+        yield run.name, index, broker, index in run.directory.registered_before
+
+
+def _notification_rules(run: _Run) -> Iterator[tuple[Any, ...]]:
+    # Only one table needs it, and it takes a while.
+    from tidegauge.scenario.reading import scenario_from_mapping  # noqa: PLC0415
+
     planned = scenario_from_mapping(run.manifest["scenario"], run.name)
     for index, broker in enumerate(run.directory.brokers):
         settings = planned.settings_of(broker)
         yield (
             run.name,
             index,
-            broker,
-            index in run.directory.registered_before,
             settings["isr_change_notification_quiet_ms"] * 1000,
             settings["isr_change_notification_max_delay_ms"] * 1000,
         )
 
 
 def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
-    to_come = scenario_from_mapping(run.manifest["scenario"], run.name).topics_to_come()
+    steps = run.manifest["scenario"].get("steps", ())
+    to_come = created_later((step["do"], step.get("topic", "")) for step in steps)
     for number, partition in enumerate(run.directory.all_partitions):
         most = partition.most_insync_replicas
         yield (
@@ -150,6 +185,7 @@ def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
             run.directory.partition(number),
             partition.topic_number,
             list(partition.slots),
+            list(partition.replicas),
             len(partition.replicas),
             partition.min_insync_replicas,
             _NEVER_CAPPED if most is None else most,
@@ -165,8 +201,21 @@ def _slots(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
+    rolls = {each.name: n for n, each in enumerate(run.directory.faults) if each.kind == ROLL}
     for number, fault in enumerate(run.directory.faults):
-        yield run.name, number, *fault
+        # A restart of a roll is named after it (``scenario/cluster_plan.py``).
+        roll, _, _ = fault.name.rpartition(" of broker ")
+        yield run.name, number, rolls.get(roll, number), *fault
+
+
+def _steps(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, step in enumerate(run.manifest["scenario"].get("steps", ())):
+        said = (f"{name} {_said(value)}" for name, value in step.items() if name not in _WHEN)
+        yield run.name, number, step["do"], " ".join([step["do"], *said])
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
 
 
 def _processes(run: _Run) -> Iterator[tuple[Any, ...]]:
@@ -189,10 +238,12 @@ def _notification_znodes(run: _Run) -> Iterator[tuple[Any, ...]]:
 _ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
     "runs": _runs,
     "brokers": _brokers,
+    "notification_rules": _notification_rules,
     "partitions": _partitions,
     "slots": _slots,
     "scenario_faults": _faults,
     "processes": _processes,
+    "scenario_steps": _steps,
     "names": _names,
     "notification_znodes": _notification_znodes,
 }

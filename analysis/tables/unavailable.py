@@ -19,6 +19,7 @@ CONDITIONS = {
     "not_accepting": "not accepting",
     "under_min_isr": "under_min_isr",
     "at_min_isr": "at_min_isr",
+    "under_replicated": "under_replicated",
 }
 
 
@@ -43,7 +44,8 @@ UNAVAILABLE = ResultTable(
             "condition",
             "string",
             "",
-            "`offline`, `not_accepting`, `under_min_isr` or `at_min_isr`, as in partition_states",
+            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as in "
+            "partition_states",
         ),
     ),
     f"""

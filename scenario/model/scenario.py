@@ -33,6 +33,7 @@ from tidegauge.scenario.model.topic_steps import ConfigureStep, CreateTopicStep,
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.checks import CHECK_NAMES
+from tidegauge.traces.directory import created_later
 
 _CHECKS_SCHEMA = {
     "type": "object",
@@ -104,11 +105,8 @@ class Scenario(Deployment):
 
     def topics_to_come(self) -> set[str]:
         """The topics that do not exist from the start: the first step about them creates them."""
-        begins: dict[str, bool] = {}
-        for step in self.steps:
-            if isinstance(step, CreateTopicStep | DeleteTopicStep):
-                begins.setdefault(step.topic, isinstance(step, CreateTopicStep))
-        return {topic for topic, is_created in begins.items() if is_created}
+        steps = (each for each in self.steps if isinstance(each, CreateTopicStep | DeleteTopicStep))
+        return created_later((step.do, step.topic) for step in steps)
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""

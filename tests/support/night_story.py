@@ -68,6 +68,7 @@ def the_evening(rows: WrittenRows) -> None:
             "leader_elected", 3 * S, CONTROLLER_1, partition=partition, leader=FIRST,
             old_leader=-1, isr=ALL_SLOTS,
         )  # fmt: skip
+        rows.held(3 * S, partition, leader=FIRST, isr=ALL_SLOTS)
         rows.write(
             "became_leader", 3 * S + partition, BROKER_1, partition=partition, isr=ALL_SLOTS,
             is_new_leader=1, log_end_offset=10, high_watermark=9,
@@ -103,6 +104,7 @@ def the_stop(rows: WrittenRows) -> None:
             leader=SECOND, old_leader=FIRST, leader_epoch=1, isr=WITHOUT_FIRST, version=1,
             unclean=int(partition == 2),
         )  # fmt: skip
+        rows.held(19 * S, partition, leader=SECOND, leader_epoch=1, isr=WITHOUT_FIRST)
         rows.write(
             "became_leader", 19 * S, BROKER_2, partition=partition, isr=WITHOUT_FIRST,
             leader_epoch=1, version=1, is_new_leader=1,

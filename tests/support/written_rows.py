@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.compiled.records import Records, new_records
+from tidegauge.simulation.codes.occasions import STATE_CREATED, STATE_WRITTEN
 from tidegauge.simulation.rows import fold_row
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
@@ -21,6 +22,9 @@ from tidegauge.traces.trace_hash import NO_ROWS, trace_sha256
 KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 S = 1_000_000
+
+#: The process of ZooKeeper in these tests.
+ZOOKEEPER = 4
 
 #: What names a canonical row: its process, and its number there.
 Handle = tuple[int, int]
@@ -42,7 +46,7 @@ MANIFEST_OF_TESTS: dict[str, Any] = {
     "format": "tidegauge-run",
     "tidegauge": "0.1.0",
     "schema_version": SCHEMA_VERSION,
-    "scenario": {},
+    "scenario": {"duration": "1h", "topics": []},
     "seed": 1,
     "trace": "transitions",
     "processes": [
@@ -74,6 +78,7 @@ class WrittenRows:
         self.hashes: dict[int, tuple[int, int]] = {}
         self.rows: list[RowSlot] = []
         self._minor: dict[int, int] = {}
+        self._created: set[int] = set()
 
     def write(
         self,
@@ -103,6 +108,17 @@ class WrittenRows:
             row.sequence, row.minor = count - 1, self._minor[process]
         self.rows.append(row)
         return process, int(row.sequence)
+
+    def held(
+        self, time_us: int, partition: int, *, leader: int, isr: int, leader_epoch: int = 0
+    ) -> None:
+        """The control plane holds another state of a partition; the first one creates it."""
+        change = STATE_WRITTEN if partition in self._created else STATE_CREATED
+        self._created.add(partition)
+        self.write(
+            "partition_state", time_us, ZOOKEEPER, partition=partition, change=int(change),
+            leader=leader, leader_epoch=leader_epoch, isr=isr,
+        )  # fmt: skip
 
     def array(self) -> Records[RowSlot]:
         """All rows."""

@@ -13,10 +13,22 @@ from small_clusters import SECOND, cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.topic_description import describe_topics, partition_line, topic_lines
+from tidegauge.history.result_tables import tables_of
+from tidegauge.history.topic_description import (
+    TopicDescription,
+    describe_topics,
+    partition_line,
+    topic_lines,
+)
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.traces.run_folder import RunFolder
+
+
+def topics_of(run: RunFolder, at_us: int) -> list[TopicDescription]:
+    """The topics at a time."""
+    return describe_topics(run, tables_of(run), at_us)
+
 
 DOWN = {"name": "down", "kind": "crash", "at": "0s", "brokers": [2]}
 STORY: dict[str, Any] = {
@@ -67,7 +79,7 @@ def test_leaders_and_isrs_stay_until_brokers_change_them(run: RunFolder) -> None
 
     Replicas out of the ISR are alive here and come back at once; that of broker 2 stays out.
     """
-    lines = [partition_line(each, "2.6") for each in describe_topics(run, 9 * SECOND)[0].partitions]
+    lines = [partition_line(each, "2.6") for each in topics_of(run, 9 * SECOND)[0].partitions]
     assert [line.split("\t")[3:] for line in lines] == [
         ["Leader: 3", "Replicas: 1,2,3", "Isr: 3,1"],
         ["Leader: 1", "Replicas: 2,3,1", "Isr: 1,3"],
@@ -117,9 +129,9 @@ def test_views_of_a_description(run: RunFolder) -> None:
 
 
 def test_the_tool_of_old_releases_writes_otherwise(run: RunFolder) -> None:
-    first, *_ = topic_lines(describe_topics(run, 0), "0.10.2")
+    first, *_ = topic_lines(topics_of(run, 0), "0.10.2")
     assert first.startswith("Topic:story\tPartitionCount:4\tReplicationFactor:3\tConfigs:min.")
-    nobody = describe_topics(run, 0)[0].partitions[2]
+    nobody = topics_of(run, 0)[0].partitions[2]
     assert "\tLeader: -1\t" in partition_line(nobody, "2.1")
     assert "\tLeader: none\t" in partition_line(nobody, "2.2")
 
@@ -179,7 +191,7 @@ def test_what_cannot_be_described_is_said(run: RunFolder, options: list[str], sa
 def test_partitions_that_are_not_named_are_well(tmp_path: Path) -> None:
     """Of a healthy topic nothing but `state: {}` has to be written."""
     run = simulate(described(topics=[STORY | {"state": {}}], duration="3s"), tmp_path / "run")
-    states = [(each.leader, each.isr) for each in describe_topics(run, 0)[0].partitions]
+    states = [(each.leader, each.isr) for each in topics_of(run, 0)[0].partitions]
     assert states == [(1, [1, 2, 3]), (2, [2, 3, 1]), (2, [2, 1]), (1, [1, 3])]
 
 
@@ -189,7 +201,7 @@ def test_eligible_leader_replicas_stand_in_for_an_empty_isr(tmp_path: Path) -> N
     run = simulate(described(topics=[STORY | {"state": state}], duration="9s"), tmp_path / "run")
 
     def leader_and_isr(at_us: int, partition: int) -> tuple[int | None, list[int]]:
-        described = describe_topics(run, at_us)[0].partitions[partition]
+        described = topics_of(run, at_us)[0].partitions[partition]
         return described.leader, list(described.isr)
 
     assert [leader_and_isr(0, partition) for partition in (0, 1)] == [(None, []), (None, [])]

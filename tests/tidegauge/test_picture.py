@@ -11,16 +11,12 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.history.cluster_history import cluster_history
 from tidegauge.simulation.codes.occasions import (
     BROKER_ABSENT,
     BROKER_ACTIVE,
-    STATE_CREATED,
-    STATE_WRITTEN,
     STOP_KILLED,
 )
 from tidegauge.traces.run_files import MANIFEST
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.time_axis import TimeAxis
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, named_partition
 
@@ -50,13 +46,6 @@ MANIFEST_OF_THE_HOUR: dict[str, Any] = {
 }
 
 
-def state(rows: WrittenRows, second: int, partition: int, leader: int, isr: int) -> None:
-    """The control plane has this leader and ISR from a second on."""
-    change = STATE_WRITTEN if second else STATE_CREATED
-    rows.write("partition_state", second * S, ZOOKEEPER, partition=partition, change=int(change),
-               leader=leader, isr=isr)  # fmt: skip
-
-
 def registered(rows: WrittenRows, second: int, broker: int, state: int) -> None:
     """The control plane has a broker from a second on, or has it no more."""
     rows.write("broker_state", second * S, ZOOKEEPER, broker=broker, state=int(state))
@@ -73,7 +62,8 @@ def an_hour() -> WrittenRows:
         rows.write("broker_started", 0, broker, broker=broker)
         registered(rows, 0, broker, BROKER_ACTIVE)
     for partition in (0, 1):
-        state(rows, 0, partition, 0, ALL)
+        rows.held(0, partition, leader=0, isr=ALL)
+        rows.write("became_leader", 0, BROKER_1, partition=partition, isr=ALL)
         rows.write("leader_elected", 0, CONTROLLER, partition=partition, leader=0, old_leader=-1)
     for second, ends in ((9, (90, 95)), (29, (170, 180))):
         rows.write("sampled", second * S, BROKER_2, partition=0, high_watermark=ends[0],
@@ -82,23 +72,24 @@ def an_hour() -> WrittenRows:
     rows.write("broker_stopped", 10 * S, BROKER_1, broker=BROKER_1, stop=int(STOP_KILLED))
     registered(rows, 16, BROKER_1, BROKER_ABSENT)
     for partition in (0, 1):
-        state(rows, 18, partition, 1, WITHOUT_FIRST)
+        rows.held(18 * S, partition, leader=1, leader_epoch=1, isr=WITHOUT_FIRST)
+        rows.write("became_leader", 19 * S, BROKER_2, partition=partition, leader_epoch=1)
         rows.write("leader_elected", 18 * S, CONTROLLER, partition=partition, leader=1,
                    old_leader=0)  # fmt: skip
     for process in (BROKER_2, BROKER_3):
         rows.write("fault_began", 28 * S, process, fault=1, fault_kind=CUT_LINK)
     rows.write("isr_shrunk", 30 * S, BROKER_2, partition=0)
-    state(rows, 30, 0, 1, ONLY_SECOND)
+    rows.held(30 * S, 0, leader=1, leader_epoch=1, isr=ONLY_SECOND)
     for second, process in ((32, BROKER_2), (33, BROKER_3)):
         rows.write("fault_ended", second * S, process, fault=1, fault_kind=CUT_LINK)
     rows.write("isr_expanded", 35 * S, BROKER_2, partition=0)
-    state(rows, 35, 0, 1, WITHOUT_FIRST)
+    rows.held(35 * S, 0, leader=1, leader_epoch=1, isr=WITHOUT_FIRST)
     rows.write("fault_ended", 40 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_started", 40 * S, BROKER_1, broker=BROKER_1)
     registered(rows, 40, BROKER_1, BROKER_ACTIVE)
     for partition in (0, 1):
         rows.write("isr_expanded", 50 * S, BROKER_2, partition=partition)
-        state(rows, 50, partition, 1, ALL)
+        rows.held(50 * S, partition, leader=1, leader_epoch=1, isr=ALL)
     return rows
 
 
@@ -125,6 +116,7 @@ CLUSTER = """\
 
                                      0s             15s            30s            45s            60s
 partitions          most    seconds  |--------------|--------------|--------------|--------------
+not accepting          2       18.0            █████████
 offline                2        4.0                  ██
 under min ISR          1        5.0                                █████
 at min ISR             2       59.0                    ████████████▄▄▄▄▄███████████████
@@ -147,7 +139,8 @@ replicas                             |--------------|--------------|------------
 broker 1                             LLLLLLLLLLxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..........==========
 broker 2                             ==================LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL
 broker 3                             ==============================.....=========================
-no live leader                                 !!!!!!!!
+not accepting                                  !!!!!!!!!
+under min ISR                                                      !!!!!
 kill: crash of 1                               ##############################
 cable: cut_link 2 <-> 3                                          #####
 
@@ -160,11 +153,11 @@ broker 3      =       -         -   =       -         -   .       -         -   
 
 
 def test_a_cluster_is_drawn_over_time(hour: Path) -> None:
-    assert "\n".join(drawn(hour)[:16]) + "\n" == CLUSTER
+    assert "\n".join(drawn(hour)[:17]) + "\n" == CLUSTER
 
 
 def test_a_partition_is_drawn_replica_by_replica(hour: Path) -> None:
-    assert "\n".join(drawn(hour, "--partition", "orders-0")[:16]) + "\n" == PARTITION
+    assert "\n".join(drawn(hour, "--partition", "orders-0")[:17]) + "\n" == PARTITION
 
 
 def test_a_part_of_the_time_has_its_own_scale(hour: Path) -> None:
@@ -187,6 +180,7 @@ def test_a_picture_fits_on_a_screen_however_many_faults_there_are(tmp_path: Path
     assert all(len(line) <= 100 for line in lines)
     assert any(line.startswith("42 x crash") for line in lines)
     kinds = [{**fault, "kind": f"kind-{place}"} for place, fault in enumerate(faults)]
+    folder = rows.run(tmp_path / "kinds")
     (folder / MANIFEST).write_text(json.dumps({**MANIFEST_OF_THE_HOUR, "faults": kinds}))
     for options in ((), ("--partition", "orders-0")):
         lines = drawn(folder, *options)
@@ -198,11 +192,11 @@ def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) 
     crash = {"kind": "crash", "at": "30s", "for": "40s", "brokers": [2]}
     run = run_of(shipped("quickstart", {"duration": "80s", "faults": [crash]}), tmp_path / "run")
     assert run.summary is not None
-    history = cluster_history(RunFolder(run.path))
-    axis = TimeAxis(0, 80 * S, 60, "#")
-    for name in ("offline", "under_min_isr", "at_min_isr"):
-        seconds = axis.area_seconds(history.times_us, getattr(history, name))
-        assert seconds == run.summary[f"partition_seconds_{name}"]
+    lines = drawn(run.path)
+    for name in ("offline", "not accepting", "under min ISR", "at min ISR"):
+        (line,) = [each for each in lines if each.startswith(name)]
+        seconds = run.summary[f"partition_seconds_{name.lower().replace(' ', '_')}"]
+        assert line[24:35].strip() == f"{seconds:,.1f}"
     assert run.summary["partition_seconds_offline"] > 0
     (line,) = [each for each in drawn(run.path) if each.startswith("ISR removals")]
     assert line.split()[3] == str(run.summary["isr_removals"]) == "22"

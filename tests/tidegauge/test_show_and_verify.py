@@ -38,6 +38,8 @@ def a_cut() -> WrittenRows:
     )  # fmt: skip
     rows.write("became_leader", 2 * S, BROKER_2, partition=1, isr=ALL_SLOTS, is_new_leader=1)
     rows.write("became_follower", 2 * S, BROKER_3, partition=0, leader=0, leader_epoch=4)
+    rows.held(2 * S, 0, leader=0, leader_epoch=4, isr=ALL_SLOTS)
+    rows.held(2 * S, 1, leader=1, isr=ALL_SLOTS)
     cut = rows.write("fault_began", 10 * S, BROKER_1, fault=0, fault_kind=3)
     rows.write("sampled", 11 * S, BROKER_1, partition=0, leads=1, log_end_offset=60)
     rows.write("fault_began", 10 * S, BROKER_3, fault=0, fault_kind=3)
@@ -45,6 +47,7 @@ def a_cut() -> WrittenRows:
         "isr_shrunk", 40_123_456, BROKER_1, because=cut, partition=0, isr=SLOT_0_1,
         old_isr=ALL_SLOTS, leader_epoch=4, version=8, log_end_offset=80, lag_ms=30_100,
     )  # fmt: skip
+    rows.held(40_123_456, 0, leader=0, leader_epoch=4, isr=SLOT_0_1)
     # Each counts its own notifications; ZooKeeper numbers those of all.
     for broker, partition_count in ((BROKER_1, 1), (BROKER_2, 99)):
         rows.write("notification_sent", 45 * S, broker, partition_count=partition_count)
@@ -66,6 +69,7 @@ def a_cut() -> WrittenRows:
         "leader_elected", 61 * S, CONTROLLER, because=expired, partition=0, leader=2,
         old_leader=0, leader_epoch=5, isr=0x3, version=9, unclean=1,
     )  # fmt: skip
+    rows.held(61 * S, 0, leader=2, leader_epoch=5, isr=0x3)
     rows.write("truncated", 62 * S, BROKER_2, partition=0, end_offset=50, old_end_offset=57)
     return rows
 
@@ -141,6 +145,7 @@ def test_a_row_is_a_line_with_time_process_and_words(cut: Path) -> None:
 def test_replicas_are_told_by_the_partitions_own_slots(tmp_path: Path) -> None:
     rows = WrittenRows()
     rows.write("became_leader", 1 * S, BROKER_2, partition=1, isr=SLOT_0_1)
+    rows.held(1 * S, 1, leader=BROKER_2, isr=SLOT_0_1)
     folder = rows.run(tmp_path / "run")
     output = run("show", folder, "--partition", "orders-1").output
     assert "ISR [2,3]" in output
@@ -209,9 +214,8 @@ def test_samples_and_single_requests_are_shown_if_asked_for(cut: Path) -> None:
 
 
 def test_a_story_is_in_the_order_of_time(cut: Path) -> None:
-    times = [
-        float(line.split("s ")[0]) for line in story(cut).splitlines()[3:] if "because" not in line
-    ]
+    _, told = story(cut).split("\n\n", 1)
+    times = [float(line.split("s ")[0]) for line in told.splitlines() if "because" not in line]
     assert times == sorted(times)
     assert len(times) == 11
 
@@ -230,11 +234,12 @@ def test_a_time_without_rows_is_told_as_that(cut: Path) -> None:
 
 def test_partitions_that_are_worth_a_look_come_first(cut: Path) -> None:
     lines = run("show", cut).output.splitlines()
-    assert lines[0] == "2 partitions, 1 of them worth a look"
-    name, isr_changes, terms, reasons = lines[3].split(maxsplit=3)
-    assert (name, isr_changes, terms) == ("orders-0", "1", "1")
-    assert reasons == "1 of 3 in sync at the end, unclean elections: 1, records truncated: 7"
-    assert lines[4].split() == ["orders-1", "0", "1"]
+    assert lines[0] == "2 partitions, 1 of them worth a look; no acknowledged record is lost"
+    name, lost, isr_changes, terms, reasons = lines[3].split(maxsplit=4)
+    assert (name, lost, isr_changes, terms) == ("orders-0", "0", "1", "1")
+    assert reasons.startswith("1 of 3 in sync at the end, took no writes for ")
+    assert reasons.endswith("unclean elections: 1, records truncated: 7")
+    assert lines[4].split() == ["orders-1", "0", "0", "1"]
     assert lines[-1].endswith(f"tidegauge show {cut} --partition orders-0")
 
 
@@ -314,12 +319,12 @@ def test_a_run_is_verified_however_many_files_it_wrote(tmp_path: Path, files: in
     sha256 = json.loads((folder / SUMMARY).read_text())["trace_sha256"]
     result = run("verify", folder)
     assert result.exit_code == 0, result.stderr
-    assert result.output == f"ok: 18 canonical rows of 6 processes, trace_sha256 {sha256}\n"
+    assert result.output == f"ok: 22 canonical rows of 6 processes, trace_sha256 {sha256}\n"
 
 
 def test_an_unfinished_run_is_not_ok(tmp_path: Path) -> None:
     folder = a_cut().run(tmp_path / "run", summary=False)
-    assert "unfinished, it has no summary; its trace has 18 canonical rows" in not_ok(folder)
+    assert "unfinished, it has no summary; its trace has 22 canonical rows" in not_ok(folder)
 
 
 def test_a_torn_file_is_not_ok(cut: Path) -> None:
@@ -355,7 +360,7 @@ def test_missing_rows_at_the_end_are_told_by_their_count(cut: Path) -> None:
 
 def test_a_process_that_is_missing_is_told_too(cut: Path) -> None:
     rewrite(cut, [row for row in a_cut().rows if row.process != ZOOKEEPER])
-    assert "zookeeper (process 4) has 0 canonical rows in the trace, 4" in not_ok(cut)
+    assert "zookeeper (process 4) has 0 canonical rows in the trace, 8" in not_ok(cut)
 
 
 def test_of_changed_rows_the_first_process_is_named(cut: Path) -> None:

@@ -156,6 +156,7 @@ def test_a_follower_that_is_not_in_the_isr_is_to_be_looked_at(tmp_path: Path) ->
     rows = WrittenRows()
     the_evening(rows)
     rows.write("isr_shrunk", 8 * S, BROKER_1, partition=4, isr=WITHOUT_THIRD, version=1)
+    rows.held(8 * S, 4, leader=FIRST, isr=WITHOUT_THIRD)
     state = shown(folder_of(rows, tmp_path / "run"), "--broker", "3", "--at", "8s")
     line = line_with("not in the ISR", state)
     assert line.split()[:4] == ["orders-4", "follower", "0", "[1,2]"]

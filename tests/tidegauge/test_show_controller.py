@@ -19,15 +19,6 @@ from night_story import (
     the_evening,
     the_stop,
 )
-from tidegauge.history.controller_history import (
-    EVENT,
-    EVENT_DONE,
-    QueueEvent,
-    by_kind,
-    durations,
-    queue_events,
-)
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import duration_text
 from written_rows import S, WrittenRows
 
@@ -114,21 +105,20 @@ def test_a_time_without_a_controller_is_told_as_that(night: Path) -> None:
     assert "/controller names:     none" in state
 
 
-def events_of(folder: Path, *rows: tuple[str, int, int, int]) -> list[QueueEvent]:
-    """Events that begin or end: each with kind of row, process, kind of event and duration."""
+EVENT, EVENT_DONE = "controller_event", "controller_event_done"
+
+
+def story_of(folder: Path, *rows: tuple[str, int, int, int]) -> str:
+    """The story of events: each with kind of row, process, kind of event and duration."""
     written = WrittenRows()
     for place, (kind, process, event_kind, duration_us) in enumerate(rows):
-        if kind == EVENT:
-            written.write(kind, place * S, process, event_kind=event_kind, queued_us=duration_us)
-        else:
-            written.write(
-                kind, place * S, process, event_kind=event_kind, processing_us=duration_us
-            )
-    return queue_events(RunFolder(folder_of(written, folder)))
+        column = "queued_us" if kind == EVENT else "processing_us"
+        written.write(kind, place * S, process, event_kind=event_kind, **{column: duration_us})
+    return shown(folder_of(written, folder), "--controller")
 
 
 def test_an_event_took_as_long_as_the_row_of_its_end_says(tmp_path: Path) -> None:
-    events = events_of(
+    story = story_of(
         tmp_path / "run",
         (EVENT, CONTROLLER_1, 1, 10),
         (EVENT, CONTROLLER_2, 3, 20),
@@ -137,29 +127,37 @@ def test_an_event_took_as_long_as_the_row_of_its_end_says(tmp_path: Path) -> Non
         (EVENT, CONTROLLER_1, 2, 30),  # its controller resigned: it was never done
         (EVENT, CONTROLLER_1, 1, 40),
         (EVENT_DONE, CONTROLLER_1, 1, 800),
-        (EVENT, CONTROLLER_1, 2, 50),
-        (EVENT_DONE, CONTROLLER_1, 0, 600),  # of one that was taken before the term
     )
-    assert [each.processing_us for each in events] == [700, 900, None, 800, None]
+    said = [
+        line.split(": ", 1)[1] for line in story.splitlines() if "waited" in line and "us," in line
+    ]
+    assert said == [
+        "waited 10 us, took 700 us",
+        "waited 20 us, took 900 us",
+        "waited 40 us, took 800 us",
+    ]
+    assert line_with("waited 30", story).endswith("waited 30 us")
 
 
 def test_an_event_that_never_ends_has_only_waited(tmp_path: Path) -> None:
-    events_of(tmp_path / "run", (EVENT, CONTROLLER_1, 1, 10))
-    story = shown(tmp_path / "run", "--controller")
+    story = story_of(tmp_path / "run", (EVENT, CONTROLLER_1, 1, 10))
     assert line_with("waited 10", story).endswith("BrokerChange: waited 10 us")
-    assert "took" not in story
+    assert line_with("BrokerChange   ", story).split()[-3:] == ["-", "-", "-"]
 
 
-def test_percentiles_are_durations_that_occurred() -> None:
-    assert durations([5]) == (5, 5, 5)
-    assert durations([4, 1, 3, 2]) == (2, 4, 4)
-    assert durations(range(1, 201)) == (100, 198, 200)
+def test_percentiles_are_durations_that_occurred(tmp_path: Path) -> None:
+    begun = [(EVENT, CONTROLLER_1, 1, waited_us) for waited_us in range(200, 0, -1)]
+    story = story_of(tmp_path / "run", *begun)
+    line = line_with("BrokerChange     200", story)
+    assert line.split()[2:8] == ["100", "us", "198", "us", "200", "us"]
 
 
 def test_the_most_frequent_kind_of_event_is_first(tmp_path: Path) -> None:
     begun = [(EVENT, CONTROLLER_1, kind, 0) for kind in (1, 3, 3, 99)]
-    groups = by_kind(events_of(tmp_path / "run", *begun))
-    assert list(groups) == ["IsrChange", "BrokerChange", "event 99"]
+    story = story_of(tmp_path / "run", *begun).splitlines()
+    first = next(place for place, line in enumerate(story) if line.startswith("event  "))
+    kinds = [line[:12].strip() for line in story[first + 1 : first + 4]]
+    assert kinds == ["IsrChange", "BrokerChange", "event 99"]
 
 
 @pytest.mark.parametrize(

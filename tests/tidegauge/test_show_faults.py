@@ -13,9 +13,15 @@ from typer.testing import CliRunner
 from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.history.fault_costs import fault_costs
+from tidegauge.history.result_tables import tables_of
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.fault_view import FaultCosts
+from tidegauge.views.fault_view import fault_costs as costs_in
+
+
+def fault_costs(run: RunFolder) -> list[FaultCosts]:
+    return costs_in(tables_of(run))
 
 
 def summary_of(run: RunFolder) -> dict[str, Any]:
@@ -37,19 +43,19 @@ def crash(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run_of(retold("failover-budget", topics=topics, trace="all", liveness=False), folder)
 
 
-def test_the_parts_of_a_failover_add_up_to_the_time_without_a_leader(crash: RunFolder) -> None:
-    (costs,) = fault_costs(crash)
-    failover = costs.failover
-    assert failover is not None
-    moments = [costs.span.begin_us, *failover]
-    assert moments == sorted(moments)
+def test_a_failover_begins_with_the_session_and_ends_with_the_last_new_leader(
+    crash: RunFolder,
+) -> None:
+    (each,) = fault_costs(crash)
     # 18 s after the last ping, on a tick.
-    assert 12e6 < failover.session_ended_us - costs.span.begin_us <= 20e6
+    (session,) = each.sessions
+    assert 12e6 < session["time_us"] - each.costs["begin_us"] <= 20e6
     (expired,) = rows_of(crash, "session_expired")
-    assert failover.session_ended_us == expired["time_us"]
+    assert (session["broker"], session["time_us"]) == (2, expired["time_us"])
     new = rows_of(crash, "became_leader", is_new_leader=1)
     led = [row["time_us"] for row in new if row["time_us"] > 30e6]
-    assert (failover.led_us, failover.last_led_us) == (min(led), max(led))
+    assert each.costs["first_led_us"] == min(led)
+    assert each.costs["last_led_us"] == max(led)
 
 
 def test_the_account_of_a_failover_is_told_in_one_line(crash: RunFolder) -> None:
@@ -59,53 +65,64 @@ def test_the_account_of_a_failover_is_told_in_one_line(crash: RunFolder) -> None
         float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
         for number, unit in re.findall(r"([\d.]+) (us|ms|s)\b", line)
     )
-    assert len(parts) == 4
+    assert len(parts) == 5
     assert sum(parts) == pytest.approx(whole, abs=0.02)
 
 
 def test_the_work_of_a_fault_is_what_the_rows_say(crash: RunFolder) -> None:
-    (costs,) = fault_costs(crash)
+    (each,) = fault_costs(crash)
     since = [row for row in rows_of(crash, "leader_elected") if row["time_us"] >= 30e6]
-    assert costs.work.leaders_elected == len(since) in {33, 34}
+    assert each.costs["elections"] == len(since) in {33, 34}
     requests = rows_of(crash, "message", message_kind=int(UpdateMetadataRequest.KIND))
-    assert costs.work.update_metadata_requests == sum(row["time_us"] >= 30e6 for row in requests)
-    # Every ISR that had broker 2 is written once, with its new leader or without its dead replica.
-    assert costs.work.states_written >= costs.work.isr_removals + costs.work.leaders_elected
+    last_us = max(each.costs["last_effect_us"], each.costs["end_us"] or 0)
+    meanwhile = sum(30e6 <= row["time_us"] <= last_us for row in requests)
+    assert each.costs["update_metadata_requests"] == meanwhile > 0
 
 
-def test_areas_are_those_of_the_summary(crash: RunFolder, tmp_path: Path) -> None:
-    (costs,) = fault_costs(crash)
-    offline = summary_of(crash)["partition_seconds_offline"]
-    assert costs.areas["offline"].partition_seconds == pytest.approx(offline, abs=0.001)
-    assert costs.areas["under_min_isr"].over_us == -1
+@pytest.mark.parametrize("condition", ["offline", "at_min_isr", "under_min_isr"])
+def test_outages_of_the_only_fault_are_those_of_the_summary(
+    crash: RunFolder, condition: str
+) -> None:
+    (each,) = fault_costs(crash)
+    charged = each.outages.get(condition, {"partition_seconds": 0})["partition_seconds"]
+    assert charged == pytest.approx(summary_of(crash)[f"partition_seconds_{condition}"], abs=0.001)
+
+
+def test_an_outage_is_over_when_the_isr_is_large_enough_again(tmp_path: Path) -> None:
     run = run_of(retold("isolated-leader", liveness=False), tmp_path / "run")
     (cut,) = fault_costs(run)
-    under = summary_of(run)["partition_seconds_under_min_isr"]
-    assert cut.areas["under_min_isr"].partition_seconds == pytest.approx(under, abs=0.001)
-    over_us = cut.areas["under_min_isr"].over_us
-    assert over_us is not None
-    assert 100e6 < over_us < 110e6, "soon after the cut has healed"
+    under = cut.outages["under_min_isr"]
+    whole = summary_of(run)["partition_seconds_under_min_isr"]
+    assert under["partition_seconds"] == pytest.approx(whole, abs=0.001)
+    assert 100e6 < under["over_us"] < 110e6, "soon after the cut has healed"
 
 
-def test_each_fault_is_followed_to_the_next_one(tmp_path: Path) -> None:
+def test_each_fault_is_charged_with_its_own_effects_only(tmp_path: Path) -> None:
+    """The cut takes the followers out of the ISR; the crash takes the leader that is left.
+
+    Both are active to the end of the run, so that their times overlap.
+    """
     run = run_of(retold("lag-and-session", liveness=False), tmp_path / "run")
     fades, dies = fault_costs(run)
-    assert (fades.until_us, dies.until_us) == (40_000_000, 100_000_000)
-    assert (fades.sessions_ended, len(dies.sessions_ended)) == ([], 1)
-    assert (fades.work.isr_shrinks, dies.work.isr_shrinks) == (1, 0)
+    assert (fades.costs["end_us"], dies.costs["end_us"]) == (None, None)
+    assert (fades.sessions, len(dies.sessions)) == ([], 1)
+    assert (fades.costs["isr_shrinks"], dies.costs["isr_shrinks"]) == (1, 0)
+    assert "offline" not in fades.outages
     # Of the ISR only the dead leader was left: nobody can be elected, to the end.
-    assert dies.failover is None
-    assert dies.areas["offline"].over_us is None
+    assert dies.costs["first_led_us"] is None
+    assert dies.outages["offline"]["over_us"] is None
+    assert dies.outages["not_accepting"]["longest_us"] == 60 * 1_000_000
     assert "dies: crash of 1, from 40.000s to the end" in shown(run)
-    assert "1 at once; still so at the end" in shown(run)
+    assert "still so at the end" in shown(run)
 
 
 def test_brokers_of_a_roll_are_one_fault(tmp_path: Path) -> None:
     topics = [as_written("rolling-restart")["topics"][0] | {"partitions": 12}]
     run = run_of(retold("rolling-restart", topics=topics, liveness=False), tmp_path / "run")
     (roll,) = fault_costs(run)
-    assert len(roll.sessions_ended) == 6
-    assert roll.areas["offline"].most_at_once == 0
+    assert len(roll.sessions) == 6
+    assert "offline" not in roll.outages
+    assert roll.outages["not_accepting"]["partitions"] == 12
     assert "UpdateMetadata         not recorded: run with --trace-level all" in shown(run)
 
 
@@ -117,13 +134,13 @@ def test_a_run_without_faults_says_so(tmp_path: Path) -> None:
 def test_programs_read_the_same(crash: RunFolder) -> None:
     result = CliRunner().invoke(app, ["show", str(crash.path), "--faults", "--json"])
     (found,) = json.loads(result.stdout)
-    (costs,) = fault_costs(crash)
-    assert costs.failover is not None
+    (each,) = fault_costs(crash)
     assert (found["fault"], found["begin_us"]) == ("crash", 30_000_000)
-    assert found["failover"]["led_us"] == costs.failover.led_us
+    assert found["first_led_us"] == each.costs["first_led_us"]
     assert found["sessions_ended"][0]["broker"] == 2
-    assert found["offline"]["partition_seconds"] == costs.areas["offline"].partition_seconds
-    assert found["leaders_elected"] == costs.work.leaders_elected
+    offline = each.outages["offline"]["partition_seconds"]
+    assert found["offline"]["partition_seconds"] == offline
+    assert found["elections"] == each.costs["elections"]
     refused = CliRunner().invoke(app, ["show", str(crash.path), "--json"])
     assert (refused.exit_code, refused.stderr) == (2, "tidegauge: --json needs --faults\n")
 
@@ -137,9 +154,19 @@ def test_lost_records_are_told_where_people_look(tmp_path: Path) -> None:
     assert lost > 100
     shown = CliRunner().invoke(app, ["show", str(run.path), "--partition", "orders-0"])
     assert f"{lost:,} acknowledged records of it are lost." in shown.stdout
+    assert "that broker 1 acknowledged in epoch 0: cut (acks=1); --cause " in shown.stdout
+    overview = CliRunner().invoke(app, ["show", str(run.path)]).stdout
+    assert overview.startswith("1 partition, 1 of them worth a look; 129 acknowledged records of 1")
+    assert "LOST: 129 by cut (acks=1)" in overview
+    drawn = CliRunner().invoke(app, ["picture", str(run.path), "--partition", "orders-0"]).stdout
+    assert "broker 1 led on in epoch 0 from " in drawn
+    assert "129 records that it acknowledged in this epoch are lost" in drawn
+    assert "Llll" in drawn
     # Thousands of retries are one line each.
     refusals = [line for line in shown.stdout.splitlines() if "refuses PRODUCE" in line]
     assert 0 < len(refusals) < 30
+    acknowledged = [line for line in shown.stdout.splitlines() if "acknowledged" in line]
+    assert len(acknowledged) < 30
 
 
 def test_a_broker_that_runs_is_up(crash: RunFolder) -> None:
@@ -157,11 +184,11 @@ def test_a_partition_says_when_nobody_led_it_and_what_was_on_then(crash: RunFold
     ]
     partition = f"orders-{crash.manifest['partitions'][led[0]]['partition']}"
     said = CliRunner().invoke(app, ["show", str(crash.path), "--partition", partition]).stdout
-    (line,) = [line for line in said.splitlines() if line.startswith("No live leader")]
-    assert line.startswith("No live leader from 30.000s to 4")
+    (line,) = [line for line in said.splitlines() if line.startswith("No leader accepted")]
+    assert line.startswith("No leader accepted writes from 30.000s to 4")
     assert line.endswith("; faults active when this began: crash 'crash'.")
     other = f"orders-{next(n for n in range(200) if n not in led)}"
-    assert "No live leader" not in shown_partition(crash, other)
+    assert "No leader accepted" not in shown_partition(crash, other)
 
 
 def shown_partition(run: RunFolder, name: str) -> str:

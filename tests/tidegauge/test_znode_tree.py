@@ -13,8 +13,9 @@ from typer.testing import CliRunner, Result
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.history.partition_history import last_states
+from tidegauge.history.result_tables import tables_of
 from tidegauge.history.story import Names, told
+from tidegauge.history.topic_description import described_states
 from tidegauge.history.znode_paths import ZnodePaths
 from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
 from tidegauge.scenario.cluster_directory import directory_of
@@ -246,19 +247,16 @@ def test_what_a_session_owned_goes_with_it_and_comes_with_the_next(run: RunFolde
 
 
 @pytest.mark.parametrize("at_us", [3 * S, 12 * S, 22 * S, 29 * S, None])
-def test_states_are_those_that_leaders_and_controller_tell(
-    run: RunFolder, at_us: int | None
-) -> None:
-    names = Names(run.manifest)
+def test_states_are_those_of_the_table(run: RunFolder, at_us: int | None) -> None:
     tree = at(run, at_us)
-    told_states = last_states(run, names, at_us)
-    assert len(told_states) == 3
-    for partition, state in told_states.items():
-        topic, number = names.topic_and_partition(partition)
-        written = data(tree[f"/brokers/topics/{topic}/partitions/{number}/state"])
-        assert written["leader"] == names.broker_id(state.leader)
+    states = described_states(tables_of(run), at_us)
+    assert len(states) == 3
+    for state in states.values():
+        path = f"/brokers/topics/{state.topic}/partitions/{state.partition}/state"
+        written = data(tree[path])
+        assert written["leader"] == (-1 if state.leader is None else state.leader)
         assert written["leader_epoch"] == state.leader_epoch
-        assert written["isr"] == names.brokers_in(state.isr, partition)
+        assert written["isr"] == state.isr
 
 
 def test_the_version_of_a_state_is_the_number_of_its_writes(run: RunFolder) -> None:

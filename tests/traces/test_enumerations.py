@@ -12,7 +12,7 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from tidegauge.history.controller_history import queue_events
+from tidegauge.history.result_tables import tables_of
 from tidegauge.history.story import Names, told
 from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
 from tidegauge.simulation.enumerations import ENUMERATIONS
@@ -63,8 +63,8 @@ def test_a_number_of_another_release_has_the_name_that_its_header_gives(tmp_path
     theirs = [{"columns": ["event_kind"], "names": {number: "RegisterBroker"}}]
     run = with_header(recorded(tmp_path / "run"), enumerations=theirs)
     assert "takes event RegisterBroker from its queue" in words(run)
-    (event,) = queue_events(run)
-    assert event.name == "RegisterBroker"
+    (event,) = tables_of(run).rows("select event from controller_events")
+    assert event["event"] == "RegisterBroker"
     # An enumeration that the other release did not have keeps this release's names.
     assert run.enumerations["error"] == ENUMERATIONS["error"]
 

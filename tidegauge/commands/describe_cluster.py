@@ -73,12 +73,14 @@ def describe_cluster(
     if len(chosen) > 1:
         fail(f"{chosen[0]} and {chosen[1]} exclude each other")
 
+    from tidegauge.history.result_tables import tables_of
     from tidegauge.history.topic_description import describe_topics
 
     try:
         folder = opened_run(run, "describe")
         print_notes(folder)
-        topics = describe_topics(folder, None if at is None else moment_of(folder, at))
+        at_us = None if at is None else moment_of(folder, at)
+        topics = describe_topics(folder, tables_of(folder), at_us)
     except ValueError as error:
         fail(str(error))
     if topic is not None:

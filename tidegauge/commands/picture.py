@@ -26,16 +26,16 @@ def picture(
         typer.Option(
             "--to",
             metavar="TIME",
-            help="End of the picture. Default: the end of the run, before the liveness phase.",
+            help="End of the picture: at the latest, and by default, the end of the run.",
         ),
     ] = None,
 ) -> None:
     """Draw a run over time, on one screen.
 
-    The picture of the cluster has the number of partitions that were offline, under min ISR and
-    under-replicated, the changes of ISRs and leaders, and the active faults. The picture of a
-    partition has the role of each replica over time, and its high watermark and log end offset
-    at the start and end of each fault.
+    The picture of the cluster has the number of partitions that accepted no writes, were offline,
+    under min ISR and under-replicated, the changes of ISRs and leaders, the active faults and the
+    steps. The picture of a partition has the role of each replica over time, leaders of an older
+    epoch that led on, and high watermarks and log end offsets at the start and end of each fault.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -45,6 +45,7 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
+    from tidegauge.history.result_tables import tables_of
     from tidegauge.history.story import Names
     from tidegauge.views.cluster_picture import show_cluster
     from tidegauge.views.partition_picture import show_partition
@@ -59,8 +60,8 @@ def picture(
         number = None if partition is None else partition_number(partition, names)
         print_notes(folder)
         if number is None:
-            show_cluster(out, folder, names, axis)
+            show_cluster(out, tables_of(folder), names, axis)
         else:
-            show_partition(out, folder, names, number, axis)
+            show_partition(out, folder, tables_of(folder), names, number, axis)
     except ValueError as error:
         fail(str(error))

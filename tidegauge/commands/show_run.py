@@ -17,6 +17,7 @@ from tidegauge.views.story_lines import (
 )
 
 if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
@@ -120,28 +121,30 @@ def show_run(
         fail("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
+    from tidegauge.history.result_tables import tables_of
     from tidegauge.history.story import Names
 
     try:
         folder = opened_run(run, "show")
         names = Names.of(folder)
+        tables = tables_of(folder)
         print_notes(folder)
         at_us = None if at is None else moment_of(folder, at)
         options = StoryOptions(parse_span(begin, end), details, handles)
         if partition is not None:
-            _show_partition(folder, names, partition, options)
+            _show_partition(folder, tables, names, partition, options)
         elif broker is not None:
-            _show_broker(folder, names, broker, at_us, options)
+            _show_broker(folder, tables, names, broker, at_us, options)
         elif controller:
-            _show_controller(folder, names, at_us, options)
+            _show_controller(folder, tables, names, at_us, options)
         elif faults:
-            _show_faults(folder, names, as_json=as_json)
+            _show_faults(folder, tables, as_json=as_json)
         elif cause is not None:
             _show_cause(folder, names, cause)
         elif zookeeper:
             _show_zookeeper(folder, at_us)
         else:
-            _show_partitions(folder, names)
+            _show_partitions(folder, tables)
     except ValueError as error:
         fail(str(error))
 
@@ -159,49 +162,56 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
         fail("--at shows one moment: it excludes --from, --to, --all and --handles")
 
 
-def _show_partitions(run: RunFolder, names: Names) -> None:
-    from tidegauge.views.partition_view import show_partitions
+def _show_partitions(run: RunFolder, tables: RunTables) -> None:
+    from tidegauge.views.overview import show_partitions
 
-    show_partitions(console(), run, names)
+    show_partitions(console(), run, tables)
 
 
-def _show_partition(run: RunFolder, names: Names, name: str, options: StoryOptions) -> None:
+def _show_partition(
+    run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
+) -> None:
     from tidegauge.views.partition_view import partition_number, show_partition
 
-    show_partition(console(), run, names, partition_number(name, names), options)
+    show_partition(console(), run, tables, names, partition_number(name, names), options)
 
 
 def _show_broker(
-    run: RunFolder, names: Names, name: str, at_us: int | None, options: StoryOptions
+    run: RunFolder,
+    tables: RunTables,
+    names: Names,
+    name: str,
+    at_us: int | None,
+    options: StoryOptions,
 ) -> None:
     from tidegauge.history.broker_history import broker_index
     from tidegauge.views.broker_view import show_broker, show_broker_at
 
     broker = broker_index(name, names)
     if at_us is None:
-        show_broker(console(), run, names, broker, options)
+        show_broker(console(), run, tables, names, broker, options)
     else:
-        show_broker_at(console(), run, names, broker, at_us)
+        show_broker_at(console(), run, tables, names, broker, at_us)
 
 
 def _show_controller(
-    run: RunFolder, names: Names, at_us: int | None, options: StoryOptions
+    run: RunFolder, tables: RunTables, names: Names, at_us: int | None, options: StoryOptions
 ) -> None:
     from tidegauge.views.controller_view import show_controller, show_controller_at
 
     if at_us is None:
-        show_controller(console(), run, names, options)
+        show_controller(console(), run, tables, names, options)
     else:
-        show_controller_at(console(), run, names, at_us)
+        show_controller_at(console(), run, tables, names, at_us)
 
 
-def _show_faults(run: RunFolder, names: Names, *, as_json: bool) -> None:
+def _show_faults(run: RunFolder, tables: RunTables, *, as_json: bool) -> None:
     from tidegauge.views.fault_view import faults_for_programs, show_faults
 
     if as_json:
-        print_json(faults_for_programs(run, names))
+        print_json(faults_for_programs(run, tables))
     else:
-        show_faults(console(), run, names)
+        show_faults(console(), run, tables)
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:

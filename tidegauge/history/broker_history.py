@@ -11,16 +11,19 @@ of the controller. A note shows where the newest state of the cluster differs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tidegauge.history.partition_history import PartitionState, last_states
 from tidegauge.history.row_selection import Mask, is_about_broker, selected
 from tidegauge.history.story import Names
+from tidegauge.history.topic_description import PartitionDescription, described_states
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
+
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
 
 #: Rows that are the accounts of a partition rather than actions of a broker.
 ACCOUNTS = frozenset(
@@ -52,8 +55,8 @@ class ReplicaState(NamedTuple):
     #: As in :data:`ROLES`, or ``-`` while no LeaderAndIsr has come.
     role: str
     leader_epoch: int | None
-    #: A replica list: the leader's own, or the cluster's newest; None if no row has it.
-    isr: int | None
+    #: Ids of brokers: the leader's own ISR, or the cluster's; None if no row has it.
+    isr: Sequence[int | None] | None
     log_end_offset: int | None
     high_watermark: int | None
     #: The time of the row or sample with these ends.
@@ -130,7 +133,7 @@ def _is_own(table: Table, names: Names, broker: int) -> Mask:
 
 
 def broker_state(
-    run: RunFolder, names: Names, broker: int, until_us: int | None = None
+    run: RunFolder, tables: RunTables, names: Names, broker: int, until_us: int | None = None
 ) -> BrokerState:
     """A broker's state at a time (by default the end of the run).
 
@@ -149,7 +152,7 @@ def broker_state(
         registration=_last(row for row in rows if row.kind == "broker_state"),
         seen=_last(row for row in rows if row.kind in {"broker_failed", "broker_registered"}),
         faults=_active_faults(own),
-        replicas=_replicas(own, names, broker, last_states(run, names, until_us)),
+        replicas=_replicas(own, names, broker, described_states(tables, until_us)),
     )
 
 
@@ -198,7 +201,7 @@ class _Replica:
 
 
 def _replicas(
-    own: Iterable[TraceRow], names: Names, broker: int, states: dict[int, PartitionState]
+    own: Iterable[TraceRow], names: Names, broker: int, states: dict[int, PartitionDescription]
 ) -> list[ReplicaState]:
     identity = names.broker_id(broker)
     replicas = {
@@ -220,10 +223,12 @@ def _replicas(
 
 
 def _replica_state(
-    partition: int, replica: _Replica, names: Names, broker: int, state: PartitionState | None
+    partition: int, replica: _Replica, names: Names, broker: int, state: PartitionDescription | None
 ) -> ReplicaState:
-    isr = replica.isr
-    if isr is None and state is not None:
+    isr: Sequence[int | None] | None = None
+    if replica.isr is not None:
+        isr = names.brokers_in(replica.isr, partition)
+    elif state is not None:
         isr = state.isr
     return ReplicaState(
         partition,
@@ -233,20 +238,16 @@ def _replica_state(
         replica.log_end_offset,
         replica.high_watermark,
         replica.told_us,
-        "" if state is None else _note(partition, replica, names, broker, state),
+        "" if state is None else _note(replica, names.broker_id(broker), state),
     )
 
 
-def _note(
-    partition: int, replica: _Replica, names: Names, broker: int, state: PartitionState
-) -> str:
-    """The difference between the broker's view and the newest state of the cluster."""
+def _note(replica: _Replica, broker: int | None, state: PartitionDescription) -> str:
+    """The difference between the broker's view and the state in the control plane."""
     leads = replica.role == "leader"
     if leads and state.leader != broker:
-        leader = names.broker_id(state.leader)
-        who = "no leader" if leader is None else f"broker {leader} leads"
+        who = "no leader" if state.leader is None else f"broker {state.leader} leads"
         return f"{who} in epoch {state.leader_epoch}"
     if state.leader == broker and not (leads and state.leader_epoch == replica.leader_epoch):
         return f"elected leader in epoch {state.leader_epoch}, not informed yet"
-    in_sync = names.brokers_in(state.isr, partition)
-    return "" if names.broker_id(broker) in in_sync else "not in the ISR"
+    return "" if broker in state.isr else "not in the ISR"

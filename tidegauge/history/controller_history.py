@@ -1,8 +1,6 @@
-"""The controllers of a run: their terms, the events in their queues, and their knowledge.
+"""The controllers of a run: their terms, their story, and their knowledge.
 
-A controller processes one event after the other. During a long event the others wait, and with
-them every election: ``queued_us`` of a ``controller_event`` is the waiting time. If the run has
-rows with the processing time of an event (``controller_event_done``), they are joined to it.
+The events in their queues are in the table ``controller_events``.
 
 A broker that loses its session believes to be controller until it learns of the loss. So a term
 has two ends: the control plane has no active controller any more, and the broker has resigned.
@@ -10,22 +8,23 @@ has two ends: the control plane has no active controller any more, and the broke
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from tidegauge.history.moments import FAULTS
-from tidegauge.history.partition_history import last_states
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
+from tidegauge.history.topic_description import described_states
 from tidegauge.simulation.codes.occasions import BROKER_ABSENT
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
-EVENT = "controller_event"
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
+
 EVENT_DONE = "controller_event_done"
 #: Another active controller, or none.
 ACTIVE = "controller_active"
@@ -55,24 +54,6 @@ class ControllerTerm(NamedTuple):
         return self.elected_us <= time_us and (
             self.resigned_us is None or time_us < self.resigned_us
         )
-
-
-class QueueEvent(NamedTuple):
-    """One event that a controller took from its queue."""
-
-    row: TraceRow
-    #: Kafka's name for this kind of event.
-    name: str
-    #: Its processing time; None if the run does not have it, or if it was never done.
-    processing_us: int | None
-
-
-class Durations(NamedTuple):
-    """Percentiles of durations; each of them occurred."""
-
-    p50_us: int
-    p99_us: int
-    max_us: int
 
 
 class Knowledge(NamedTuple):
@@ -150,49 +131,9 @@ def _resigned(term: ControllerTerm, row: TraceRow) -> ControllerTerm:
     return term._replace(resigned_us=row["time_us"]) if is_its else term
 
 
-def queue_events(run: RunFolder) -> list[QueueEvent]:
-    """Every event that a controller took from its queue, in order.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    names = frozenset({EVENT, EVENT_DONE})
-    events: list[QueueEvent] = []
-    #: Of each process, the place of the event that it is at.
-    current: dict[int, int] = {}
-    event_names = run.enumerations["event_kind"]
-    for row in run.all_rows(wanted=lambda kind: kind.name in names):
-        process = row["process"]
-        if row.kind == EVENT:
-            current[process] = len(events)
-            kind = row["event_kind"]
-            events.append(QueueEvent(row, event_names.get(kind, f"event {kind}"), None))
-            continue
-        place = current.pop(process, None)
-        if place is not None and events[place].row["event_kind"] == row["event_kind"]:
-            events[place] = events[place]._replace(processing_us=row["processing_us"])
-    return events
-
-
-def by_kind(events: Iterable[QueueEvent]) -> dict[str, list[QueueEvent]]:
-    """Events by the name of their kind, the most frequent kind first."""
-    groups: defaultdict[str, list[QueueEvent]] = defaultdict(list)
-    for event in events:
-        groups[event.name].append(event)
-    return dict(sorted(groups.items(), key=lambda group: -len(group[1])))
-
-
-def durations(times_us: Sequence[int]) -> Durations:
-    """The percentiles of some durations, by nearest rank; there is at least one."""
-    ordered = sorted(times_us)
-
-    def ranked(percent: int) -> int:
-        return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
-
-    return Durations(ranked(50), ranked(99), ordered[-1])
-
-
-def knowledge(run: RunFolder, names: Names, until_us: int | None = None) -> Knowledge:
+def knowledge(
+    run: RunFolder, tables: RunTables, names: Names, until_us: int | None = None
+) -> Knowledge:
     """The controller at a time (by default the end of the run), and its knowledge.
 
     Raises:
@@ -211,7 +152,7 @@ def knowledge(run: RunFolder, names: Names, until_us: int | None = None) -> Know
         if until_us is None or row["time_us"] <= until_us
     ]
     alive = _alive(rows, active[0]) if active else set()
-    leaderless = _leaderless(run, names, until_us, alive) if active else {}
+    leaderless = _leaderless(tables, names, until_us, alive) if active else {}
     return Knowledge(active, _holder(rows), sorted(alive), leaderless)
 
 
@@ -246,18 +187,18 @@ def _alive(rows: Iterable[TraceRow], term: ControllerTerm) -> set[int]:
 
 
 def _leaderless(
-    run: RunFolder, names: Names, until_us: int | None, alive: set[int]
+    tables: RunTables, names: Names, until_us: int | None, alive: set[int]
 ) -> dict[int, str]:
     """Partitions without a live leader, with the reason."""
-    states = last_states(run, names, until_us)
+    states = described_states(tables, until_us)
+    alive_ids = {names.broker_id(broker) for broker in alive}
     why: dict[int, str] = {}
     for partition in names.partitions.values():
         state = states.get(partition)
         if state is None:
             why[partition] = "no leader was ever elected"
-        elif state.leader < 0:
+        elif state.leader is None:
             why[partition] = f"no leader in epoch {state.leader_epoch}"
-        elif state.leader not in alive:
-            leader = names.broker_id(state.leader)
-            why[partition] = f"leader {leader} of epoch {state.leader_epoch} is not alive"
+        elif state.leader not in alive_ids:
+            why[partition] = f"leader {state.leader} of epoch {state.leader_epoch} is not alive"
     return why

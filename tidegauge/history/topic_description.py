@@ -7,18 +7,24 @@ cluster's tool, and be imported again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.history.zookeeper_rows import topics_of_zookeeper
 from tidegauge.replication.release_versions import Release
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
-from tidegauge.traces.directory import Directory
-from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.directory import NamedPartition
+from tidegauge.traces.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
 
 #: From here on the tool asks brokers, and writes a space behind each colon.
 _SPACED = Release.parse("2.2.0")
 
-_ROWS = frozenset({"partition_state", "partition_replicas", "broker_state"})
+#: Fields of a description that are columns of the table.
+_HELD = (
+    *("leader_is_active", "leader_epoch", "replicas", "isr", "adding", "removing"),
+    "min_insync_replicas",
+)
 
 
 class PartitionDescription(NamedTuple):
@@ -28,7 +34,9 @@ class PartitionDescription(NamedTuple):
     partition: int
     #: None: it has no leader.
     leader: int | None
-    leader_is_up: bool
+    leader_is_active: bool
+    #: None: it has no state yet.
+    leader_epoch: int | None
     replicas: Sequence[int]
     isr: Sequence[int]
     adding: Sequence[int]
@@ -43,7 +51,7 @@ class PartitionDescription(NamedTuple):
     @property
     def is_unavailable(self) -> bool:
         """Whether it has no registered leader."""
-        return self.leader is None or not self.leader_is_up
+        return self.leader is None or not self.leader_is_active
 
     @property
     def is_under_min_isr(self) -> bool:
@@ -65,80 +73,71 @@ class TopicDescription(NamedTuple):
         return len(first.replicas) - len(first.adding)
 
 
-def describe_topics(run: RunFolder, at_us: int | None = None) -> list[TopicDescription]:
+def describe_topics(
+    run: RunFolder, tables: RunTables, at_us: int | None = None
+) -> list[TopicDescription]:
     """The topics that existed at a time (by default the end of the run), by name.
 
-    A topic exists from its first partition's state to its last one's.
+    A topic exists from its first partition's state to its last one's; and before, if ZooKeeper has
+    it already.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    cluster, created = _Cluster(run.directory), topics_of_zookeeper(run.directory)
-    for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS | created.CHANGES):
+    states = described_states(tables, at_us)
+    created = topics_of_zookeeper(run.directory)
+    for row in run.all_rows(wanted=lambda kind: kind.name in created.CHANGES):
         if at_us is not None and row["time_us"] > at_us:
             break
-        cluster.take(row)
         created.take(row)
     settings = {
         topic["name"]: topic.get("settings", {}) for topic in run.manifest["scenario"]["topics"]
     }
     partitions: dict[str, list[PartitionDescription]] = {}
-    for number in run.directory.partitions.values():
-        described = cluster.described(number)
-        partitions.setdefault(described.topic, []).append(described)
+    for number, named in enumerate(run.directory.all_partitions):
+        described = states.get(number) or _without_state(named)
+        partitions.setdefault(named.topic, []).append(described)
     existing = {run.directory.topic(number) for number in created.numbers}
-    existing |= {run.directory.topic_and_partition(number)[0] for number in cluster.states}
+    existing |= {each.topic for each in states.values()}
     return [
         TopicDescription(topic, settings.get(topic, {}), partitions[topic])
         for topic in sorted(existing)
     ]
 
 
-class _Cluster:
-    """What the control plane holds, row by row."""
+def described_states(
+    tables: RunTables, at_us: int | None = None
+) -> dict[int, PartitionDescription]:
+    """The partitions that had a state at a time (by default the end), by their numbers.
 
-    def __init__(self, directory: Directory) -> None:
-        self._directory = directory
-        self._active: set[int] = set()
-        #: By number of the partition: the last rows about those that exist, and that were moved.
-        self.states: dict[int, TraceRow] = {}
-        self._replicas: dict[int, TraceRow] = {}
-
-    def take(self, row: TraceRow) -> None:
-        """Apply one row; rows come in their total order."""
-        if row.kind == "broker_state":
-            is_active = row["state"] == BROKER_ACTIVE
-            (self._active.add if is_active else self._active.discard)(row["broker"])
-        elif row.kind == "partition_replicas":
-            self._replicas[row["partition"]] = row
-        elif row.kind == "partition_state" and row["change"] == STATE_DELETED:
-            self.states.pop(row["partition"], None)
-        elif row.kind == "partition_state":
-            if row["change"] == STATE_CREATED:
-                # A topic that is created again has the replicas that it began with.
-                self._replicas.pop(row["partition"], None)
-            self.states[row["partition"]] = row
-
-    def described(self, number: int) -> PartitionDescription:
-        """A partition as it is now; without a state it has no leader yet."""
-        named = self._directory.all_partitions[number]
-        state, moved = self.states.get(number), self._replicas.get(number)
-        leader = -1 if state is None else state["leader"]
-        return PartitionDescription(
-            named.topic,
-            named.number,
-            self._directory.broker_id(leader),
-            leader in self._active,
-            named.replicas if moved is None else self._ids(moved, "replicas"),
-            () if state is None else self._ids(state, "isr"),
-            () if moved is None else self._ids(moved, "adding"),
-            () if moved is None else self._ids(moved, "removing"),
-            named.min_insync_replicas,
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    now = "end_us is null"
+    if at_us is not None:
+        now = f"begin_us <= {at_us} and coalesce({at_us} < end_us, true)"
+    rows = tables.rows(
+        "select partition as place, topic, topic_partition, leader, leader_is_active,"  # noqa: S608 - a number
+        " leader_epoch, replicas, isr, adding, removing, min_insync_replicas"
+        f" from described_states where {now} order by partition"
+    )
+    return {
+        row["place"]: PartitionDescription(
+            row["topic"],
+            int(row["topic_partition"].removeprefix(f"{row['topic']}-")),
+            row["leader"],
+            *(row[name] for name in _HELD),
         )
+        for row in rows
+    }
 
-    def _ids(self, row: TraceRow, column: str) -> list[int]:
-        brokers = self._directory.brokers_in(row[column], row["partition"])
-        return [broker for broker in brokers if broker is not None]
+
+def _without_state(named: NamedPartition) -> PartitionDescription:
+    """A partition of a new topic, for which no leader was elected yet."""
+    return PartitionDescription(
+        *(named.topic, named.number, None, False, None, named.replicas, (), (), ()),
+        named.min_insync_replicas,
+    )
 
 
 def topic_lines(topics: Iterable[TopicDescription], release: str) -> Iterable[str]:

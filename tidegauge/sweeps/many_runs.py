@@ -10,11 +10,11 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tidegauge.engine.ray_tasks import run_tasks
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.fault_spans import fault_spans
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line
 from tidegauge.sweeps.sweep_folder import remove_unfinished
@@ -111,13 +111,22 @@ def _run(planned: PlannedRun) -> Outcome:
 def _figures(run: RunFolder) -> Iterator[tuple[str, float]]:
     assert run.summary is not None
     yield from _numbers("", run.summary)
-    end_us = run.end_us
-    lasted_us = dict.fromkeys(range(len(run.directory.faults)), 0)
-    for span in fault_spans(run):
-        last_us = end_us if span.end_us is None else min(end_us, span.end_us)
-        lasted_us[span.fault] += max(0, last_us - span.begin_us)
-    for fault, its_us in lasted_us.items():
-        yield f"{run.directory.fault_name(fault)}.seconds", its_us / 1e6
+    for fault, seconds in _fault_seconds(run).items():
+        yield f"{fault}.seconds", seconds
+
+
+def _fault_seconds(run: RunFolder) -> dict[str, float]:
+    """How long each fault was active, by its name."""
+    # Only workers need it.
+    from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
+
+    seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
+    with TemporaryDirectory(prefix="tidegauge-") as folder:
+        rows = RunTables(run.path, Path(folder)).rows(
+            "select fault_name, sum(end_us - begin_us) / 1e6 as seconds from faults"
+            " group by fault_name"
+        )
+    return seconds | {row["fault_name"]: float(row["seconds"]) for row in rows}
 
 
 def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

@@ -11,6 +11,7 @@ from tidegauge.views.story_lines import StoryOptions, moment_line, print_lines, 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.broker_history import BrokerState, ReplicaState
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -20,14 +21,19 @@ UNTOLD = "?"
 
 
 def show_broker(
-    out: Console, run: RunFolder, names: Names, broker: int, options: StoryOptions
+    out: Console,
+    run: RunFolder,
+    tables: RunTables,
+    names: Names,
+    broker: int,
+    options: StoryOptions,
 ) -> None:
     """Print a broker's last state in a few lines, then its story."""
     from tidegauge.history.broker_history import broker_rows, broker_state
     from tidegauge.history.moments import moments, told_moment
 
     end_us = options.span.end_us
-    _print_facts(out, broker_state(run, names, broker, end_us), names, broker, end_us)
+    _print_facts(out, broker_state(run, tables, names, broker, end_us), names, broker, end_us)
     out.print()
     rows = broker_rows(run, names, broker, details=options.details)
     shown = (row for row in rows if row["time_us"] in options.span)
@@ -40,11 +46,13 @@ def show_broker(
         out.print("No events in this time.")
 
 
-def show_broker_at(out: Console, run: RunFolder, names: Names, broker: int, at_us: int) -> None:
+def show_broker_at(
+    out: Console, run: RunFolder, tables: RunTables, names: Names, broker: int, at_us: int
+) -> None:
     """Print a broker's state at a time, with each of its replicas."""
     from tidegauge.history.broker_history import broker_state
 
-    state = broker_state(run, names, broker, at_us)
+    state = broker_state(run, tables, names, broker, at_us)
     _print_facts(out, state, names, broker, at_us)
     if state.replicas:
         out.print()
@@ -129,10 +137,7 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names
     from tidegauge.simulation.durations import time_text
 
     width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
-    isrs = [
-        UNTOLD if each.isr is None else f"[{listed(names.brokers_in(each.isr, each.partition))}]"
-        for each in replicas
-    ]
+    isrs = [UNTOLD if each.isr is None else f"[{listed(each.isr)}]" for each in replicas]
     isr_width = max(len("ISR"), *map(len, isrs))
     out.print(
         f"{'partition':{width}}  role      epoch  {'ISR':{isr_width}}"

@@ -12,32 +12,39 @@ from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
     from rich.console import Console
 
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: The lines of a picture, of thirty, that are left for faults.
-_MOST_FAULTS = 13
+_MOST_FAULTS = 11
 #: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 
-#: Kinds of rows that are counted, as the line calls them.
-_COUNTED = {
-    "isr_shrunk": "ISR shrinks",
-    "isr_expanded": "ISR expands",
-    "removed_from_isr": "ISR removals",
-    "leader_elected": "leaders elected",
+#: Conditions of partitions, as the line calls them; what hurts clients comes first.
+_CONDITIONS = {
+    "not_accepting": "not accepting",
+    "offline": "offline",
+    "under_min_isr": "under min ISR",
+    "at_min_isr": "at min ISR",
+    "under_replicated": "under-replicated",
+}
+#: Changes that are counted, as the line calls them.
+_CHANGES = {
+    "shrink": "ISR shrinks",
+    "expand": "ISR expands",
+    "removal": "ISR removals",
+    "election": "leaders elected",
 }
 
 
-def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> None:
+def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) -> None:
     """Print the picture of a whole cluster."""
     from rich.text import Text
 
-    from tidegauge.history.fault_spans import fault_spans
+    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections"))
+    axis.told_to(tables)
 
     partitions, brokers = len(names.partitions), len(names.brokers)
     out.print(
@@ -47,18 +54,19 @@ def show_cluster(out: Console, run: RunFolder, names: Names, axis: TimeAxis) -> 
     times, ruler = axis.marks()
     out.print(Text(f"{'':{LABEL_WIDTH}}{times}"), soft_wrap=True)
     out.print(Text(f"{'partitions':<17}{'most':>7}{'seconds':>11}  {ruler}"), soft_wrap=True)
-    for line in _gauges(run, axis):
+    for line in _gauges(tables, axis):
         out.print(Text(line), soft_wrap=True)
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
-    for line in _counts(run, axis):
+    for line in _counts(tables, axis):
         out.print(Text(line), soft_wrap=True)
-    bands = list(fault_lines(fault_spans(run), names, axis, _MOST_FAULTS))
+    bands = list(fault_lines(tables, axis, _MOST_FAULTS))
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(
         "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
-        "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault.",
+        "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault or step."
+        "\n`not accepting`: no leader of the newest epoch that runs; `offline`: ZooKeeper has none.",
         style="dim",
     )
 
@@ -72,39 +80,43 @@ def scale_text(axis: TimeAxis) -> str:
     )
 
 
-def _gauges(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
-    from tidegauge.history.cluster_history import cluster_history
-
-    history = cluster_history(run)
-    for name, values in (
-        ("offline", history.offline),
-        ("under min ISR", history.under_min_isr),
-        ("at min ISR", history.at_min_isr),
-        ("under-replicated", history.under_replicated),
-    ):
-        highest = axis.highest(history.times_us, values)
-        seconds = axis.area_seconds(history.times_us, values)
+def _gauges(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
+    highest = tables.rows("""
+        select condition, part, max(partitions) as most
+        from parts as p
+        join condition_counts as c on c.begin_us < p.end_us and p.begin_us < c.end_us
+        group by condition, part
+    """)
+    areas = tables.rows(f"""
+        select condition, sum(
+            (least(end_us, {axis.end_us}) - greatest(begin_us, {axis.begin_us})) * partitions
+        ) / 1e6 as seconds
+        from condition_counts where begin_us < {axis.end_us} and end_us > {axis.begin_us}
+        group by condition
+    """)  # noqa: S608 - numbers
+    seconds_of = {row["condition"]: float(row["seconds"]) for row in areas}
+    for condition, name in _CONDITIONS.items():
+        most = axis.in_parts((row for row in highest if row["condition"] == condition), "most")
+        seconds = seconds_of.get(condition, 0.0)
         total = f"{seconds:,.1f}" if seconds < _TENTHS_UP_TO else f"{seconds:,.0f}"
-        yield _line(name, max(highest), total, axis.bars(highest))
+        yield _line(name, max(most), total, axis.bars(most))
 
 
-def _counts(run: RunFolder, axis: TimeAxis) -> Iterator[str]:
-    for kind, name in _COUNTED.items():
-        counted = axis.counted(_times_us(run, kind))
-        yield _line(name, max(counted), f"{sum(counted):,}", axis.bars(counted))
-
-
-def _times_us(run: RunFolder, kind: str) -> NDArray[np.int64]:
-    """The times of the rows of a kind; an election of the same leader does not count."""
-    import numpy as np
-
-    table = run.table(kind)
-    if not table:
-        return np.zeros(0, np.int64)
-    if kind != "leader_elected":
-        return table["time_us"]
-    times_us: NDArray[np.int64] = table["time_us"][table["leader"] != table["old_leader"]]
-    return times_us
+def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
+    counts = tables.rows("""
+        with changes as (
+            select change, time_us from isr_changes
+            union all
+            select 'election', time_us from elections where is_new
+        )
+        select change, part, count(*) as times
+        from parts as p
+        join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
+        group by change, part
+    """)
+    for change, name in _CHANGES.items():
+        times = axis.in_parts((row for row in counts if row["change"] == change), "times")
+        yield _line(name, max(times), f"{sum(times):,}", axis.bars(times))
 
 
 def _line(name: str, most: int, total: str, bars: str) -> str:

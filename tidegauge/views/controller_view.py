@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.story_lines import (
     LISTED,
     Line,
+    Span,
     StoryOptions,
     duration_text,
     moment_line,
@@ -18,7 +19,8 @@ from tidegauge.views.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.controller_history import ControllerTerm, QueueEvent
+    from tidegauge.analysis.making.run_tables import RunTables
+    from tidegauge.history.controller_history import ControllerTerm
     from tidegauge.history.moments import Moment
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
@@ -27,29 +29,33 @@ if TYPE_CHECKING:
 _WIDTH = 10
 
 
-def show_controller(out: Console, run: RunFolder, names: Names, options: StoryOptions) -> None:
+def show_controller(
+    out: Console, run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
+) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.history.controller_history import queue_events, terms
+    from tidegauge.history.controller_history import terms
 
     _print_terms(out, terms(run), names)
-    in_span = [event for event in queue_events(run) if event.row["time_us"] in options.span]
-    _print_durations(out, in_span)
-    lines = controller_story(run, names, options)
+    _print_durations(out, tables, options.span)
+    lines = controller_story(run, tables, names, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("No events of the controller in this time.")
 
 
-def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> list[Line]:
+def controller_story(
+    run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
+) -> list[Line]:
     """The story of the controllers: their events and decisions.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.controller_history import controller_rows, queue_events
+    from tidegauge.history.controller_history import controller_rows
     from tidegauge.history.moments import moments
 
-    events = {event.row.place: event for event in queue_events(run)}
+    taken = tables.rows("select * from controller_events where queued_us is not null")
+    events = {(event["process"], event["sequence"]): event for event in taken}
     rows = controller_rows(run, details=options.details)
     shown = (row for row in rows if row["time_us"] in options.span)
     return [
@@ -58,21 +64,21 @@ def controller_story(run: RunFolder, names: Names, options: StoryOptions) -> lis
 
 
 def _line(
-    moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, ...], QueueEvent]
+    moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, int], dict[str, Any]]
 ) -> Line:
     from tidegauge.history.moments import told_moment
 
-    event = events.get(moment[0].place)
+    event = events.get((moment[0]["process"], moment[0]["sequence"]))
     if event is None:
         return moment_line(moment, run, names, told_moment)
     return moment_line(moment, run, names, lambda _moment, _names: _told_event(event))
 
 
-def _told_event(event: QueueEvent) -> str:
-    took = "" if event.processing_us is None else f", took {duration_text(event.processing_us)}"
-    left = event.row["queue_length"]
+def _told_event(event: dict[str, Any]) -> str:
+    processing_us, left = event["processing_us"], event["queue_length"]
+    took = "" if processing_us is None else f", took {duration_text(processing_us)}"
     more = f", {left} more in the queue" if left else ""
-    return f"{event.name}: waited {duration_text(event.row['queued_us'])}{took}{more}"
+    return f"{event['event']}: waited {duration_text(event['queued_us'])}{took}{more}"
 
 
 def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:
@@ -95,40 +101,48 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     out.print()
 
 
-def _print_durations(out: Console, events: list[QueueEvent]) -> None:
-    """Print for each kind of event its time in the queue and, if known, its processing time."""
-    from tidegauge.history.controller_history import by_kind
-
-    if not events:
+def _print_durations(out: Console, tables: RunTables, span: Span) -> None:
+    """Print for each kind of event its time in the queue, and the controller's work on it."""
+    until = "" if span.end_us is None else f"and time_us <= {span.end_us}"
+    groups = tables.rows(
+        "select event, count(*) as events,"  # noqa: S608 - numbers
+        + ", ".join(
+            f"percentile_disc(0.5) within group (order by {column}) as {column}_p50,"
+            f"percentile_disc(0.99) within group (order by {column}) as {column}_p99,"
+            f"max({column}) as {column}_max"
+            for column in ("queued_us", "processing_us")
+        )
+        + f" from controller_events where time_us >= {span.begin_us} {until}"
+        " group by event order by events desc, event"
+    )
+    if not groups:
         return
-    groups = by_kind(events)
-    are_timed = any(event.processing_us is not None for event in events)
-    width = max(map(len, [*groups, "event"]))
+    width = max(map(len, [*(group["event"] for group in groups), "event"]))
     heading = [f"{'event':{width}}", " count", *_cells("waited p50", "p99", "max")]
-    out.print("  ".join(heading + _cells("took p50", "p99", "max") * are_timed), style="bold")
-    for name, group in groups.items():
-        waited = [event.row["queued_us"] for event in group]
-        took = [event.processing_us for event in group if event.processing_us is not None]
-        cells = [f"{name:{width}}", f"{len(group):6}", *_durations(waited), *_durations(took)]
+    out.print("  ".join([*heading, *_cells("took p50", "p99", "max")]), style="bold")
+    for group in groups:
+        durations_us = (
+            group[f"{column}_{rank}"]
+            for column in ("queued_us", "processing_us")
+            for rank in ("p50", "p99", "max")
+        )
+        texts = ("-" if each is None else duration_text(each) for each in durations_us)
+        cells = [f"{group['event']:{width}}", f"{group['events']:6}", *_cells(*texts)]
         out.print("  ".join(cells), soft_wrap=True)
     out.print()
-
-
-def _durations(times_us: list[int]) -> list[str]:
-    from tidegauge.history.controller_history import durations
-
-    return _cells(*map(duration_text, durations(times_us))) if times_us else []
 
 
 def _cells(*texts: str) -> list[str]:
     return [f"{text:>{_WIDTH}}" for text in texts]
 
 
-def show_controller_at(out: Console, run: RunFolder, names: Names, at_us: int) -> None:
+def show_controller_at(
+    out: Console, run: RunFolder, tables: RunTables, names: Names, at_us: int
+) -> None:
     """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
     from tidegauge.history.controller_history import knowledge
 
-    known = knowledge(run, names, at_us)
+    known = knowledge(run, tables, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
         words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: has not resigned yet"

@@ -1,4 +1,4 @@
-"""Faults on the axis of time: a line for each, or for each kind if they are many."""
+"""Faults and steps on the axis of time: a line for each, or for each kind if they are many."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 
 if TYPE_CHECKING:
-    from tidegauge.history.fault_spans import FaultSpan
-    from tidegauge.history.story import Names
+    from tidegauge.analysis.making.run_tables import RunTables
 
-#: When a fault was on; None is the end.
-Times: TypeAlias = list[tuple[int, int | None]]
+#: When a fault was on.
+Times: TypeAlias = list[tuple[int, int]]
 
 #: The number of faults of a kind that keep their names, however many others there are.
 _FEW = 1
@@ -20,16 +19,25 @@ _FEW = 1
 _NAME_WIDTH = LABEL_WIDTH - 2
 
 
-def fault_lines(
-    spans: list[FaultSpan], names: Names, axis: TimeAxis, most_lines: int
-) -> Iterator[str]:
-    """The faults that are active within the axis, in at most ``room`` lines."""
+#: Faults, and steps that begin or end none.
+_BANDS = """
+    select fault_kind as kind, fault_name || ': ' || fault_text as name, begin_us, end_us
+    from faults
+    union all
+    select 'step ' || action, 'step ' || cast(step + 1 as string) || ': ' || step_text, taken_us,
+        coalesce(over_us, taken_us)
+    from steps where taken_us is not null and action not in ('begin_fault', 'end_fault', 'wait')
+    order by begin_us, name
+"""
+
+
+def fault_lines(tables: RunTables, axis: TimeAxis, most_lines: int) -> Iterator[str]:
+    """The faults and steps within the axis, in at most ``most_lines`` lines."""
     by_kind: dict[str, dict[str, Times]] = {}
-    for span in spans:
-        if span.begin_us < axis.end_us and (span.end_us or axis.end_us) >= axis.begin_us:
-            of_kind = by_kind.setdefault(names.fault_kind(span.fault), {})
-            when = (span.begin_us, span.end_us)
-            of_kind.setdefault(names.fault_short(span.fault), []).append(when)
+    for each in tables.rows(_BANDS):
+        if each["begin_us"] < axis.end_us and each["end_us"] >= axis.begin_us:
+            of_kind = by_kind.setdefault(each["kind"], {})
+            of_kind.setdefault(each["name"], []).append((each["begin_us"], each["end_us"]))
     bands = {name: times for of_kind in by_kind.values() for name, times in of_kind.items()}
     if len(bands) > most_lines:
         bands = dict(_joined(by_kind))

@@ -1,9 +1,9 @@
-"""The output of ``tidegauge show --faults``: a paragraph with the cost of each fault."""
+"""The output of ``tidegauge show --faults``: the cost of each fault, and the steps beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.story_lines import duration_text
@@ -11,166 +11,264 @@ from tidegauge.views.story_lines import duration_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.fault_costs import Area, FaultCosts, WorkDone
-    from tidegauge.history.story import Names
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.traces.run_folder import RunFolder
 
-#: More faults than these are not printed one by one.
+#: More faults than these are not printed one by one; and more steps.
 _TOLD = 20
 #: The number of sessions and errors that are named.
 _NAMED = 4
 _WIDTH = 21
+#: So many characters of a step are printed.
+_STEP = 80
+
+#: A slower batch is told.
+_SLOW_MS = 1_000
+
+#: Conditions of partitions, as the lines call them, what hurts clients first.
+_CONDITIONS = {
+    "not_accepting": "not accepting",
+    "offline": "offline",
+    "under_min_isr": "under min ISR",
+    "at_min_isr": "at min ISR",
+    "under_replicated": "under-replicated",
+}
+
+#: The parts of a failover in ``fault_costs``, as the line calls them.
+_PARTS = {
+    "detection_us": "session",
+    "notice_us": "until its event is queued",
+    "queue_us": "in the controller's queue",
+    "election_us": "controller and ZooKeeper",
+    "takeover_us": "LeaderAndIsr",
+}
 
 
-def show_faults(out: Console, run: RunFolder, names: Names) -> None:
-    """Print the cost of each fault of a run."""
-    from tidegauge.history.fault_costs import fault_costs
+class FaultCosts(NamedTuple):
+    """The rows of one fault in the tables of costs."""
 
-    costs = fault_costs(run)
+    costs: dict[str, Any]
+    #: By the name of the condition.
+    outages: dict[str, dict[str, Any]]
+    failures: list[dict[str, Any]]
+    sessions: list[dict[str, Any]]
+
+
+def fault_costs(tables: RunTables) -> list[FaultCosts]:
+    """The costs of all faults that began, in the order in which they did."""
+    tables.make(("fault_costs", "fault_outages", "fault_failures", "fault_sessions", "steps"))
+    costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
+    outages = tables.rows("select * exclude (run) from fault_outages")
+    failures = tables.rows(
+        "select * exclude (run) from fault_failures order by batches desc, error"
+    )
+    sessions = tables.rows("select * exclude (run) from fault_sessions order by time_us, broker")
+
+    def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [row for row in rows if row["fault"] == fault]
+
+    return [
+        FaultCosts(
+            each,
+            {row["condition"]: row for row in of(each["fault"], outages)},
+            of(each["fault"], failures),
+            of(each["fault"], sessions),
+        )
+        for each in costs
+    ]
+
+
+def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
+    """Print the cost of each fault of a run, and its steps."""
+    costs = fault_costs(tables)
     if not costs:
         out.print("No fault began.")
+    records_requests = run.manifest["trace"] == "all"
     for each in costs[:_TOLD]:
-        out.print(_heading(each, names), style="bold", soft_wrap=True)
-        for label, words in _lines(each, names):
+        out.print(_heading(each.costs), style="bold", soft_wrap=True)
+        for label, words in _lines(each, records_requests=records_requests):
             out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
         out.print()
     if len(costs) > _TOLD:
         out.print(f"... and {len(costs) - _TOLD} more")
+    if len(costs) > 1:
+        out.print(
+            "Each fault is charged with what its chain of causes leads to, whenever that happens.",
+            style="dim",
+        )
+    _show_clients(out, run)
+    _show_steps(out, tables)
 
 
-def faults_for_programs(run: RunFolder, names: Names) -> list[dict[str, Any]]:
+def faults_for_programs(run: RunFolder, tables: RunTables) -> list[dict[str, Any]]:
     """The costs of all faults for programs; times are virtual microseconds, brokers are ids."""
-    from tidegauge.history.fault_costs import fault_costs
-
+    records_requests = run.manifest["trace"] == "all"
     return [
         {
-            "fault": names.fault_name(each.span.fault),
-            "kind": names.fault_kind(each.span.fault),
-            "begin_us": each.span.begin_us,
-            "end_us": each.span.end_us,
-            "followed_until_us": each.until_us,
+            **each.costs,
+            "fault": each.costs["fault_name"],
+            "update_metadata_requests": (
+                each.costs["update_metadata_requests"] if records_requests else None
+            ),
             "sessions_ended": [
-                {"broker": names.broker_id(broker), "time_us": time_us}
-                for time_us, broker in each.sessions_ended
+                {"broker": row["broker"], "time_us": row["time_us"]} for row in each.sessions
             ],
-            "failover": None if each.failover is None else each.failover._asdict(),
-            **{
-                name: area._asdict() | {"over_us": None if area.over_us == -1 else area.over_us}
-                for name, area in each.areas.items()
-            },
-            **each.work._asdict(),
+            **{name: _without_names(each.outages.get(name)) for name in _CONDITIONS},
+            "produce_failures": [_without_names(row) for row in each.failures],
         }
-        for each in fault_costs(run)
+        for each in fault_costs(tables)
     ]
 
 
-def _heading(costs: FaultCosts, names: Names) -> str:
+def _without_names(row: dict[str, Any] | None) -> dict[str, Any] | None:
+    names = ("fault", "fault_name", "condition")
+    return None if row is None else {key: row[key] for key in row if key not in names}
+
+
+def _heading(costs: dict[str, Any]) -> str:
     from tidegauge.simulation.durations import time_text
 
-    begin_us, end_us = costs.span.begin_us, costs.span.end_us
-    end = "the end" if end_us is None else time_text(end_us)
+    end = "the end" if costs["end_us"] is None else time_text(costs["end_us"])
+    last = ""
+    if costs["last_effect_us"] is not None:
+        last = f"; its last effect at {time_text(costs['last_effect_us'])}"
     return (
-        f"{names.fault_short(costs.span.fault)}, from {time_text(begin_us)} to {end}; "
-        f"costs until {time_text(costs.until_us)}"
+        f"{costs['fault_name']}: {costs['fault_text']}, from {time_text(costs['begin_us'])} to "
+        f"{end}{last}"
     )
 
 
-def _lines(costs: FaultCosts, names: Names) -> Iterator[tuple[str, str]]:
-    from tidegauge.simulation.durations import time_text
-
-    begin_us = costs.span.begin_us
-    if costs.sessions_ended:
-        named = [
-            f"broker {names.broker_id(broker)} at {time_text(time_us)} "
-            f"({duration_text(time_us - begin_us)} after it began)"
-            for time_us, broker in costs.sessions_ended[:_NAMED]
-        ]
-        more = len(costs.sessions_ended) - _NAMED
-        yield "sessions ended", ", ".join(named) + (f" and {more} more" if more > 0 else "")
-    if costs.failover is not None:
+def _lines(each: FaultCosts, *, records_requests: bool) -> Iterator[tuple[str, str]]:
+    costs = each.costs
+    begin_us = costs["begin_us"]
+    if costs["records_lost"]:
+        yield "LOST", counted(costs["records_lost"], "acknowledged record")
+    if each.sessions:
+        yield "sessions ended", _sessions(each.sessions, begin_us)
+    if costs["first_led_us"] is not None:
         yield from _failover_lines(costs)
-    for label, name in (
-        ("offline", "offline"),
-        ("under min ISR", "under_min_isr"),
-        ("at min ISR", "at_min_isr"),
-        ("under-replicated", "under_replicated"),
-    ):
-        yield label, _area(costs.areas[name], begin_us)
-    yield from _work_lines(costs.work)
+    if costs["last_effect_us"] is None and not each.failures:
+        yield "effects", "none: no election, no change of an ISR, no failed request"
+        return
+    for condition, label in _CONDITIONS.items():
+        yield label, _outage(each.outages.get(condition), begin_us)
+    yield "clients", _clients(each.failures)
+    yield (
+        "leaders elected",
+        f"{costs['elections']:,}, {costs['unclean_elections']} of them uncleanly",
+    )
+    yield (
+        "ISRs",
+        (
+            f"{costs['isr_shrinks']:,} shrunk and {costs['isr_expands']:,} expanded by leaders, "
+            f"{costs['isr_removals']:,} dead replicas taken out by the controller"
+        ),
+    )
+    yield (
+        "controller meanwhile",
+        (
+            f"{counted(costs['controller_events'], 'event')}, "
+            f"busy for {duration_text(costs['controller_busy_us'])}, "
+            f"longest wait in its queue {duration_text(costs['longest_queued_us'])}; "
+            f"{counted(costs['notifications'], 'isr_change_notification')}"
+        ),
+    )
+    requests = "not recorded: run with --trace-level all"
+    if records_requests:
+        requests = f"{costs['update_metadata_requests'] or 0:,} meanwhile"
+    yield "UpdateMetadata", requests
 
 
-def _failover_lines(costs: FaultCosts) -> Iterator[tuple[str, str]]:
+def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
     from tidegauge.simulation.durations import time_text
 
-    failover = costs.failover
-    assert failover is not None
-    moments = [costs.span.begin_us, *failover[:4]]
-    parts = ("session", "until a controller begins", "controller and ZooKeeper", "LeaderAndIsr")
-    spent = [
-        f"{part} {duration_text(after - before)}"
-        for part, before, after in zip(parts, moments, moments[1:], strict=False)
+    named = [
+        f"broker {row['broker']} at {time_text(row['time_us'])} "
+        f"({duration_text(row['time_us'] - begin_us)} after it began)"
+        for row in sessions[:_NAMED]
     ]
+    more = len(sessions) - _NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")
+
+
+def _failover_lines(costs: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from tidegauge.simulation.durations import time_text
+
+    spent = [f"{words} {duration_text(costs[part])}" for part, words in _PARTS.items()]
+    whole_us = sum(costs[part] for part in _PARTS)
     yield (
         "first new leader",
         (
-            f"at {time_text(failover.led_us)}, "
-            f"{duration_text(failover.led_us - costs.span.begin_us)} after it began = "
+            f"at {time_text(costs['first_led_us'])}, {duration_text(whole_us)} after its cause = "
             f"{' + '.join(spent)}"
         ),
     )
     yield (
         "last new leader",
         (
-            f"at {time_text(failover.last_led_us)}, "
-            f"{duration_text(failover.last_led_us - failover.led_us)} after the first"
+            f"at {time_text(costs['last_led_us'])}, "
+            f"{duration_text(costs['last_led_us'] - costs['first_led_us'])} after the first"
         ),
     )
 
 
-def _area(area: Area, begin_us: int) -> str:
-    if area.over_us == -1:
+def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
+    if outage is None:
         return "never"
     over = "still so at the end"
-    if area.over_us is not None:
-        over = f"over {duration_text(area.over_us - begin_us)} after it began"
-    before = f", {area.before:,} of them before it began" if area.before else ""
+    if outage["over_us"] is not None:
+        over = f"over {duration_text(outage['over_us'] - begin_us)} after it began"
     return (
-        f"{area.partition_seconds:,.1f} partition-seconds, {area.most_at_once:,} at once{before}; "
-        f"{over}"
+        f"{counted(outage['partitions'], 'partition')} ({outage['at_once']:,} at once), "
+        f"{outage['partition_seconds']:,.1f} partition-seconds, "
+        f"longest {duration_text(outage['longest_us'])}; {over}"
     )
 
 
-def _work_lines(work: WorkDone) -> Iterator[tuple[str, str]]:
-    yield "leaders elected", f"{work.leaders_elected:,}, {work.unclean_elections} of them uncleanly"
-    yield (
-        "ISRs",
-        (
-            f"{work.isr_shrinks:,} shrunk and {work.isr_expands:,} expanded by leaders, "
-            f"{work.isr_removals:,} dead replicas taken out by the controller"
-        ),
+def _clients(failures: list[dict[str, Any]]) -> str:
+    refused = [row for row in failures if row["failure"] == "refused"]
+    named = [f"{row['batches']:,} {row['error']}" for row in refused[:_NAMED]]
+    records = sum(row["records"] for row in failures)
+    return (
+        f"produce requests refused: {', '.join(named) or 'none'}; "
+        f"producers gave up {counted(records, 'record')}"
     )
-    yield (
-        "ZooKeeper",
-        (
-            f"{work.states_written:,} states written; {work.notifications:,} "
-            f"isr_change_notifications about {counted(work.notified_partitions, 'partition')}"
-        ),
-    )
-    requests = "not recorded: run with --trace-level all"
-    if work.update_metadata_requests is not None:
-        requests = f"{work.update_metadata_requests:,}"
-    yield "UpdateMetadata", requests
-    yield (
-        "controller",
-        (
-            f"{counted(work.controller_events, 'event')}, "
-            f"busy for {duration_text(work.controller_busy_us)}, "
-            f"longest wait in its queue {duration_text(work.longest_queued_us)}"
-        ),
-    )
-    refused = work.produce_refused.most_common(_NAMED)
-    named = ", ".join(f"{count:,} {error}" for error, count in refused) or "none"
-    yield (
-        "produce refused",
-        f"{named}; producers gave up {counted(work.records_given_up, 'record')}",
-    )
+
+
+def _show_clients(out: Console, run: RunFolder) -> None:
+    """Print the slowest batch: of the whole run, since no row has the time that a batch took."""
+    slowest = {
+        name: latency["max"]
+        for name, latency in (run.summary or {}).get("produce_ms", {}).items()
+        if latency["max"] >= _SLOW_MS
+    }
+    if slowest:
+        name = max(slowest, key=lambda name: slowest[name])
+        out.print(
+            f"The slowest batch of the whole run took {slowest[name] / 1000:,.2g} s ({name}).",
+            style="dim",
+        )
+
+
+def _show_steps(out: Console, tables: RunTables) -> None:
+    from tidegauge.simulation.durations import time_text
+
+    steps = tables.rows("select * from steps order by step")
+    if not steps:
+        return
+    out.print("\nsteps           taken      waited       lasted  outcome", style="bold")
+    for each in steps[:_TOLD]:
+        taken = "never" if each["taken_us"] is None else time_text(each["taken_us"])
+        waited, lasted = (
+            "-" if each[name] is None else duration_text(each[name])
+            for name in ("waited_us", "lasted_us")
+        )
+        words = each["step_text"]
+        text = words if len(words) <= _STEP else f"{words[: _STEP - 3]}..."
+        out.print(
+            f"{each['step'] + 1:5}  {taken:>14}  {waited:>10}  {lasted:>11}"
+            f"  {each['outcome'] or 'not reached'}: {text}",
+            soft_wrap=True,
+        )
+    if len(steps) > _TOLD:
+        out.print(f"... and {len(steps) - _TOLD} more")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tidegauge.history.replica_history import (
+    NOTABLE_US,
     Ends,
     ReplicaTimes,
     Standing,
     replica_times,
     sampled_ends,
 )
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import short_time_text, time_text
 from tidegauge.views.cluster_picture import scale_text
 from tidegauge.views.fault_bands import fault_lines
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
@@ -20,50 +23,60 @@ from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.fault_spans import FaultSpan
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The standing of a replica, in one character.
 MARKS = {
     Standing.LEADER: "L",
+    Standing.FORMER: "l",
     Standing.IN_SYNC: "=",
     Standing.OUT: ".",
     Standing.DOWN: "x",
     Standing.ABSENT: " ",
 }
 #: In a stretch of time with several, the first of these is shown; else the last one.
-_WORST = (Standing.DOWN, Standing.OUT)
+_WORST = (Standing.DOWN, Standing.FORMER, Standing.OUT)
 
 _MOST_FAULTS = 5
+#: Former leaders that are told.
+_MOST_FORMER = 3
+
+#: Conditions that are drawn, as the line calls them.
+_CONDITIONS = {"not_accepting": "not accepting", "under_min_isr": "under min ISR"}
+_TABLES = ("described_states", "broker_states", "acting_leaders", "unavailable", "faults", "steps")
 #: Columns of the table of ends, each of some twenty characters.
 _MOST_TIMES = 4
 
 
 def show_partition(
-    out: Console, run: RunFolder, names: Names, partition: int, axis: TimeAxis
+    out: Console, run: RunFolder, tables: RunTables, names: Names, partition: int, axis: TimeAxis
 ) -> None:
     """Print the picture of one partition."""
     from rich.text import Text
 
-    from tidegauge.history.fault_spans import fault_spans
-
-    spans = fault_spans(run)
-    replicas = replica_times(run, names, partition)
+    tables.make(_TABLES)
+    replicas = replica_times(tables, names, partition)
     out.print(f"{names.partition(partition)}; {scale_text(axis)}\n", style="bold")
     times, ruler = axis.marks()
     lines = [f"{'':{LABEL_WIDTH}}{times}", f"{'replicas':<{LABEL_WIDTH}}{ruler}"]
     lines += [_replica_line(replica, axis) for replica in replicas]
-    lines.append(f"{'no live leader':<{LABEL_WIDTH}}{_leaderless(replicas, axis)}".rstrip())
-    lines += fault_lines(spans, names, axis, _MOST_FAULTS)
-    lines += ["", *_table(run, names, partition, replicas, _times_of_interest(spans, names, axis))]
+    for condition, label in _CONDITIONS.items():
+        marks = _marks(tables, partition, condition, axis)
+        lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
+    lines += fault_lines(tables, axis, _MOST_FAULTS)
+    lines += ["", *_table(run, names, partition, replicas, _times_of_interest(tables, axis))]
     for line in lines:
         out.print(Text(line), soft_wrap=True)
     out.print(
-        "\nL leads, = in the ISR, . up but not in the ISR, x down or paused, # a fault is active.\n"
-        "HW and LEO are those of the last sample before the time.",
+        "\nL leads, l leads on in an older epoch, = in the ISR, . up but not in the ISR, x down or"
+        "\npaused, ! so at this time, # a fault or step is active. HW and LEO are those of the last"
+        "\nsample before the time.",
         style="dim",
     )
+    for line in _former_leaders(tables, partition):
+        out.print(line, style="red", soft_wrap=True)
 
 
 def _replica_line(replica: ReplicaTimes, axis: TimeAxis) -> str:
@@ -83,28 +96,47 @@ def _shown(replica: ReplicaTimes, begin_us: int, end_us: int) -> Standing:
     return replica.at(end_us - 1)
 
 
-def _leaderless(replicas: list[ReplicaTimes], axis: TimeAxis) -> str:
-    """The times without a live leader."""
-    changes = sorted({time_us for replica in replicas for time_us in replica.times_us})
-    spans: list[tuple[int, int | None]] = []
-    for begin_us, end_us in zip(changes, [*changes[1:], None], strict=True):
-        standings = {replica.at(begin_us) for replica in replicas}
-        if Standing.LEADER not in standings and standings != {Standing.ABSENT}:
-            spans.append((begin_us, end_us))
-    return axis.band(spans).replace("#", "!")
+def _marks(tables: RunTables, partition: int, condition: str, axis: TimeAxis) -> str:
+    """The times in which the partition was in a condition."""
+    rows = tables.rows(
+        "select begin_us, end_us from unavailable"  # noqa: S608 - a number and our own text
+        f" where partition = {partition} and condition = '{condition}'"
+    )
+    return axis.band((row["begin_us"], row["end_us"]) for row in rows).replace("#", "!")
 
 
-def _times_of_interest(
-    spans: list[FaultSpan], names: Names, axis: TimeAxis
-) -> list[tuple[int, str]]:
+def _former_leaders(tables: RunTables, partition: int) -> Iterator[str]:
+    """The leaders that led on after the control plane had a later epoch."""
+    rows = tables.rows(
+        f"select * from acting_leaders where partition = {partition}"  # noqa: S608 - numbers
+        f" and end_us - superseded_us >= {NOTABLE_US} order by superseded_us"
+    )
+    for row in rows[:_MOST_FORMER]:
+        lost = ""
+        if row["records_lost"]:
+            is_or_are = "is" if row["records_lost"] == 1 else "are"
+            records = counted(row["records_lost"], "record")
+            lost = f"; {records} that it acknowledged in this epoch {is_or_are} lost"
+        yield (
+            f"broker {row['leader']} led on in epoch {row['leader_epoch']} from "
+            f"{time_text(row['superseded_us'])} to {time_text(row['end_us'])}, while the control "
+            f"plane had a later epoch{lost}"
+        )
+
+
+def _times_of_interest(tables: RunTables, axis: TimeAxis) -> list[tuple[int, str]]:
     """The edges of faults within the axis, the first ones, and the end of it."""
-    edges = [(span.begin_us, f"{names.fault_name(span.fault)} begins") for span in spans]
-    edges += [
-        (span.end_us, f"{names.fault_name(span.fault)} ends")
-        for span in spans
-        if span.end_us is not None
-    ]
-    inside = sorted(edge for edge in edges if axis.begin_us <= edge[0] < axis.end_us)
+    edges = tables.rows(f"""
+        with edges as (
+            select begin_us as time_us, fault_name || ' begins' as edge from faults
+            union all
+            select end_us, fault_name || ' ends' from faults where ended
+        )
+        select time_us, edge from edges
+        where time_us >= {axis.begin_us} and time_us < {axis.end_us}
+        order by time_us, edge
+    """)  # noqa: S608 - numbers
+    inside = [(row["time_us"], row["edge"]) for row in edges]
     return [*inside[: _MOST_TIMES - 1], (axis.end_us, "the end")]
 
 

@@ -1,13 +1,14 @@
-"""``tidegauge show --partition``: one partition's story; and the list of notable partitions."""
+"""``tidegauge show --partition``: one partition's story."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.story_lines import (
-    LISTED,
     Line,
     Span,
     StoryOptions,
@@ -18,13 +19,21 @@ from tidegauge.views.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.moments import Moment
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
-_REFUSED = "request_refused"
-#: The number of times without a leader that are printed before a story.
-_LEADERLESS = 5
+_ACKNOWLEDGED = "acknowledged"
+#: Kinds of rows of which many share a line, if these columns are equal.
+_TOGETHER = {
+    "request_refused": ("process", "api_key", "error"),
+    _ACKNOWLEDGED: ("process", "leader_epoch"),
+}
+#: The number of losses, and of times without writes, that are printed before a story.
+_LISTED = 5
+#: A shorter time without writes is that of any election.
+_NOTABLE_US = 1_000_000
 
 #: The number of near names that are proposed.
 NEAREST = 3
@@ -46,37 +55,16 @@ def partition_number(name: str, names: Names) -> int:
     raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
 
 
-def show_partitions(out: Console, run: RunFolder, names: Names) -> None:
-    """Print which partitions are worth a look, and why."""
-    from rich.text import Text
-
-    from tidegauge.history.partition_history import overview
-
-    partitions = overview(run, names)
-    striking = [partition for partition in partitions if partition.reasons]
-    out.print(f"{counted(len(partitions), 'partition')}, {len(striking)} of them worth a look")
-    width = max(map(len, names.partitions), default=0)
-    out.print(f"\n{'partition':{width}}  ISR changes  terms  worth a look", style="bold")
-    for partition in partitions[:LISTED]:
-        line = Text(
-            f"{names.partition(partition.partition):{width}}"
-            f"  {partition.isr_changes:11}  {partition.terms:5}  "
-        )
-        line.append(", ".join(partition.reasons), style="red")
-        line.rstrip()
-        out.print(line, soft_wrap=True)
-    if len(partitions) > LISTED:
-        out.print(f"... and {len(partitions) - LISTED} more")
-    if partitions:
-        first = names.partition(partitions[0].partition)
-        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
-
-
 def show_partition(
-    out: Console, run: RunFolder, names: Names, partition: int, options: StoryOptions
+    out: Console,
+    run: RunFolder,
+    tables: RunTables,
+    names: Names,
+    partition: int,
+    options: StoryOptions,
 ) -> None:
     """Print a partition's last state, then its story."""
-    _show_state(out, run, names, partition, options.span)
+    _show_state(out, tables, names, partition, options.span)
     lines = partition_story(run, names, partition, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
@@ -98,90 +86,130 @@ def partition_story(
 
     def words(moment: Moment, names: Names) -> str:
         first, last = moment[0], moment[-1]
-        more = ""
-        if first.kind == _REFUSED and len(moment) > 1:
-            more = f"; {len(moment) - 1:,} more like it until {time_text(last['time_us'])}"
-        return told(first, names) + more
+        if len(moment) == 1 or first.kind not in _TOGETHER:
+            return told(first, names)
+        until = time_text(last["time_us"])
+        if first.kind == _ACKNOWLEDGED:
+            return f"{_acknowledgements(moment)}, until {until}"
+        return f"{told(first, names)}; {len(moment) - 1:,} more like it until {until}"
 
     rows = history(run, partition, details=options.details)
     found = moments((row for row in rows if row["time_us"] in options.span), one_by_one=True)
     if not options.details:
-        found = list(_with_refusals_together(found))
+        found = list(_with_like_together(found))
     return [moment_line(moment, run, names, words) for moment in found]
 
 
-def _with_refusals_together(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Join consecutive refusals of the same request to one moment: retries, by the thousand."""
-    last: Moment | None = None
+def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Join consecutive refusals of the same request, and acknowledgements, by the thousand.
+
+    An acknowledgement between two others of the same leader and epoch needs no line, whatever its
+    acks are; and a refusal between them ends no moment of acknowledgements.
+    """
+    #: The moments that may still grow; any other row ends them all.
+    growing: dict[tuple[int | str, ...], Moment] = {}
+    order: list[Moment] = []
     for moment in moments:
-        if last is not None and _what_is_refused(last[0]) == _what_is_refused(moment[0]):
-            last = [*last, *moment]
+        if moment[0].kind not in _TOGETHER:
+            growing.clear()
+            order.append(moment)
             continue
-        if last is not None:
-            yield last
-        last = moment
-    if last is not None:
-        yield last
+        key = _likeness(moment[0])
+        if key in growing:
+            growing[key] += moment
+        else:
+            growing[key] = list(moment)
+            order.append(growing[key])
+    yield from order
 
 
-def _what_is_refused(row: TraceRow) -> tuple[int, ...] | int:
-    """A key that is equal for refusals that share a line, and unique for other rows."""
-    if row.kind != _REFUSED:
-        return id(row)
-    return (row["process"], row["api_key"], row["error"])
+def _likeness(row: TraceRow) -> tuple[int | str, ...]:
+    """A key that is equal for rows that share a line."""
+    return (row.kind, *(row[column] for column in _TOGETHER[row.kind]))
 
 
-def _show_state(out: Console, run: RunFolder, names: Names, partition: int, span: Span) -> None:
-    """The last state, in the manner of ``kafka-topics --describe``."""
-    from tidegauge.history.partition_history import assignment, last_states
+def _acknowledgements(moment: Moment) -> str:
+    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
+    records: Counter[str] = Counter()
+    for row in moment:
+        acks = "all" if row["acks"] == ACKS_ALL else str(row["acks"])
+        records[acks] += row["end_offset"] - row["first_offset"]
+    first = min(row["first_offset"] for row in moment)
+    last = max(row["end_offset"] for row in moment) - 1
+    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
+    return f"acknowledged of epoch {moment[0]['leader_epoch']}: {counts}; offsets {first} to {last}"
+
+
+def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
+    """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
+    from tidegauge.history.topic_description import described_states
     from tidegauge.simulation.durations import time_text
 
+    tables.make(("described_states", "faults", "unavailable", "lost"))
     topic, number = names.topic_and_partition(partition)
-    state = last_states(run, names, span.end_us).get(partition)
-    replicas = assignment(run, names, partition, span.end_us)
-    leader, isr = "unknown", "unknown"
+    state = described_states(tables, span.end_us).get(partition)
+    leader, isr, replicas = "unknown", "unknown", listed(names.replicas(partition))
     if state is not None:
-        broker = names.broker_id(state.leader)
-        leader = "none" if broker is None else str(broker)
-        isr = listed(names.brokers_in(state.isr, partition))
+        leader = "none" if state.leader is None else str(state.leader)
+        isr, replicas = listed(state.isr), listed(state.replicas)
     when = "At the end" if span.end_us is None else f"At {time_text(span.end_us)}"
     out.print(
-        f"Topic: {topic}  Partition: {number}  Leader: {leader}"
-        f"  Replicas: {listed(replicas)}  Isr: {isr}",
+        f"Topic: {topic}  Partition: {number}  Leader: {leader}  Replicas: {replicas}  Isr: {isr}",
         style="bold",
         soft_wrap=True,
     )
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
-    lost = ((run.summary or {}).get("records_lost_by_partition") or {}).get(f"{topic}-{number}")
-    if lost:
-        out.print(
-            f"{counted(lost, 'acknowledged record')} of it {'is' if lost == 1 else 'are'} lost.",
-            style="bold red",
-        )
-    for line in _leaderless_lines(run, names, partition):
+    for line in _loss_lines(tables, partition):
+        out.print(line, style="bold red", soft_wrap=True)
+    for line in _refusing_lines(tables, partition):
         out.print(line, style="red", soft_wrap=True)
     out.print()
 
 
-def _leaderless_lines(run: RunFolder, names: Names, partition: int) -> Iterator[str]:
-    """The times without a leader, and the faults that were active when each began."""
-    from tidegauge.history.fault_spans import fault_spans
-    from tidegauge.history.replica_history import replica_times, times_without_leader
+def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
+    """The losses of acknowledged records, by their causes, the largest first."""
+    lost = tables.rows(
+        "select fault_name, permitted_by, leader, leader_epoch, sum(records) as records,"  # noqa: S608 - a number
+        " min_by(began_process, began_us) as process, min_by(began_sequence, began_us) as sequence"
+        f" from lost where partition = {partition}"
+        " group by fault_name, permitted_by, leader, leader_epoch order by records desc"
+    )
+    whole = sum(each["records"] for each in lost)
+    if lost:
+        yield f"{counted(whole, 'acknowledged record')} of it {'is' if whole == 1 else 'are'} lost."
+    for each in lost[:_LISTED]:
+        cause = each["fault_name"] or "no known fault"
+        permitted = each["permitted_by"] or "nothing permits it"
+        chain = "" if each["process"] is None else f"; --cause {each['process']}:{each['sequence']}"
+        yield (
+            f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
+            f"{each['leader_epoch']}: {cause} ({permitted}){chain}"
+        )
+
+
+def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
+    """The longest times without writes, and the faults that were active when each began."""
     from tidegauge.simulation.durations import time_text
 
-    spans = fault_spans(run)
-    without = times_without_leader(replica_times(run, names, partition))
-    for begin_us, end_us in without[:_LEADERLESS]:
-        on = [
-            names.fault(span.fault)
-            for span in spans
-            if span.begin_us <= begin_us and (span.end_us is None or begin_us <= span.end_us)
-        ]
-        until = "the end" if end_us is None else time_text(end_us)
-        faults = f"; faults active when this began: {', '.join(on)}" if on else ""
-        yield f"No live leader from {time_text(begin_us)} to {until}{faults}."
-    if len(without) > _LEADERLESS:
-        yield f"... and {counted(len(without) - _LEADERLESS, 'time')} more."
+    rows = tables.rows(
+        "select u.begin_us, u.end_us, runs_end.end_us as run_us, f.fault_kind, f.fault_name"  # noqa: S608 - numbers
+        " from unavailable as u"
+        " cross join (select max(end_us) as end_us from partition_states) as runs_end"
+        " left join faults as f on f.begin_us <= u.begin_us and u.begin_us <= f.end_us"
+        f" where u.condition = 'not_accepting' and u.partition = {partition}"
+        f" and u.lasted_us >= {_NOTABLE_US} order by u.begin_us, f.begin_us, f.fault"
+    )
+    times: dict[tuple[int, int], list[str]] = {}
+    for row in rows:
+        active = times.setdefault((row["begin_us"], row["end_us"]), [])
+        if row["fault_name"] is not None:
+            active.append(f"{row['fault_kind']} {row['fault_name']!r}")
+    for (begin_us, end_us), active in list(times.items())[:_LISTED]:
+        until = "the end" if end_us == rows[0]["run_us"] else time_text(end_us)
+        faults = f"; faults active when this began: {', '.join(active)}" if active else ""
+        yield f"No leader accepted writes from {time_text(begin_us)} to {until}{faults}."
+    if len(times) > _LISTED:
+        yield f"... and {counted(len(times) - _LISTED, 'time')} more."
 
 
 def listed(brokers: Iterable[int | None]) -> str:

@@ -5,16 +5,15 @@ Nothing here needs colour. Bars consist of blocks if the output can show them, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
     from rich.console import Console
 
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.traces.run_folder import RunFolder
     from tidegauge.views.story_lines import Span
 
@@ -62,53 +61,40 @@ class TimeAxis(NamedTuple):
             for value in numbers
         ).rstrip()
 
-    def band(self, spans: Iterable[tuple[int, int | None]]) -> str:
-        """Marks for the parts that the spans of time touch; None is the end."""
+    def band(self, spans: Iterable[tuple[int, int]]) -> str:
+        """Marks for the parts that the spans of time touch."""
         edges_us = self.edges_us
         touched = [False] * self.width
         for begin_us, end_us in spans:
             for part in range(self.width):
                 begins = begin_us < edges_us[part + 1]
-                ends = end_us is not None and max(end_us, begin_us + 1) <= edges_us[part]
+                ends = max(end_us, begin_us + 1) <= edges_us[part]
                 touched[part] |= begins and not ends
         return "".join("#" if is_touched else " " for is_touched in touched).rstrip()
 
-    def counted(self, times_us: NDArray[np.int64]) -> list[int]:
-        """The number of these times in each part."""
-        import numpy as np
-
-        places = np.searchsorted(self.edges_us, times_us, side="right") - 1
-        inside = places[(places >= 0) & (places < self.width)]
-        return np.bincount(inside, minlength=self.width).tolist()  # type: ignore[no-any-return]
-
-    def highest(self, times_us: NDArray[np.int64], values: NDArray[np.int64]) -> list[int]:
-        """The highest value in each part; a value holds until the time of the next one."""
-        import numpy as np
-
+    def told_to(self, tables: RunTables) -> None:
+        """Have the parts in queries, as the relation ``parts``: ``part``, begin and end."""
         edges_us = self.edges_us
-        firsts = np.searchsorted(times_us, edges_us[:-1], side="right") - 1
-        lasts = np.searchsorted(times_us, edges_us[1:], side="left")
-        return [
-            max([*values[max(first, 0) : last].tolist(), 0])
-            for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True)
-        ]
+        rows = [(part, edges_us[part], edges_us[part + 1]) for part in range(self.width)]
+        tables.add("parts", "part bigint, begin_us bigint, end_us bigint", rows)
 
-    def area_seconds(self, times_us: NDArray[np.int64], values: NDArray[np.int64]) -> float:
-        """The area within the axis under values that hold until the time of the next one."""
-        import numpy as np
-
-        until_us = np.append(times_us, max(self.end_us, *times_us[-1:].tolist(), 0))
-        held_us = np.diff(np.clip(until_us, self.begin_us, self.end_us))
-        return int((held_us * values).sum()) / 1e6
+    def in_parts(self, rows: Iterable[Mapping[str, int]], column: str) -> list[int]:
+        """The values of a column by ``part``; 0 where there is no row."""
+        values = [0] * self.width
+        for row in rows:
+            values[row["part"]] = row[column]
+        return values
 
 
 def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     """The axis for a run, or for a part of it, as wide as the output has room.
 
+    It ends with the run at the latest: tables do not have the liveness phase.
+
     Raises:
         ValueError: the part is too short, or after the end of the run.
     """
-    end_us = run.end_us if span.end_us is None else span.end_us
+    end_us = run.end_us if span.end_us is None else min(span.end_us, run.end_us)
     width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))
     if end_us - span.begin_us < width:
         raise ValueError(

@@ -1,0 +1,69 @@
+"""The state of every broker over time: its process, and its registration."""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.interval_queries import (
+    FROM_THE_BEGINNING,
+    IN_ORDER,
+    merged,
+    overlaid,
+    tiled,
+)
+from tidegauge.analysis.tables.result_table import (
+    INTERVAL,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+
+_KEYS = ("run", "broker")
+
+_LIVES = View(
+    "lives",
+    tiled(
+        f"""(
+        select run, broker, 'down' as process_state, {FROM_THE_BEGINNING} from brokers
+        union all
+        select run, process, 'loading', {IN_ORDER} from broker_loading
+        union all
+        select run, process, 'up', {IN_ORDER} from broker_started
+        union all
+        select run, process, 'down', {IN_ORDER} from broker_stopped
+        )""",
+        _KEYS,
+        ("process_state",),
+    ),
+)
+
+_STATES = View(
+    "lives_and_registrations",
+    f"""
+    with paused_lives as ({overlaid("lives", "pauses", _KEYS, ("process_state",), ("paused",))})
+    {overlaid("paused_lives", "registrations", _KEYS, ("process_state", "paused"), ("registered",))}
+    """,
+)
+
+VIEWS = (_LIVES, _STATES)
+
+BROKER_STATES = ResultTable(
+    "broker_states",
+    "one state of a broker; its states cover the whole run without gaps",
+    (
+        RUN,
+        *INTERVAL,
+        Column("broker", "bigint", "broker id", "the broker"),
+        Column("process_state", "string", "", "`down`, `loading` its logs, or `up`"),
+        Column("paused", "boolean", "", "a fault pauses its process"),
+        Column("registered", "boolean", "", "the control plane has it"),
+    ),
+    f"""
+    select s.run, b.broker_id as broker, begin_us, end_us, process_state, paused, s.registered
+    from ({
+        merged("lives_and_registrations", _KEYS, ("process_state", "paused", "registered"))
+    }) as s
+    join brokers as b on b.run = s.run and b.broker = s.broker
+    """,
+)

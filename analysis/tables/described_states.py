@@ -1,0 +1,149 @@
+"""All that the control plane holds of each partition, until the very end of the trace.
+
+Figures end with the run, and so do the states in ``partition_states.py``. A cluster is described
+after that, too: the liveness phase shows whether it recovers.
+"""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.interval_queries import (
+    FROM_THE_BEGINNING,
+    IN_ORDER,
+    overlaid,
+    tiled,
+)
+from tidegauge.analysis.tables.result_table import (
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
+
+_KEYS = ("run", "partition")
+_NEVER_US = (1 << 63) - 1
+
+_WHOLE_RUNS = View("whole_runs", f"select run, cast({_NEVER_US} as bigint) as ends_us from runs")
+
+_HELD = View(
+    "held_to_the_last",
+    f"""
+    select * from (
+        {tiled("partition_state_to_the_last", _KEYS, ("change", "leader", "leader_epoch", "isr"),
+               "whole_runs")}
+    ) as h
+    where change <> {int(STATE_DELETED)}
+    """,
+)  # fmt: skip
+
+#: A topic that is created again has the replicas that it began with.
+_ASSIGNED = View(
+    "assigned_to_the_last",
+    tiled(
+        f"""(
+        select run, partition, first_replicas as replicas, replica_ids(0, slot_ids) as adding,
+            replica_ids(0, slot_ids) as removing, {FROM_THE_BEGINNING}
+        from partitions
+        union all
+        select r.run, r.partition, replica_ids(r.replicas, slot_ids),
+            replica_ids(r.adding, slot_ids), replica_ids(r.removing, slot_ids),
+            r.time_us, r.process, r.sequence, r.minor
+        from partition_replicas_to_the_last as r
+        join partitions as p on p.run = r.run and p.partition = r.partition
+        union all
+        select s.run, s.partition, first_replicas, replica_ids(0, slot_ids),
+            replica_ids(0, slot_ids), s.time_us, s.process, s.sequence, s.minor
+        from partition_state_to_the_last as s
+        join partitions as p on p.run = s.run and p.partition = s.partition
+        where change = {int(STATE_CREATED)}
+        )""",
+        _KEYS,
+        ("replicas", "adding", "removing"),
+        "whole_runs",
+    ),
+)
+
+_NEEDED = View(
+    "needed_to_the_last",
+    tiled(
+        f"""(
+        select run, partition, least(min_insync_replicas, most_insync_replicas)
+            as min_insync_replicas, {FROM_THE_BEGINNING}
+        from partitions
+        union all
+        select p.run, p.partition, least(t.min_insync_replicas, p.most_insync_replicas),
+            t.time_us, t.process, t.sequence, t.minor
+        from topic_configured_to_the_last as t
+        join partitions as p on p.run = t.run and p.topic_number = t.topic
+        )""",
+        _KEYS,
+        ("min_insync_replicas",),
+        "whole_runs",
+    ),
+)
+
+_ACTIVE = View(
+    "active_to_the_last",
+    tiled(
+        f"""(
+        select run, broker as leader, registered as active, {FROM_THE_BEGINNING} from brokers
+        union all
+        select run, broker, state = {int(BROKER_ACTIVE)}, {IN_ORDER} from broker_state_to_the_last
+        )""",
+        ("run", "leader"),
+        ("active",),
+        "whole_runs",
+    ),
+)
+
+_SAYS = ("leader", "leader_epoch", "isr", "replicas", "adding", "removing", "min_insync_replicas")
+
+_STATES = View(
+    "states_to_the_last",
+    f"""
+    with assigned as (
+        {overlaid("held_to_the_last", "assigned_to_the_last", _KEYS, _SAYS[:3], _SAYS[3:6])}
+    ),
+    states as ({overlaid("assigned", "needed_to_the_last", _KEYS, _SAYS[:6], _SAYS[6:])})
+    {overlaid(
+        "(select * from states where leader >= 0)", "active_to_the_last", ("run", "leader"),
+        ("partition", *_SAYS[1:]), ("active",),
+    )}
+    union all
+    select run, null, partition, {", ".join(_SAYS[1:])}, false, begin_us, end_us
+    from states where leader < 0
+    """,
+)  # fmt: skip
+
+VIEWS = (_WHOLE_RUNS, _HELD, _ASSIGNED, _NEEDED, _ACTIVE, _STATES)
+
+DESCRIBED_STATES = ResultTable(
+    "described_states",
+    "one state of a partition as `describe` prints it; the liveness phase included",
+    (
+        RUN,
+        *PARTITION,
+        Column("begin_us", "bigint", "us", "when the interval begins"),
+        Column("end_us", "bigint", "us", "when it ends; null: it lasts as the trace ends"),
+        Column("leader", "bigint", "broker id", "the leader in the control plane; null: none"),
+        Column("leader_is_active", "boolean", "", "that broker is registered, and not fenced"),
+        Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
+        Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
+        Column("replicas", "array<bigint>", "broker id", "the assignment, the preferred one first"),
+        Column("adding", "array<bigint>", "broker id", "replicas that a reassignment adds"),
+        Column("removing", "array<bigint>", "broker id", "replicas that it removes"),
+        Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
+    ),
+    f"""
+    select s.run, s.partition, p.topic, p.topic_partition, s.begin_us,
+        case when s.end_us < {_NEVER_US} then s.end_us end as end_us, b.broker_id as leader,
+        s.active as leader_is_active, s.leader_epoch, replica_ids(s.isr, p.slot_ids) as isr,
+        s.replicas, s.adding, s.removing, s.min_insync_replicas
+    from states_to_the_last as s
+    join partitions as p on p.run = s.run and p.partition = s.partition
+    left join brokers as b on b.run = s.run and b.broker = s.leader
+    """,
+)

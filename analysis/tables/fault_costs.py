@@ -1,0 +1,380 @@
+"""The costs of faults: each fault is charged with its own effects, found by their causes.
+
+Faults can overlap, and so do the times of their effects. ``charges`` alone says which fault an
+effect is charged to; the rest here counts. A restart of a rolling restart is a part of that roll.
+
+The cause of an outage (an interval of ``unavailable``) is that of the first election, new leader or
+change of the ISR of its partition since it began. A refused request, or a batch that was given up, is
+charged as the outage of its partition that it met; without one, to the faults that were active in
+processes of this partition.
+"""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.result_table import (
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+
+#: A change of the control plane is a row of who made it once the response has come.
+_TOLD_WITHIN_US = 1_000_000
+#: A request that an outage delays is refused at the latest so long after its end.
+_REFUSED_WITHIN_US = 1_000_000
+#: delivery.timeout.ms, by default: a batch that an outage delays is given up by then.
+_GIVEN_UP_WITHIN_US = 120_000_000
+
+#: Which fault each row of a followed kind is charged to; a row with several is shared by them.
+_CHARGES = View(
+    "charges",
+    """
+    select c.run, c.process, c.sequence, f.part_of as fault
+    from causes as c
+    join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
+    """,
+)
+
+#: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.
+_EFFECTS = View(
+    "effects",
+    """
+    with changes as (
+        select run, partition, time_us, process, sequence, 'election' as effect, unclean
+        from leader_elected
+        union all
+        select run, partition, time_us, process, sequence, 'takeover', 0 from became_leader
+        union all
+        select run, partition, time_us, process, sequence, 'shrink', 0 from isr_shrunk
+        union all
+        select run, partition, time_us, process, sequence, 'expand', 0 from isr_expanded
+        union all
+        select run, partition, time_us, process, sequence, 'removal', 0 from removed_from_isr
+    )
+    select changes.*, charges.fault from changes
+    left join charges on charges.run = changes.run and charges.process = changes.process
+        and charges.sequence = changes.sequence
+    """,
+)
+
+#: Outages, and the faults that they are charged to.
+_OUTAGES = View(
+    "charged_outages",
+    f"""
+    with met as (
+        select u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault,
+            rank() over (
+                partition by u.run, u.partition, u.condition, u.begin_us
+                order by e.time_us, e.process, e.sequence
+            ) as nth
+        from unavailable as u
+        join effects as e on e.run = u.run and e.partition = u.partition
+            and e.time_us >= u.begin_us and e.time_us <= u.end_us + {_TOLD_WITHIN_US}
+    )
+    select distinct run, partition, condition, begin_us, end_us, fault
+    from met where nth = 1 and fault is not null
+    """,
+)
+
+#: Requests of producers that were refused, and batches that were given up.
+_FAILURES = View(
+    "client_failures",
+    f"""
+    select r.run, r.partition, r.time_us, r.process, r.sequence, 'refused' as failure, r.error,
+        0 as records, {_REFUSED_WITHIN_US} as within_us
+    from request_refused as r
+    join names on names.run = r.run and names.enumeration = 'api_key' and names.number = r.api_key
+    where names.name = 'PRODUCE'
+    union all
+    select run, partition, time_us, process, sequence, 'given up', error, records,
+        {_GIVEN_UP_WITHIN_US}
+    from batch_failed
+    """,
+)
+
+_CHARGED_FAILURES = View(
+    "charged_failures",
+    """
+    with met as (
+        select distinct f.run, f.process, f.sequence, f.failure, f.error, f.records, o.fault
+        from client_failures as f
+        join charged_outages as o on o.run = f.run and o.partition = f.partition
+            and o.begin_us <= f.time_us and f.time_us <= o.end_us + f.within_us
+        where o.condition in ('offline', 'not_accepting', 'under_min_isr')
+    ),
+    hit as (
+        select distinct fault_rows.run, s.partition, f.part_of as fault, fault_rows.begin_us,
+            fault_rows.end_us
+        from faults as fault_rows
+        join scenario_faults as f on f.run = fault_rows.run and f.fault = fault_rows.fault
+        join slots as s on s.run = fault_rows.run
+            and array_contains(fault_rows.processes, s.broker)
+    )
+    select run, failure, error, records, fault from met
+    union all
+    select f.run, f.failure, f.error, f.records, hit.fault
+    from client_failures as f
+    left join met on met.run = f.run and met.process = f.process and met.sequence = f.sequence
+    join hit on hit.run = f.run and hit.partition = f.partition
+        and hit.begin_us <= f.time_us and f.time_us <= hit.end_us + f.within_us
+    where met.fault is null
+    """,
+)
+
+#: Sessions that ended by the silence of a broker which a fault had hit, or by its farewell.
+_SESSIONS = View(
+    "ended_sessions",
+    """
+    with ends as (
+        select run, broker, time_us, time_us - silent_us as silent_from_us from session_expired
+        union all
+        select run, broker, time_us, time_us from session_closed
+    ),
+    zookeepers as (select distinct run, process from session_opened)
+    select distinct ends.run, f.part_of as fault, ends.broker, ends.time_us
+    from ends
+    join faults as hit on hit.run = ends.run and array_contains(hit.processes, ends.broker)
+        and hit.begin_us <= ends.time_us and ends.silent_from_us <= hit.end_us
+    join scenario_faults as f on f.run = hit.run and f.fault = hit.fault
+    join zookeepers as z on z.run = ends.run
+    -- A link is of importance if it is the one to ZooKeeper.
+    where hit.fault_kind not in ('cut_link', 'slow_link')
+        or array_contains(hit.processes, z.process)
+    """,
+)
+
+VIEWS = (_CHARGES, _EFFECTS, _OUTAGES, _FAILURES, _CHARGED_FAILURES, _SESSIONS)
+
+_FAULT = (
+    Column("fault", "bigint", "", "its place in the scenario"),
+    Column("fault_name", "string", "", "its name"),
+)
+
+FAULT_SESSIONS = ResultTable(
+    "fault_sessions",
+    "one session with ZooKeeper that ended while its broker was silent because of a fault",
+    (
+        RUN,
+        *_FAULT,
+        Column("broker", "bigint", "broker id", "the broker"),
+        Column("time_us", "bigint", "us", "when the session expired, or was closed"),
+    ),
+    """
+    select e.run, e.fault, f.fault_name, b.broker_id as broker, e.time_us
+    from ended_sessions as e
+    join scenario_faults as f on f.run = e.run and f.fault = e.fault
+    join brokers as b on b.run = e.run and b.broker = e.broker
+    """,
+)
+
+FAULT_OUTAGES = ResultTable(
+    "fault_outages",
+    "one condition of partitions, as far as it is charged to one fault",
+    (
+        RUN,
+        *_FAULT,
+        Column("condition", "string", "", "as in unavailable"),
+        Column("partitions", "bigint", "partitions", "partitions that came into it"),
+        Column("at_once", "bigint", "partitions", "... at most at the same time"),
+        Column("partition_seconds", "double", "partition-seconds", "how long, all together"),
+        Column("longest_us", "bigint", "us", "the longest time without a break of a partition"),
+        Column("begin_us", "bigint", "us", "when the first came into it"),
+        Column("over_us", "bigint", "us", "when the last was out of it; null: the run ends first"),
+    ),
+    """
+    with edges as (
+        select run, fault, condition, begin_us as time_us, 1 as change from charged_outages
+        union all
+        select run, fault, condition, end_us, -1 from charged_outages
+    ),
+    changes as (
+        select run, fault, condition, time_us, sum(change) as change
+        from edges group by run, fault, condition, time_us
+    ),
+    counted as (
+        select run, fault, condition, sum(change) over (
+            partition by run, fault, condition order by time_us
+            rows between unbounded preceding and current row
+        ) as partitions
+        from changes
+    ),
+    most as (
+        select run, fault, condition, max(partitions) as at_once
+        from counted group by run, fault, condition
+    ),
+    whole as (
+        select run, fault, condition, count(distinct partition) as partitions,
+            sum(end_us - begin_us) / 1e6 as partition_seconds, max(end_us - begin_us) as longest_us,
+            min(begin_us) as begin_us, max(end_us) as end_us
+        from charged_outages group by run, fault, condition
+    )
+    select w.run, w.fault, f.fault_name, w.condition, w.partitions, m.at_once,
+        w.partition_seconds, w.longest_us, w.begin_us,
+        case when w.end_us < runs.ends_us then w.end_us end as over_us
+    from whole as w
+    join runs on runs.run = w.run
+    join most as m on m.run = w.run and m.fault = w.fault and m.condition = w.condition
+    join scenario_faults as f on f.run = w.run and f.fault = w.fault
+    """,
+)
+
+FAULT_FAILURES = ResultTable(
+    "fault_failures",
+    "one way in which requests of producers failed, as far as it is charged to one fault",
+    (
+        RUN,
+        *_FAULT,
+        Column("failure", "string", "", "`refused` by a broker, or `given up` by the producer"),
+        Column("error", "string", "", "Kafka's name of the error"),
+        Column("batches", "bigint", "batches", "how many times"),
+        Column("records", "bigint", "records", "records that were given up"),
+    ),
+    """
+    select c.run, c.fault, f.fault_name, c.failure, names.name as error, count(*) as batches,
+        sum(c.records) as records
+    from charged_failures as c
+    join scenario_faults as f on f.run = c.run and f.fault = c.fault
+    left join names on names.run = c.run and names.enumeration = 'error'
+        and names.number = c.error
+    group by c.run, c.fault, f.fault_name, c.failure, names.name
+    """,
+)
+
+#: Parts of the first election that is charged to a fault, which sum to the whole.
+PARTS = ("detection_us", "notice_us", "queue_us", "election_us", "takeover_us")
+
+FAULT_COSTS = ResultTable(
+    "fault_costs",
+    "one fault of the scenario that began, and its effects; a rolling restart with its restarts",
+    (
+        RUN,
+        *_FAULT,
+        Column("fault_kind", "string", "", "its kind, as in scenarios"),
+        Column("fault_text", "string", "", "its targets, in words"),
+        Column("begin_us", "bigint", "us", "when it began first"),
+        Column("end_us", "bigint", "us", "when it ended last; null: the run ends first"),
+        Column("last_effect_us", "bigint", "us", "the last of its effects; null: it has none"),
+        Column("elections", "bigint", "", "leaders elected that differ from those before"),
+        Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
+        Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
+        Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
+        Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
+        Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
+        Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
+        Column("last_led_us", "bigint", "us", "when the last one did"),
+        *(
+            Column(part, "bigint", "us", f"of the first election, as in elections: {part}")
+            for part in PARTS
+        ),
+        Column("controller_events", "bigint", "events", "taken by controllers meanwhile (*)"),
+        Column("controller_busy_us", "bigint", "us", "time that controllers worked on them"),
+        Column("longest_queued_us", "bigint", "us", "the longest time that one of them waited"),
+        Column("notifications", "bigint", "", "isr_change_notifications sent meanwhile (*)"),
+        Column(
+            "update_metadata_requests",
+            "bigint",
+            "",
+            "that arrived meanwhile; null: not recorded (*) from begin_us to the last effect",
+        ),
+    ),
+    f"""
+    with began as (
+        select h.run, f.part_of as fault, min(h.begin_us) as begin_us, max(h.end_us) as end_us,
+            bool_and(h.ended) as ended
+        from faults as h
+        join scenario_faults as f on f.run = h.run and f.fault = h.fault
+        group by h.run, f.part_of
+    ),
+    changes as (
+        select run, fault, count_if(effect = 'shrink') as isr_shrinks,
+            count_if(effect = 'expand') as isr_expands,
+            count_if(effect = 'removal') as isr_removals, max(time_us) as last_us
+        from effects where fault is not null group by run, fault
+    ),
+    elected as (
+        select e.run, c.fault, count_if(e.is_new) as elections,
+            count_if(e.unclean) as unclean_elections,
+            min(case when e.is_new then e.led_us end) as first_led_us,
+            max(case when e.is_new then e.led_us end) as last_led_us,
+            {", ".join(
+                f"min_by(e.{part}, e.led_us) filter (where e.is_new and e.led_us is not null)"
+                f" as {part}"
+                for part in PARTS
+            )}
+        from elections as e
+        join charges as c
+            on c.run = e.run and c.process = e.process and c.sequence = e.sequence
+        group by e.run, c.fault
+    ),
+    losses as (
+        select l.run, c.fault, sum(l.records) as records
+        from lost as l
+        join charges as c on c.run = l.run and c.process = l.began_process
+            and c.sequence = l.began_sequence
+        group by l.run, c.fault
+    ),
+    followed as (
+        select b.run, b.fault, b.begin_us, b.end_us, b.ended,
+            greatest(c.last_us, e.last_led_us, o.last_us) as last_effect_us
+        from began as b
+        left join changes as c on c.run = b.run and c.fault = b.fault
+        left join elected as e on e.run = b.run and e.fault = b.fault
+        left join (
+            select run, fault, max(end_us) as last_us from charged_outages group by run, fault
+        ) as o on o.run = b.run and o.fault = b.fault
+    ),
+    windows as (
+        select *, greatest(end_us, coalesce(last_effect_us, end_us)) as until_us from followed
+    ),
+    controlled as (
+        select w.run, w.fault, count(v.queued_us) as controller_events,
+            sum(v.processing_us) as controller_busy_us, max(v.queued_us) as longest_queued_us
+        from windows as w
+        join controller_events as v on v.run = w.run and v.time_us >= w.begin_us
+            and v.time_us <= w.until_us
+        group by w.run, w.fault
+    ),
+    notified as (
+        select w.run, w.fault, count(*) as notifications
+        from windows as w
+        join notification_sent as n on n.run = w.run and n.time_us >= w.begin_us
+            and n.time_us <= w.until_us
+        group by w.run, w.fault
+    ),
+    recorded as (select run, min(time_us) as first_us from message group by run),
+    updated as (
+        select w.run, w.fault, count(*) as requests
+        from windows as w
+        join message as m on m.run = w.run and m.time_us >= w.begin_us
+            and m.time_us <= w.until_us
+        join names on names.run = m.run and names.enumeration = 'message_kind'
+            and names.number = m.message_kind
+        where names.name = 'UPDATE_METADATA'
+        group by w.run, w.fault
+    )
+    select w.run, w.fault, f.fault_name, f.fault_kind, f.fault_text, w.begin_us,
+        case when w.ended then w.end_us end as end_us, w.last_effect_us,
+        coalesce(e.elections, 0) as elections,
+        coalesce(e.unclean_elections, 0) as unclean_elections,
+        coalesce(c.isr_shrinks, 0) as isr_shrinks, coalesce(c.isr_expands, 0) as isr_expands,
+        coalesce(c.isr_removals, 0) as isr_removals, coalesce(l.records, 0) as records_lost,
+        e.first_led_us, e.last_led_us, {", ".join(f"e.{part}" for part in PARTS)},
+        coalesce(k.controller_events, 0) as controller_events,
+        coalesce(k.controller_busy_us, 0) as controller_busy_us,
+        coalesce(k.longest_queued_us, 0) as longest_queued_us,
+        coalesce(n.notifications, 0) as notifications,
+        case when r.first_us is not null then coalesce(u.requests, 0) end
+            as update_metadata_requests
+    from windows as w
+    join scenario_faults as f on f.run = w.run and f.fault = w.fault
+    left join changes as c on c.run = w.run and c.fault = w.fault
+    left join elected as e on e.run = w.run and e.fault = w.fault
+    left join losses as l on l.run = w.run and l.fault = w.fault
+    left join controlled as k on k.run = w.run and k.fault = w.fault
+    left join notified as n on n.run = w.run and n.fault = w.fault
+    left join updated as u on u.run = w.run and u.fault = w.fault
+    left join recorded as r on r.run = w.run
+    """,
+)  # fmt: skip

@@ -1,0 +1,101 @@
+"""``tidegauge show RUN``: the partitions that are worth a look, those with losses first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from tidegauge.scenario.text.counted import counted
+from tidegauge.views.story_lines import LISTED, duration_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tidegauge.analysis.making.run_tables import RunTables
+    from tidegauge.traces.run_folder import RunFolder
+
+#: The worst first: losses, then what may still be lost, then the time without writes.
+_RANKED = """
+    select * from partition_figures order by records_lost desc, records_unavailable desc,
+        unclean_elections desc, leader is null desc, records_given_up desc,
+        not_accepting_us + under_min_isr_us desc, records_truncated desc,
+        batches_appended_twice desc, isr_changes desc, partition
+"""
+
+#: Why records of a partition are lost, the most frequent reasons first.
+_LOSSES = """
+    select partition, coalesce(fault_name, 'no known fault') as fault,
+        coalesce(permitted_by, 'nothing permits it') as permitted_by, sum(records) as records
+    from lost group by all order by records desc, fault, permitted_by
+"""
+
+#: A shorter time without writes is that of any election.
+_NOTABLE_US = 1_000_000
+
+#: Counts that are told as they are, with their words.
+_TOLD = {
+    "unclean_elections": "unclean elections",
+    "batches_given_up": "batches given up",
+    "records_truncated": "records truncated",
+    "batches_appended_twice": "batches appended twice",
+    "consumers_reset": "consumers reset",
+    "given_up_by_followers": "given up by followers",
+}
+
+
+def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
+    """Print which partitions are worth a look, and why."""
+    from rich.text import Text
+
+    partitions = tables.rows(_RANKED)
+    causes: dict[int, list[str]] = {}
+    for each in tables.rows(_LOSSES):
+        words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
+        causes.setdefault(each["partition"], []).append(words)
+    reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
+    out.print(_heading(partitions, sum(map(bool, reasons))))
+    width = max((len(each["topic_partition"]) for each in partitions), default=0)
+    out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
+    for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
+        line = Text(
+            f"{each['topic_partition']:{width}}  {each['records_lost']:6,}"
+            f"  {each['isr_changes']:11}  {each['leader_terms']:5}  "
+        )
+        line.append(", ".join(its_reasons), style="red")
+        line.rstrip()
+        out.print(line, soft_wrap=True)
+    if len(partitions) > LISTED:
+        out.print(f"... and {len(partitions) - LISTED} more")
+    if partitions:
+        first = partitions[0]["topic_partition"]
+        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+
+
+def _heading(partitions: list[dict[str, Any]], striking: int) -> str:
+    lost = sum(each["records_lost"] for each in partitions)
+    where = sum(each["records_lost"] > 0 for each in partitions)
+    losses = "no acknowledged record is lost"
+    if lost:
+        is_or_are = "is" if lost == 1 else "are"
+        losses = f"{counted(lost, 'acknowledged record')} of {where:,} {is_or_are} lost"
+    return f"{counted(len(partitions), 'partition')}, {striking} of them worth a look; {losses}"
+
+
+def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
+    """The reasons why a partition is worth a look; none if it is not."""
+    if figures["records_lost"]:
+        yield f"LOST: {', '.join(causes)}"
+    if figures["records_unavailable"]:
+        yield f"{counted(figures['records_unavailable'], 'acknowledged record')} unavailable"
+    if figures["in_sync"] is not None:
+        if figures["leader"] is None:
+            yield "no leader at the end"
+        if figures["in_sync"] < figures["replicas"]:
+            yield f"{figures['in_sync']} of {figures['replicas']} in sync at the end"
+    if figures["not_accepting_us"] >= _NOTABLE_US:
+        yield f"took no writes for {duration_text(figures['not_accepting_us'])}"
+    if figures["under_min_isr_us"] >= _NOTABLE_US:
+        yield f"under min ISR for {duration_text(figures['under_min_isr_us'])}"
+    for column, words in _TOLD.items():
+        if figures[column]:
+            yield f"{words}: {figures[column]:,}"
