@@ -84,7 +84,7 @@ def _counted(kind: str) -> str:
 
 #: The states of partitions after start-up.
 _STATES = """(
-    select s.run, s.offline, s.accepting, s.under_min_isr, s.at_min_isr,
+    select s.run, s.offline, s.accepting, s.under_min_isr, s.at_min_isr, s.under_replicated,
         s.end_us - greatest(s.begin_us, b.from_us) as lasted_us
     from partition_states as s join beginnings as b on b.run = s.run
     where s.end_us > b.from_us
