@@ -85,10 +85,13 @@ addEventListener("afterprint", () => {
   draw();
 });
 
-// It begins with a first call, so all is drawn once here, and again when the page gets wider.
-let width;
-new ResizeObserver(([main]) => {
-  if (main.contentRect.width === width) return;
-  width = main.contentRect.width;
-  if (!isPrinting) draw();
-}).observe(document.querySelector("main"));
+// All is drawn once, and again whenever the page has another width.
+const main = document.querySelector("main");
+let width = main.getBoundingClientRect().width;
+draw();
+new ResizeObserver(() => {
+  const now = main.getBoundingClientRect().width;
+  if (now === width || isPrinting) return;
+  width = now;
+  draw();
+}).observe(main);
