@@ -43,8 +43,8 @@ UNAVAILABLE = ResultTable(
             "condition",
             "string",
             "",
-            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as in "
-            "partition_states",
+            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as "
+            "in partition_states",
         ),
     ),
     f"""

@@ -176,7 +176,7 @@ def _show_partition(
     show_partition(console(), run, tables, names, partition_number(name, names), options)
 
 
-def _show_broker(  # noqa: PLR0913 - the options of this view
+def _show_broker(
     run: RunFolder,
     tables: RunTables,
     names: Names,

@@ -50,7 +50,7 @@ _TABLES = ("described_states", "broker_states", "acting_leaders", "unavailable",
 _MOST_TIMES = 4
 
 
-def show_partition(  # noqa: PLR0913 - the run in three forms, and what is to be drawn
+def show_partition(
     out: Console, run: RunFolder, tables: RunTables, names: Names, partition: int, axis: TimeAxis
 ) -> None:
     """Print the picture of one partition."""
