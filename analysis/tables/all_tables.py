@@ -17,7 +17,6 @@ from tidegauge.analysis.tables import (
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
 from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
-from tidegauge.analysis.tables.condition_counts import CONDITION_COUNTS
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
@@ -27,7 +26,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_OUTAGES,
     FAULT_SESSIONS,
 )
-from tidegauge.analysis.tables.faults import FAULTS
+from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES
 from tidegauge.analysis.tables.isr_changes import ISR_CHANGES
 from tidegauge.analysis.tables.isr_intervals import (
@@ -41,8 +40,7 @@ from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.analysis.tables.steps import STEPS
-from tidegauge.analysis.tables.unavailable import UNAVAILABLE
+from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, UNAVAILABLE
 
 #: Sources of several tables, by their names.
 VIEWS: dict[str, View] = {

@@ -25,7 +25,8 @@ FLOORS = (
     {"simulation"},
     {"traces", "clients"},
     {"scenario", "controller", "actors"},
-    {"metrics", "spark_analysis"},
+    {"metrics", "analysis"},
+    {"spark_analysis"},
     {"engine"},
     {"tidegauge"},
     {"deploy"},  # files to be read, and a script that starts a command
@@ -43,7 +44,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
-    "spark_analysis": ({""}, {"tables"}, {"questions"}, {"report"}),
+    "analysis": ({""}, {"tables"}, {"making"}, {"questions"}, {"report"}),
     "deploy": ({"", "spark"},),
     "tidegauge": (
         *({"history", "real_input"}, {"conformance", "rehearsal", "sweeps"}),
@@ -54,6 +55,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
 #: Large systems from outside, and the files or rooms that know them.
 CONFINED = {
     "ray": ("actors/broker_actor", "controller/controller_actor", "engine/ray_"),
+    "duckdb": ("analysis/making/",),
     "pyspark": ("spark_analysis/",),
     "prometheus_client": ("metrics/",),
 }

@@ -150,7 +150,8 @@ class ConformanceReport:
                 story = partition_story(run, names, names.partitions[name], options)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                self._show_story("the controller", controller_story(run, tables_of(run), names, options))
+                story = controller_story(run, tables_of(run), names, options)
+                self._show_story("the controller", story)
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             view = f"--partition {affected[0]}" if affected else "--controller"
