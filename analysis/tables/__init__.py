@@ -8,7 +8,11 @@
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isr_intervals.py``      ISRs, their members and leaders, and of times
-``unavailable.py``        offline, not accepting, under or at min ISR
+``unavailable.py``        offline, not accepting, under or at min ISR, under-replicated
+``described_states.py``   the same states until the very end, as ``describe`` prints them
+``broker_states.py``      the state of every broker over time
+``acting_leaders.py``     who acts as leader, of older epochs, too
+``partition_figures.py``  each partition in one row, for the ranking of ``show``
 ``isr_changes.py``        shrinks, expands and removals, one by one
 ``elections.py``          elections, and the parts of the time until a new leader
 ``notifications.py``      changes in notifications, and their delays
@@ -16,7 +20,8 @@
 ``gauges.py``             values of brokers' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
-``faults.py``             times of active faults
+``faults.py``             times of active faults; steps
+``fault_costs.py``        the effects that are charged to each fault
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 

@@ -27,7 +27,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_OUTAGES,
     FAULT_SESSIONS,
 )
-from tidegauge.analysis.tables.faults import FAULTS
+from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES
 from tidegauge.analysis.tables.isr_changes import ISR_CHANGES
 from tidegauge.analysis.tables.isr_intervals import (
@@ -41,8 +41,7 @@ from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.analysis.tables.steps import STEPS
-from tidegauge.analysis.tables.unavailable import UNAVAILABLE
+from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, UNAVAILABLE
 
 #: Sources of several tables, by their names.
 VIEWS: dict[str, View] = {

@@ -4,9 +4,9 @@ Faults can overlap, and so do the times of their effects. ``charges`` alone says
 effect is charged to; the rest here counts. A restart of a rolling restart is a part of that roll.
 
 The cause of an outage (an interval of ``unavailable``) is that of the first election, new leader or
-change of the ISR of its partition since it began. A refused request, or a batch that was given up, is
-charged as the outage of its partition that it met; without one, to the faults that were active in
-processes of this partition.
+change of the ISR of its partition since it began. A refused request, or a batch that was given up,
+is charged as the outage of its partition that it met; without one, to the faults that were active
+in processes of this partition.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room
@@ -70,8 +70,14 @@ _OUTAGES = View(
                 order by e.time_us, e.process, e.sequence
             ) as nth
         from unavailable as u
+        join partitions as p on p.run = u.run and p.partition = u.partition
         join effects as e on e.run = u.run and e.partition = u.partition
             and e.time_us >= u.begin_us and e.time_us <= u.end_us + {_TOLD_WITHIN_US}
+        -- No fault is needed for a condition that holds with all replicas in sync.
+        where p.replica_count > least(p.min_insync_replicas, p.most_insync_replicas)
+            or u.condition not in ('at_min_isr', 'under_min_isr')
+            or u.condition = 'under_min_isr'
+            and p.replica_count = least(p.min_insync_replicas, p.most_insync_replicas)
     )
     select distinct run, partition, condition, begin_us, end_us, fault
     from met where nth = 1 and fault is not null

@@ -1,4 +1,4 @@
-"""The active times of each fault, in all processes that it hit."""
+"""The active times of each fault, in all processes that it hit; and the steps of the scenario."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
@@ -58,4 +58,58 @@ FAULTS = ResultTable(
         Column("processes", "array<bigint>", "", "the processes that it hit"),
     ),
     _FAULTS,
+)
+
+STEPS = ResultTable(
+    "steps",
+    "one step of the scenario",
+    (
+        RUN,
+        Column("step", "bigint", "", "its place in the scenario"),
+        Column("action", "string", "", "what it does, as in scenarios"),
+        Column("step_text", "string", "", "the same with its fields"),
+        Column("awaited_us", "bigint", "us", "when the step before it was taken; 0 for the first"),
+        Column("taken_us", "bigint", "us", "when it was taken; null: never"),
+        Column("over_us", "bigint", "us", "when its request had its response; null: it has none"),
+        Column("waited_us", "bigint", "us", "for its time or condition: taken_us - awaited_us"),
+        Column("lasted_us", "bigint", "us", "over_us - taken_us"),
+        Column("outcome", "string", "", "`taken`, `timed out`, `unanswered`, or Kafka's error"),
+    ),
+    f"""
+    with taken as (
+        select run, step, min(time_us) as taken_us from step_taken group by run, step
+    ),
+    late as (select run, step, min(time_us) as late_us from step_timed_out group by run, step),
+    answers as (
+        select run, step, {IN_ORDER}, error, true as came from step_answered
+        union all
+        select run, step, {IN_ORDER}, error, false from step_unanswered
+    ),
+    answered as (
+        select run, step, max(time_us) as over_us,
+            max_by(error, place({IN_ORDER})) as error, max_by(came, place({IN_ORDER})) as came
+        from answers group by run, step
+    ),
+    timed as (
+        select s.run, s.step, s.action, s.step_text, t.taken_us, l.late_us, a.over_us, a.error,
+            a.came, lag(coalesce(t.taken_us, l.late_us), 1, 0) over (
+                partition by s.run order by s.step
+            ) as awaited_us
+        from scenario_steps as s
+        left join taken as t on t.run = s.run and t.step = s.step
+        left join late as l on l.run = s.run and l.step = s.step
+        left join answered as a on a.run = s.run and a.step = s.step
+    )
+    select t.run, step, action, step_text, awaited_us, taken_us, over_us,
+        taken_us - awaited_us as waited_us, over_us - taken_us as lasted_us,
+        case
+            when late_us is not null then 'timed out'
+            when came then names.name
+            when not came then 'unanswered'
+            when taken_us is not null then 'taken'
+        end as outcome
+    from timed as t
+    left join names on names.run = t.run and names.enumeration = 'error'
+        and names.number = t.error
+    """,
 )

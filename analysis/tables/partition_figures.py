@@ -11,88 +11,87 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
 )
 
-#: The counts: the meaning of each, and the query of its rows.
+
+def _sums(value: str, rows: str) -> str:
+    return f"select run, partition, sum({value}) as figure from {rows} group by run, partition"
+
+
+#: Before its first leader accepts writes, a new partition takes none.
+_NOT_ACCEPTING = """
+    select u.run, u.partition, sum(u.lasted_us) as figure
+    from unavailable as u
+    join (
+        select run, partition, min(begin_us) as created_us
+        from partition_states group by run, partition
+    ) as c on c.run = u.run and c.partition = u.partition
+    where u.condition = 'not_accepting' and u.begin_us > c.created_us
+    group by u.run, u.partition
+"""
+
+#: The counts: unit and meaning of each, and the query of its rows.
 _COUNTS = {
     "records_lost": (
         "records",
         "acknowledged records that are lost",
-        "select run, partition, sum(records) as {name} from acknowledged "
-        "where fate = 'lost' group by run, partition",
+        _sums("records", "acknowledged where fate = 'lost'"),
     ),
     "records_unavailable": (
         "records",
         "acknowledged records without a leader at the end of the trace",
-        "select run, partition, sum(records) as {name} from acknowledged "
-        "where fate = 'unavailable' group by run, partition",
+        _sums("records", "acknowledged where fate = 'unavailable'"),
     ),
     "unclean_elections": (
         "",
         "leaders elected that were not in the ISR",
-        "select run, partition, sum(unclean) as {name} from leader_elected group by run, partition",
+        _sums("unclean", "leader_elected"),
     ),
-    "not_accepting_us": (
-        "us",
-        "how long it took no writes, after it first did",
-        "select run, partition, sum(lasted_us) as {name} from ("
-        "select * from unavailable where condition = 'not_accepting') as refusing "
-        "join (select run as of_run, partition as of_partition, min(begin_us) as created_us "
-        "from partition_states group by run, partition) as created "
-        "on of_run = run and of_partition = partition "
-        "where begin_us > created_us group by run, partition",
-    ),
+    "not_accepting_us": ("us", "how long it took no writes, after it first did", _NOT_ACCEPTING),
     "under_min_isr_us": (
         "us",
         "how long its ISR was below min.insync.replicas",
-        "select run, partition, sum(lasted_us) as {name} from unavailable "
-        "where condition = 'under_min_isr' group by run, partition",
+        _sums("lasted_us", "unavailable where condition = 'under_min_isr'"),
     ),
     "records_truncated": (
         "records",
         "records that followers removed from their logs",
-        "select run, partition, sum(old_end_offset - end_offset) as {name} from truncated "
-        "group by run, partition",
+        _sums("old_end_offset - end_offset", "truncated"),
     ),
-    "batches_given_up": (
-        "batches",
-        "batches that producers gave up",
-        "select run, partition, count(*) as {name} from batch_failed group by run, partition",
-    ),
+    "batches_given_up": ("batches", "batches that producers gave up", _sums("1", "batch_failed")),
     "records_given_up": (
         "records",
         "the records in these batches",
-        "select run, partition, sum(records) as {name} from batch_failed group by run, partition",
+        _sums("records", "batch_failed"),
     ),
     "batches_appended_twice": (
         "batches",
         "batches that a retry appended again",
-        "select run, partition, count(*) as {name} from batch_duplicated group by run, partition",
+        _sums("1", "batch_duplicated"),
     ),
     "consumers_reset": (
         "",
         "consumers whose offset was out of range",
-        "select run, partition, count(*) as {name} from consumer_reset group by run, partition",
+        _sums("1", "consumer_reset"),
     ),
     "given_up_by_followers": (
         "",
         "times that a follower gave it up until the next LeaderAndIsr",
-        "select run, partition, count(*) as {name} from partition_failed group by run, partition",
+        _sums("1", "partition_failed"),
     ),
     "isr_changes": (
         "",
         "changes of its ISR by leaders and by the controller",
-        "select run, partition, count(*) as {name} from isr_changes group by run, partition",
+        _sums("1", "isr_changes"),
     ),
     "leader_terms": (
         "",
         "leader epochs in which a broker led it",
-        "select run, partition, count(distinct leader_epoch) as {name} from became_leader "
-        "group by run, partition",
+        """select run, partition, count(distinct leader_epoch) as figure
+        from became_leader group by run, partition""",
     ),
 }
 
 _PARTS = " ".join(
-    f"left join ({sql.format(name=name)}) as of_{name}"
-    f" on of_{name}.run = p.run and of_{name}.partition = p.partition"
+    f"left join ({sql}) as of_{name} on of_{name}.run = p.run and of_{name}.partition = p.partition"
     for name, (_, _, sql) in _COUNTS.items()
 )
 
@@ -111,7 +110,7 @@ PARTITION_FIGURES = ResultTable(
     select p.run, p.partition, p.topic, p.topic_partition, s.leader,
         case when s.isr is not null then size(s.isr) end as in_sync,
         case when s.isr is not null then size(s.replicas) - size(s.adding) end as replicas,
-        {", ".join(f"coalesce(of_{name}.{name}, 0) as {name}" for name in _COUNTS)}
+        {", ".join(f"coalesce(of_{name}.figure, 0) as {name}" for name in _COUNTS)}
     from partitions as p
     left join (select * from described_states where end_us is null) as s
         on s.run = p.run and s.partition = p.partition

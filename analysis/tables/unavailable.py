@@ -1,4 +1,4 @@
-"""Intervals in which a partition was in an unwanted condition, of each condition its own."""
+"""Intervals in which partitions were in an unwanted condition, and how many of them at once."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
@@ -44,8 +44,8 @@ UNAVAILABLE = ResultTable(
             "condition",
             "string",
             "",
-            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as in "
-            "partition_states",
+            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as "
+            "in partition_states",
         ),
     ),
     f"""
@@ -56,5 +56,37 @@ UNAVAILABLE = ResultTable(
     join partitions as p on p.run = u.run and p.partition = u.partition
     -- Start-up does not count.
     join beginnings as b on b.run = u.run and b.from_us < u.end_us
+    """,
+)
+
+CONDITION_COUNTS = ResultTable(
+    "condition_counts",
+    "one interval in which the number of partitions in a condition stayed the same, and above 0",
+    (
+        RUN,
+        Column("condition", "string", "", "as in unavailable"),
+        *INTERVAL,
+        Column("partitions", "bigint", "partitions", "how many were in this condition"),
+    ),
+    """
+    with edges as (
+        select run, condition, begin_us as time_us, 1 as change from unavailable
+        union all
+        select run, condition, end_us, -1 from unavailable
+    ),
+    changes as (
+        select run, condition, time_us, sum(change) as change
+        from edges group by run, condition, time_us
+    ),
+    counted as (
+        select run, condition, time_us as begin_us,
+            lead(time_us) over (partition by run, condition order by time_us) as end_us,
+            sum(change) over (
+                partition by run, condition order by time_us
+                rows between unbounded preceding and current row
+            ) as partitions
+        from changes where change <> 0
+    )
+    select * from counted where partitions > 0
     """,
 )

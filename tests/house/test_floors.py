@@ -56,6 +56,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
 #: Large systems from outside, and the files or rooms that know them.
 CONFINED = {
     "ray": ("actors/broker_actor", "controller/controller_actor", "engine/ray_"),
+    "duckdb": ("analysis/making/",),
     "pyspark": ("spark_analysis/",),
     "duckdb": ("analysis/making/",),
     "prometheus_client": ("metrics/",),

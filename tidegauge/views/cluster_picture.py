@@ -66,7 +66,7 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     out.print(
         "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
         "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault or step."
-        "\n`not accepting`: no leader of the newest epoch that runs; `offline`: ZooKeeper has none.",
+        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered.",
         style="dim",
     )
 

@@ -135,6 +135,7 @@ class ConformanceReport:
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
+        from tidegauge.history.result_tables import tables_of
         from tidegauge.history.story import Names
         from tidegauge.views.controller_view import controller_story
         from tidegauge.views.partition_view import partition_story
@@ -149,7 +150,8 @@ class ConformanceReport:
                 story = partition_story(run, names, names.partitions[name], options)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                self._show_story("the controller", controller_story(run, names, options))
+                story = controller_story(run, tables_of(run), names, options)
+                self._show_story("the controller", story)
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             view = f"--partition {affected[0]}" if affected else "--controller"

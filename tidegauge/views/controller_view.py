@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
+_EVENT = "controller_event"
 #: Room for a duration.
 _WIDTH = 10
 
@@ -69,6 +70,10 @@ def _line(
     from tidegauge.history.moments import told_moment
 
     event = events.get((moment[0]["process"], moment[0]["sequence"]))
+    if event is None and moment[0].kind == _EVENT:  # of the liveness phase
+        row = moment[0]
+        kind = names.enumerated("event_kind", row["event_kind"])
+        event = {**row.columns, "event": kind, "processing_us": None}
     if event is None:
         return moment_line(moment, run, names, told_moment)
     return moment_line(moment, run, names, lambda _moment, _names: _told_event(event))

@@ -244,10 +244,9 @@ def _show_clients(out: Console, run: RunFolder) -> None:
     }
     if slowest:
         name = max(slowest, key=lambda name: slowest[name])
-        out.print(
-            f"The slowest batch of the whole run took {slowest[name] / 1000:,.2g} s ({name}).",
-            style="dim",
-        )
+        # More than two digits are not known.
+        seconds = float(f"{slowest[name] / 1000:.2g}")
+        out.print(f"The slowest batch of the whole run took {seconds:,g} s ({name}).", style="dim")
 
 
 def _show_steps(out: Console, tables: RunTables) -> None:
