@@ -17,10 +17,12 @@
 ``elections.py``          elections, and the parts of the time until a new leader
 ``notifications.py``      changes in notifications, and their delays
 ``controller.py``         events of the controller, and their time in its queue
+``clients.py``            throughput and failures of clients, second by second; refusals
 ``gauges.py``             values of brokers' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults; steps
+``steps.py``              steps of the scenario, and how long they took
 ``fault_costs.py``        the effects that are charged to each fault
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================

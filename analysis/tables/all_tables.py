@@ -17,7 +17,6 @@ from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
 from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
-from tidegauge.analysis.tables.condition_counts import CONDITION_COUNTS
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS

@@ -58,7 +58,6 @@ CONFINED = {
     "ray": ("actors/broker_actor", "controller/controller_actor", "engine/ray_"),
     "duckdb": ("analysis/making/",),
     "pyspark": ("spark_analysis/",),
-    "duckdb": ("analysis/making/",),
     "prometheus_client": ("metrics/",),
 }
 
