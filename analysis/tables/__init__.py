@@ -22,7 +22,6 @@
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults; steps
-``steps.py``              steps of the scenario, and how long they took
 ``fault_costs.py``        the effects that are charged to each fault
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================

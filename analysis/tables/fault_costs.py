@@ -31,7 +31,7 @@ _GIVEN_UP_WITHIN_US = 120_000_000
 _CHARGES = View(
     "charges",
     """
-    select c.run, c.process, c.sequence, f.part_of as fault
+    select c.run, c.process, c.sequence, f.part_of as fault, size(c.faults) > 1 as is_shared
     from causes as c
     join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
     """,
@@ -53,7 +53,7 @@ _EFFECTS = View(
         union all
         select run, partition, time_us, process, sequence, 'removal', 0 from removed_from_isr
     )
-    select changes.*, charges.fault from changes
+    select changes.*, charges.fault, charges.is_shared from changes
     left join charges on charges.run = changes.run and charges.process = changes.process
         and charges.sequence = changes.sequence
     """,
@@ -64,7 +64,7 @@ _OUTAGES = View(
     "charged_outages",
     f"""
     with met as (
-        select u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault,
+        select u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault, e.is_shared,
             rank() over (
                 partition by u.run, u.partition, u.condition, u.begin_us
                 order by e.time_us, e.process, e.sequence
@@ -79,7 +79,7 @@ _OUTAGES = View(
             or u.condition = 'under_min_isr'
             and p.replica_count = least(p.min_insync_replicas, p.most_insync_replicas)
     )
-    select distinct run, partition, condition, begin_us, end_us, fault
+    select distinct run, partition, condition, begin_us, end_us, fault, is_shared
     from met where nth = 1 and fault is not null
     """,
 )
@@ -185,6 +185,9 @@ FAULT_OUTAGES = ResultTable(
         Column("partitions", "bigint", "partitions", "partitions that came into it"),
         Column("at_once", "bigint", "partitions", "... at most at the same time"),
         Column("partition_seconds", "double", "partition-seconds", "how long, all together"),
+        Column(
+            "shared_seconds", "double", "partition-seconds", "... of these shared by other faults"
+        ),
         Column("longest_us", "bigint", "us", "the longest time without a break of a partition"),
         Column("begin_us", "bigint", "us", "when the first came into it"),
         Column("over_us", "bigint", "us", "when the last was out of it; null: the run ends first"),
@@ -212,12 +215,14 @@ FAULT_OUTAGES = ResultTable(
     ),
     whole as (
         select run, fault, condition, count(distinct partition) as partitions,
-            sum(end_us - begin_us) / 1e6 as partition_seconds, max(end_us - begin_us) as longest_us,
+            sum(end_us - begin_us) / 1e6 as partition_seconds,
+            sum(case when is_shared then end_us - begin_us else 0 end) / 1e6 as shared_seconds,
+            max(end_us - begin_us) as longest_us,
             min(begin_us) as begin_us, max(end_us) as end_us
         from charged_outages group by run, fault, condition
     )
     select w.run, w.fault, f.fault_name, w.condition, w.partitions, m.at_once,
-        w.partition_seconds, w.longest_us, w.begin_us,
+        w.partition_seconds, w.shared_seconds, w.longest_us, w.begin_us,
         case when w.end_us < runs.ends_us then w.end_us end as over_us
     from whole as w
     join runs on runs.run = w.run
@@ -267,6 +272,7 @@ FAULT_COSTS = ResultTable(
         Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
         Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
         Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
+        Column("shared", "bigint", "", "... of all these changes, shared by other faults"),
         Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
         Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
         Column("last_led_us", "bigint", "us", "when the last one did"),
@@ -296,7 +302,8 @@ FAULT_COSTS = ResultTable(
     changes as (
         select run, fault, count_if(effect = 'shrink') as isr_shrinks,
             count_if(effect = 'expand') as isr_expands,
-            count_if(effect = 'removal') as isr_removals, max(time_us) as last_us
+            count_if(effect = 'removal') as isr_removals,
+            count_if(is_shared and effect <> 'takeover') as shared, max(time_us) as last_us
         from effects where fault is not null group by run, fault
     ),
     elected as (
@@ -365,7 +372,8 @@ FAULT_COSTS = ResultTable(
         coalesce(e.elections, 0) as elections,
         coalesce(e.unclean_elections, 0) as unclean_elections,
         coalesce(c.isr_shrinks, 0) as isr_shrinks, coalesce(c.isr_expands, 0) as isr_expands,
-        coalesce(c.isr_removals, 0) as isr_removals, coalesce(l.records, 0) as records_lost,
+        coalesce(c.isr_removals, 0) as isr_removals, coalesce(c.shared, 0) as shared,
+        coalesce(l.records, 0) as records_lost,
         e.first_led_us, e.last_led_us, {", ".join(f"e.{part}" for part in PARTS)},
         coalesce(k.controller_events, 0) as controller_events,
         coalesce(k.controller_busy_us, 0) as controller_busy_us,

@@ -93,7 +93,8 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
         out.print(f"... and {len(costs) - _TOLD} more")
     if len(costs) > 1:
         out.print(
-            "Each fault is charged with what its chain of causes leads to, whenever that happens.",
+            "Each fault is charged with all that it has a part in, whenever that happens; an "
+            "effect that several faults share counts for each of them.",
             style="dim",
         )
     _show_clients(out, run)
@@ -164,6 +165,11 @@ def _lines(each: FaultCosts, *, records_requests: bool) -> Iterator[tuple[str, s
             f"{costs['isr_removals']:,} dead replicas taken out by the controller"
         ),
     )
+    if costs["shared"]:
+        yield (
+            "shared",
+            f"{costs['shared']:,} of these changes: another fault has a part in them, too",
+        )
     yield (
         "controller meanwhile",
         (
@@ -218,9 +224,12 @@ def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
     over = "still so at the end"
     if outage["over_us"] is not None:
         over = f"over {duration_text(outage['over_us'] - begin_us)} after it began"
+    shared = ""
+    if outage["shared_seconds"]:
+        shared = f" ({outage['shared_seconds']:,.1f} of them shared by another fault)"
     return (
         f"{counted(outage['partitions'], 'partition')} ({outage['at_once']:,} at once), "
-        f"{outage['partition_seconds']:,.1f} partition-seconds, "
+        f"{outage['partition_seconds']:,.1f} partition-seconds{shared}, "
         f"longest {duration_text(outage['longest_us'])}; {over}"
     )
 
