@@ -27,6 +27,6 @@
 ========================  =========================================================================
 
 **To add a table**, write its query and its documented columns, add it to ``all_tables.py``, and
-generate ``TABLES.md`` again. Join with small tables and use window functions over the whole order of
-rows; Python handles no single row.
+generate ``TABLES.md`` again. Join with small tables and use window functions over the whole order
+of rows; Python handles no single row.
 """
