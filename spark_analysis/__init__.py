@@ -2,6 +2,7 @@
 
 ===================  ==============================================================================
 ``engine.py``        the engine that makes result tables (``analysis/making``), from the same SQL
+``small_runs.py``    its way with small traces
 ``session.py``       a Spark session of its own, or the existing one
 ``java.py``          the Java that Spark runs on
 ``cluster.py``       files for executors of a cluster, and folders that they must see

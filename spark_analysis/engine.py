@@ -1,9 +1,8 @@
 """Spark makes result tables: of sweeps, of many runs, on clusters.
 
-Spark has fixed costs for each read, each job and each generated class, so there are few of them:
-one job for each table; of a small trace the rows come from this process, as Arrow, and no classes
-are generated; of a large one all canonical rows are read at once. A table that others read is read
-back from its files, instead of made again within their queries.
+Small traces have a way of their own (``small_runs.py``). Of large ones all canonical rows are read at
+once, as it takes a third of a second to begin to read. There is one job for each table; one that
+others read is read back from its files, instead of made again within their queries.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
@@ -17,10 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
-import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
+import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -31,18 +28,19 @@ from tidegauge.analysis.making.engine import (
     needed_by,
     sql_of,
 )
-from tidegauge.analysis.making.trace_relations import TO_THE_LAST, TraceRelations
+from tidegauge.analysis.making.trace_relations import TO_THE_LAST
 from tidegauge.analysis.making.written_tables import nothing
 from tidegauge.analysis.requests import CANONICAL, KINDS, VALUES
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import SPARK, for_spark
 from tidegauge.analysis.tables.result_table import ResultTable
-from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of
+from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
 from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.session import FOR_ANALYSIS, FOR_QUICK_START, spark_session
+from tidegauge.spark_analysis.small_runs import SmallRuns
 from tidegauge.traces.run_files import trace_files
 
 #: For traces longer than this, some ten million rows, Java's optimizing compiler pays off.
@@ -126,9 +124,11 @@ class SparkEngine:
         draft = files(runs[0], tables[0]).parent.parent
         if is_cluster(self._spark):
             check_disk(self._spark, draft, [run.folder for run in runs])
-        is_small = trace_bytes_of(runs) <= _LARGE_BYTES and not is_cluster(self._spark)
-        making = _Making(self._spark, runs, draft, is_small=is_small)
         by_name = {table.name: table for table in tables}
+        if trace_bytes_of(runs) <= _LARGE_BYTES and not is_cluster(self._spark):
+            SmallRuns(self._spark, runs).write(by_name, files, begins)
+            return
+        making = _Making(self._spark, runs, draft)
         try:
             for name in making.prepared(by_name):
                 begins(name)
@@ -142,17 +142,13 @@ class SparkEngine:
 class _Making:
     """Temporary views in a session, made one by one."""
 
-    def __init__(
-        self, spark: SparkSession, runs: Sequence[FoundRun], draft: Path, *, is_small: bool
-    ) -> None:
+    def __init__(self, spark: SparkSession, runs: Sequence[FoundRun], draft: Path) -> None:
         self._spark = spark
         self._runs = runs
         self._together = draft / "together"
         self._kept: list[DataFrame] = []
         self._views: list[str] = []
         self._topology = Topology(runs)
-        self._rows = TraceRelations(runs, ends_us_of(self._topology))
-        self._is_small = is_small
 
     def prepared(self, wanted: Sequence[str] | dict[str, ResultTable]) -> Iterator[str]:
         """Each wanted table as soon as all that it needs is there."""
@@ -160,7 +156,7 @@ class _Making:
         self._read = {needed for name in order for needed in needed_by(name)}
         uses = Counter(needed for name in order for needed in needed_by(name))
         kinds = {name.removesuffix(TO_THE_LAST) for name in order} & CANONICAL.keys()
-        if kinds and not self._is_small:
+        if kinds:
             self._read_canonical(kinds)
         for name in order:
             if name in wanted:
@@ -173,7 +169,7 @@ class _Making:
         if name in TOPOLOGY:
             made = self._spark.createDataFrame(self._topology[name])
         elif name == CAUSES:
-            made = self._causes()
+            made = found_causes(self._spark, self._runs)
         elif sql is None:
             made, is_kept = self._kind(name), False
         else:
@@ -194,15 +190,8 @@ class _Making:
         self._kept.append(rows.persist())
         self._have(_ROWS, rows)
 
-    def _causes(self) -> DataFrame:
-        if self._is_small:
-            return self._spark.createDataFrame(self._rows.causes().combine_chunks())
-        return found_causes(self._spark, self._runs)
-
     def _kind(self, name: str) -> DataFrame:
         kind = name.removesuffix(TO_THE_LAST)
-        if self._is_small:
-            return self._spark.createDataFrame(_with_runs(self._rows.rows(name)))
         columns = KINDS[kind].columns
         if kind in CANONICAL:
             own = [f"{VALUES[place]} as {column}" for place, column in enumerate(columns)]
@@ -261,15 +250,6 @@ class _Making:
         for name in self._views:
             self._spark.catalog.dropTempView(name)
         shutil.rmtree(self._together, ignore_errors=True)
-
-
-def _with_runs(tables: Sequence[tuple[str, Any]]) -> Any:
-    """Rows of several runs as one Arrow table."""
-    together = pa.concat_tables(
-        table.add_column(0, "run", pa.repeat(run, len(table))) for run, table in tables
-    )
-    # At a chunk without a row Spark stops reading, and loses those that follow.
-    return together.combine_chunks()
 
 
 def _folder_of(run: FoundRun) -> str:

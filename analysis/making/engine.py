@@ -68,6 +68,11 @@ def in_making_order(names: Iterable[str]) -> Iterator[str]:
     Raises:
         CycleError: two queries need each other; a name within one may be that of a relation.
     """
+    yield from TopologicalSorter(graph_of(names)).static_order()
+
+
+def graph_of(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Relations and all that they need, each with what its own query reads."""
     graph: dict[str, tuple[str, ...]] = {}
     open_names = list(names)
     while open_names:
@@ -75,4 +80,4 @@ def in_making_order(names: Iterable[str]) -> Iterator[str]:
         if name not in graph:
             graph[name] = needed_by(name)
             open_names += graph[name]
-    yield from TopologicalSorter(graph).static_order()
+    return graph
