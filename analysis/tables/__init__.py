@@ -26,7 +26,6 @@
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 
-<<<<<<< HEAD
 A query reads relations by their names (``making/engine.py`` finds them in its text):
 
 * the rows of a kind by the kind's name, with ``run``, ``time_us``, ``process``, ``sequence``,
@@ -40,9 +39,4 @@ defines besides, add it to ``all_tables.py``, and generate ``TABLES.md`` again. 
 ``time_us, process, sequence, minor``: with ties in time alone, window functions give different
 results each time. ``tests/analysis/tables/test_engines_agree.py`` holds the engines against each
 other; what only one of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
-=======
-**To add a table**, write its query and its documented columns, add it to ``all_tables.py``, and
-generate ``TABLES.md`` again. Join with small tables and use window functions over the whole order
-of rows; Python handles no single row.
->>>>>>> history
 """
