@@ -118,7 +118,7 @@ def _sources() -> str:
     for function in (*DUCKDB, *SPARK):
         found.update(function.encode())
     for module in (causes, attribution, fault_reach, cause_table):
-        found.update(Path(module.__file__).read_bytes())
+        found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()
 
 

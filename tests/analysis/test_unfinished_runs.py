@@ -14,7 +14,6 @@ from tidegauge.analysis.run_paths import runs_at
 from tidegauge.command_line import app
 from tidegauge.engine.contract import Passed
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.fault_costs import fault_costs
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000
@@ -55,12 +54,13 @@ def test_a_finished_run_ends_where_its_scenario_says(tmp_path: Path) -> None:
 
 def test_faults_cost_what_they_did_until_it_ended(interrupted: RunFolder) -> None:
     """Partitions that are under-replicated as it ends are not so for three minutes more."""
-    (crash,) = fault_costs(interrupted)
-    assert crash.until_us == interrupted.end_us
-    area = crash.areas["under_replicated"]
-    partitions = len(interrupted.manifest["partitions"])
-    lasted = (interrupted.end_us - crash.span.begin_us) / SECOND
-    assert 0 < area.partition_seconds <= partitions * lasted
+    tables = RunTables([interrupted.path], interrupted.path / "tables")
+    (crash,) = tables.rows("select * from fault_costs")
+    assert crash["end_us"] is None
+    (outage,) = tables.rows("select * from fault_outages where condition = 'under_replicated'")
+    assert outage["over_us"] is None
+    lasted = (interrupted.end_us - crash["begin_us"]) / SECOND
+    assert 0 < outage["partition_seconds"] <= outage["partitions"] * lasted
 
 
 def test_the_picture_ends_there_too(interrupted: RunFolder) -> None:

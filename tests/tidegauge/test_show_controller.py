@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,7 +114,8 @@ def story_of(folder: Path, *rows: tuple[str, int, int, int]) -> str:
     written = WrittenRows()
     for place, (kind, process, event_kind, duration_us) in enumerate(rows):
         column = "queued_us" if kind == EVENT else "processing_us"
-        written.write(kind, place * S, process, event_kind=event_kind, **{column: duration_us})
+        values: dict[str, Any] = {"event_kind": event_kind, column: duration_us}
+        written.write(kind, place * S, process, **values)
     return shown(folder_of(written, folder), "--controller")
 
 

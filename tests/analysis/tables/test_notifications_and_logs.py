@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from analysed_runs import RUNS
 from recorded_tables import table
 from small_clusters import SECOND
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.history.fault_spans import fault_spans
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -44,16 +45,31 @@ def test_faults_are_on_as_the_front_door_tells(
     summary = recorded[run].summary
     assert summary is not None
     ends_us = int(summary["virtual_seconds"] * 1e6)
-    spans = sorted(
-        (span.fault, span.begin_us, min(span.end_us or ends_us, ends_us), sorted(span.processes))
-        for span in fault_spans(recorded[run])
-        if span.begin_us < ends_us
-    )
+    spans = sorted(spans_of(recorded[run], ends_us))
     found = sorted(
         (row["fault"], row["begin_us"], row["end_us"], row["processes"])
         for row in table(tables, "faults", run)
     )
     assert found == spans
+
+
+def spans_of(run: RunFolder, ends_us: int) -> Iterator[tuple[int, int, int, list[int]]]:
+    """Each time at which a fault is on anywhere, counted row by row."""
+    begun: dict[int, tuple[int, set[int], set[int]]] = {}
+    for row in run.all_rows(wanted=lambda kind: kind.name in {"fault_began", "fault_ended"}):
+        time_us, fault, process = row["time_us"], row["fault"], row["process"]
+        if row.kind == "fault_began" and time_us < ends_us:
+            _, hit, still = begun.setdefault(fault, (time_us, set(), set()))
+            hit.add(process)
+            still.add(process)
+        elif row.kind == "fault_ended" and fault in begun:
+            begin_us, hit, still = begun[fault]
+            still.discard(process)
+            if not still:
+                del begun[fault]
+                yield fault, begin_us, min(time_us, ends_us), sorted(hit)
+    for fault, (begin_us, hit, _) in begun.items():
+        yield fault, begin_us, ends_us, sorted(hit)
 
 
 def test_samples_of_leaders_say_how_far_the_high_watermark_lags(
