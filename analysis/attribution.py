@@ -31,7 +31,6 @@ import numpy as np
 
 from tidegauge.analysis.causes import FOLLOWED, Causes, Links
 from tidegauge.analysis.fault_reach import NEVER_US, NOBODY, FaultReach, Faults, Roles
-from tidegauge.replication.replica_list import unpack
 
 #: Kinds of consequences with which a partition loses a leader or a replica, or gets a new leader.
 _OUTAGES = ("leader_elected", "became_leader", "removed_from_isr", "isr_shrunk")
@@ -107,6 +106,9 @@ class _Partition:
 
     def members(self, replicas: int) -> set[int]:
         """The brokers of a replica list."""
+        # Spark's executors import this module, and they have no compiler.
+        from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
+
         return {self.slots[slot] for slot in unpack(replicas)}
 
     def missing(self, brokers: Iterable[int]) -> Faults:

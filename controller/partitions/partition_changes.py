@@ -54,7 +54,7 @@ from tidegauge.controller.state.zookeeper_requests import (
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.codes.controller_events import AUTO_REBALANCE, BROKER_CHANGE, ELECT
+from tidegauge.simulation.codes.controller_events import AUTO_REBALANCE, BROKER_CHANGE
 from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
@@ -376,7 +376,7 @@ def _tell_reason(world: ControlPlane, controller: int, elected: LeaderElected) -
         if not broker_at(world, controller, old_leader).alive:
             because_of_registration(world, controller, elected, old_leader)
     elif state.event == AUTO_REBALANCE or (
-        state.strategy == OFFLINE and state.event in (BROKER_CHANGE, ELECT)
+        state.strategy == OFFLINE and state.event == BROKER_CHANGE
     ):
         because_of_registration(world, controller, elected, elected.leader)
 

@@ -29,8 +29,8 @@ def test_a_handle_leads_to_the_causes_of_its_line(night: Path) -> None:
 
 def test_each_story_has_handles_if_asked_for(night: Path) -> None:
     for view in (("--partition", "orders-0"), ("--broker", "1"), ("--controller",)):
-        assert "16.000s  4:7 " in shown(night, *view, "--handles")
-        assert "16.000s  4:7 " not in shown(night, *view)
+        assert "16.000s  4:13 " in shown(night, *view, "--handles")
+        assert "16.000s  4:13 " not in shown(night, *view)
 
 
 def test_a_sample_has_no_handle(night: Path) -> None:

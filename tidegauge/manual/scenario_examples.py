@@ -45,6 +45,7 @@ costs: {append: 300us}
 faults: [{kind: crash, at: 30s, for: 1m, brokers: [2]}]
 fault_rates: [{kind: pause, brokers: [3], mtbf: 1h, repair_time: 5s}]
 steps: [{do: observe, at: 2m}]
+measure_from: 10s
 liveness: true
 checks: {strong_isr: true}
 alerts: {fire: {UnderReplicatedPartitions: 90s}}
