@@ -6,6 +6,7 @@
 ``questions``          questions about runs, one small module each
 ``report``             all of it in one HTML file
 ``requests.py``        requests for rows: runs, kinds, columns
+``fault_lanes.py``      the lines on which pictures show faults over time
 ``run_paths.py``       the runs of paths and patterns, and their names
 ``trace_parts.py``     the work, cut into tasks; the bytes that it reads
 ``frame_index.py``     the places of the frames of a trace file, found without reading them

@@ -219,10 +219,6 @@ class Directory:
         """The kind of a fault alone."""
         return self.faults[number].kind
 
-    def fault_short(self, number: int) -> str:
-        """Name and targets of a fault, in short form: ``cut-1: cut_link 1 <-> 3``."""
-        return f"{self.fault_name(number)}: {self.faults[number].text}"
-
     def fault_text(self, number: int) -> str:
         """Kind and name of a fault, with its text in the scenario."""
         text = self.faults[number].text if 0 <= number < len(self.faults) else ""

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from tidegauge.analysis.fault_lanes import fault_lanes
 from tidegauge.analysis.replay.partition_changes import PartitionChanges, partition_changes
 from tidegauge.analysis.replay.recorded_run import RecordedRun
 from tidegauge.analysis.replay.varints import unsigned, varints
@@ -116,26 +117,10 @@ def _broker_changes(directory: Directory, run: RecordedRun) -> list[tuple[int, i
 def _lanes(
     directory: Directory, faults: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Faults by their line: their own, or that of their kind if there are many."""
+    """Faults by their line, in the order in which they began."""
     in_order = sorted(faults, key=lambda each: (each["begin_us"], each["fault"]))
-    by_name = _grouped(in_order, "fault_name")
-    if len(by_name) <= _LANES:
-        lanes = list(by_name.items())
-    else:
-        lanes = [
-            (of_kind[0]["fault_name"] if len(of_kind) == 1 else f"{len(of_kind)} x {kind}", of_kind)
-            for kind, of_kind in _grouped(in_order, "fault_kind").items()
-        ]
+    lanes = fault_lanes(in_order, _LANES).items()
     return [(name, [_span(directory, each) for each in of_lane]) for name, of_lane in lanes]
-
-
-def _grouped(
-    faults: Sequence[Mapping[str, Any]], column: str
-) -> dict[str, list[Mapping[str, Any]]]:
-    groups: dict[str, list[Mapping[str, Any]]] = {}
-    for each in faults:
-        groups.setdefault(each[column], []).append(each)
-    return groups
 
 
 def _span(directory: Directory, fault: Mapping[str, Any]) -> dict[str, Any]:

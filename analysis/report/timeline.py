@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tidegauge.analysis.fault_lanes import FaultRows, fault_lanes
 from tidegauge.analysis.report.charts import (
     BAD,
     GOOD,
@@ -175,7 +176,7 @@ def _faults(run: OneRun) -> Iterator[Piece]:
     if not run.faults:
         yield Words("No fault in this run.")
         return
-    by_lane = fault_lanes(run.faults)
+    by_lane = fault_lanes(run.faults, _LANES)
     yield Zoom([Span("Whole run", 0, seconds(run.duration_us)), *_spans(run, by_lane)])
     spans = [(place, each) for place, of in enumerate(by_lane.values()) for each in of]
     data = {
@@ -194,7 +195,7 @@ def _faults(run: OneRun) -> Iterator[Piece]:
     yield Chart("Active faults", [data], whole, is_over_time=True)
 
 
-def _spans(run: OneRun, by_lane: dict[str, list[dict[str, Any]]]) -> Iterator[Span]:
+def _spans(run: OneRun, by_lane: Mapping[str, FaultRows]) -> Iterator[Span]:
     """The times of the faults of each lane, and a little around them."""
     for name, faults in by_lane.items():
         begin_us = min(each["begin_us"] for each in faults)
@@ -207,29 +208,6 @@ def _spans(run: OneRun, by_lane: dict[str, list[dict[str, Any]]]) -> Iterator[Sp
         )
 
 
-def fault_lanes(faults: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Faults by their line: their own, or that of their kind if there are many."""
-    by_lane: dict[str, list[dict[str, Any]]] = {}
-    for each in faults:
-        by_lane.setdefault(each["fault_name"], []).append(each)
-    if len(by_lane) <= _LANES:
-        return by_lane
-    kinds: dict[str, list[dict[str, Any]]] = {}
-    for each in faults:
-        kinds.setdefault(each["fault_kind"], []).append(each)
-    return dict(_named(kinds))
-
-
-def _named(
-    kinds: dict[str, list[dict[str, Any]]],
-) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    for kind, of_kind in kinds.items():
-        yield (
-            (of_kind[0]["fault_name"] if len(of_kind) == 1 else f"{len(of_kind)} x {kind}"),
-            of_kind,
-        )
-
-
-def _fault_text(fault: dict[str, Any]) -> str:
+def _fault_text(fault: Mapping[str, Any]) -> str:
     to = time_text(fault["end_us"]) if fault["ended"] else "the end"
     return f"{fault['fault_name']}: {fault['fault_text']}, {time_text(fault['begin_us'])} to {to}"

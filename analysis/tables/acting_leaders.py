@@ -44,7 +44,7 @@ VIEWS = (_ACTED,)
 
 ACTING_LEADERS = ResultTable(
     "acting_leaders",
-    "one interval in which a broker acted as leader of a partition, whoever else was elected",
+    "one interval in which a broker acted as leader of a partition, even after another was elected",
     (
         RUN,
         *PARTITION,

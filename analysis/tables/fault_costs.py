@@ -280,15 +280,20 @@ FAULT_COSTS = ResultTable(
             Column(part, "bigint", "us", f"of the first election, as in elections: {part}")
             for part in PARTS
         ),
-        Column("controller_events", "bigint", "events", "taken by controllers meanwhile (*)"),
+        Column(
+            "controller_events",
+            "bigint",
+            "events",
+            "taken by controllers from begin_us to last_effect_us",
+        ),
         Column("controller_busy_us", "bigint", "us", "time that controllers worked on them"),
         Column("longest_queued_us", "bigint", "us", "the longest time that one of them waited"),
-        Column("notifications", "bigint", "", "isr_change_notifications sent meanwhile (*)"),
+        Column("notifications", "bigint", "", "isr_change_notifications sent in that time"),
         Column(
             "update_metadata_requests",
             "bigint",
             "",
-            "that arrived meanwhile; null: not recorded (*) from begin_us to the last effect",
+            "... that arrived in that time; null: not recorded",
         ),
     ),
     f"""
