@@ -54,6 +54,11 @@ FOR_SMALL = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
+    # Each aggregate, sort and window takes a page for itself: with pages of 64 MB, as such a heap
+    # has by default, most of the time went into clearing them.
+    "spark.buffer.pageSize": "1m",
+    "spark.sql.constraintPropagation.enabled": "false",
+    "spark.sql.lightweightPlanChangeValidation": "false",
 }
 
 _ORDER = ("time_us", "process", "sequence", "minor")

@@ -6,6 +6,7 @@ from tidegauge.analysis.tables import (
     acknowledged,
     acting_leaders,
     broker_states,
+    clients,
     described_states,
     elections,
     fault_costs,
@@ -47,7 +48,7 @@ VIEWS: dict[str, View] = {
     view.name: view
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
-        *(elections, notifications, fault_costs, run_figures),
+        *(elections, notifications, clients, fault_costs, run_figures),
     )
     for view in room.VIEWS
 }

@@ -9,7 +9,7 @@ single requests are recorded with ``--trace-level all`` only.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable
+from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 
 _SECOND = "time_us - time_us % 1000000"
 _COUNTS = (
@@ -22,14 +22,14 @@ _COUNTS = (
     "batches_duplicated",
 )
 #: Numbers of requests in Kafka's protocol.
-_PRODUCE, _FETCH = 0, 1
+PRODUCE, _FETCH = 0, 1
 
 
-def _counted(source: str, **values: str) -> str:
+def _counted(source: str, second: str = _SECOND, **values: str) -> str:
     """The sums of some counts, partition by partition and second by second; others are 0."""
     counts = ", ".join(f"{values.get(name, '0')} as {name}" for name in _COUNTS)
     return f"""
-        select run, partition, {_SECOND} as second_us, {counts}
+        select run, partition, {second} as second_us, {counts}
         from {source} group by run, partition, second_us
     """
 
@@ -45,13 +45,20 @@ _GROWTH = """(
     window w as (partition by run, partition order by time_us)
 ) as growth"""
 
-#: Requests of brokers are refused, too.
-_OF_CLIENTS = """(
-    select r.run, time_us, partition, api_key, error
+#: Refused requests of clients, second by second: brokers' own are refused, too.
+_REFUSED = View(
+    "client_refusals",
+    f"""
+    select r.run, partition, api_key, error, {_SECOND} as second_us, count(*) as requests,
+        min(time_us) as first_us, max(time_us) as last_us
     from request_refused as r
     join processes on processes.run = r.run and processes.process = r.from_process
     where role = 'client'
-) as of_clients"""
+    group by r.run, partition, api_key, error, second_us
+    """,
+)
+
+VIEWS = (_REFUSED,)
 
 _PARTS = (
     # A log that was cut, or another leader's, can be shorter than at the sample before.
@@ -61,9 +68,10 @@ _PARTS = (
         records_committed="sum(greatest(coalesce(committed, 0), 0))",
     ),
     _counted(
-        _OF_CLIENTS,
-        writes_refused=f"count_if(api_key = {_PRODUCE})",
-        fetches_refused=f"count_if(api_key = {_FETCH})",
+        "client_refusals",
+        "second_us",
+        writes_refused=f"sum(case when api_key = {PRODUCE} then requests else 0 end)",
+        fetches_refused=f"sum(case when api_key = {_FETCH} then requests else 0 end)",
     ),
     _counted("batch_failed", batches_failed="count(*)", records_failed="sum(records)"),
     _counted("batch_duplicated", batches_duplicated="count(*)"),
@@ -111,16 +119,12 @@ REFUSALS = ResultTable(
         Column("first_us", "bigint", "us", "when the first one was refused"),
         Column("last_us", "bigint", "us", "when the last one was refused"),
     ),
-    f"""
+    """
     select r.run, topic, coalesce(a.name, cast(api_key as string)) as request,
         coalesce(e.name, cast(error as string)) as error, sum(requests) as requests,
         count(distinct r.partition) as partitions, min(first_us) as first_us,
         max(last_us) as last_us
-    from (
-        select run, partition, api_key, error, count(*) as requests, min(time_us) as first_us,
-            max(time_us) as last_us
-        from {_OF_CLIENTS} group by run, partition, api_key, error
-    ) as r
+    from client_refusals as r
     join partitions as p on p.run = r.run and p.partition = r.partition
     left join names as a on a.run = r.run and a.enumeration = 'api_key' and a.number = api_key
     left join names as e on e.run = r.run and e.enumeration = 'error' and e.number = r.error

@@ -13,6 +13,8 @@ in processes of this partition.
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.clients import PRODUCE
+from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.result_table import (
     RUN,
     Column,
@@ -22,10 +24,11 @@ from tidegauge.analysis.tables.result_table import (
 
 #: A change of the control plane is a row of who made it once the response has come.
 _TOLD_WITHIN_US = 1_000_000
-#: A request that an outage delays is refused at the latest so long after its end.
-_REFUSED_WITHIN_US = 1_000_000
-#: delivery.timeout.ms, by default: a batch that an outage delays is given up by then.
-_GIVEN_UP_WITHIN_US = 120_000_000
+#: A request that an outage delays is refused within a second of its end, and a batch is given up
+#: within the default of delivery.timeout.ms.
+_WITHIN = """(
+    select 'refused' as failure, 1000000 as within_us union all select 'given up', 120000000
+)"""
 
 #: Which fault each row of a followed kind is charged to; a row with several is shared by them.
 _CHARGES = View(
@@ -84,50 +87,37 @@ _OUTAGES = View(
     """,
 )
 
-#: Requests of producers that were refused, and batches that were given up.
-_FAILURES = View(
-    "client_failures",
-    f"""
-    select r.run, r.partition, r.time_us, r.process, r.sequence, 'refused' as failure, r.error,
-        0 as records, {_REFUSED_WITHIN_US} as within_us
-    from request_refused as r
-    join names on names.run = r.run and names.enumeration = 'api_key' and names.number = r.api_key
-    where names.name = 'PRODUCE'
-    union all
-    select run, partition, time_us, process, sequence, 'given up', error, records,
-        {_GIVEN_UP_WITHIN_US}
-    from batch_failed
-    """,
+#: When a failure of a partition is charged to the outages that a fault is charged with.
+_OUTAGE_SPANS = View(
+    "outage_spans",
+    united(
+        f"""(
+            select run, partition, fault, failure, begin_us, end_us + within_us as end_us
+            from charged_outages cross join {_WITHIN}
+            where condition in ('offline', 'not_accepting', 'under_min_isr')
+        )""",
+        ("run", "partition", "fault", "failure"),
+    ),
 )
 
-_CHARGED_FAILURES = View(
-    "charged_failures",
-    """
-    with met as (
-        select distinct f.run, f.process, f.sequence, f.failure, f.error, f.records, o.fault
-        from client_failures as f
-        join charged_outages as o on o.run = f.run and o.partition = f.partition
-            and o.begin_us <= f.time_us and f.time_us <= o.end_us + f.within_us
-        where o.condition in ('offline', 'not_accepting', 'under_min_isr')
+#: ... and when to a fault that is active in one of its processes.
+_HIT_SPANS = View(
+    "hit_spans",
+    united(
+        f"""(
+            select h.run, s.partition, f.part_of as fault, w.failure, h.begin_us,
+                h.end_us + w.within_us as end_us
+            from faults as h
+            join scenario_faults as f on f.run = h.run and f.fault = h.fault
+            join slots as s on s.run = h.run and array_contains(h.processes, s.broker)
+            cross join {_WITHIN} as w
+        )""",
+        ("run", "partition", "fault", "failure"),
     ),
-    hit as (
-        select distinct fault_rows.run, s.partition, f.part_of as fault, fault_rows.begin_us,
-            fault_rows.end_us
-        from faults as fault_rows
-        join scenario_faults as f on f.run = fault_rows.run and f.fault = fault_rows.fault
-        join slots as s on s.run = fault_rows.run
-            and array_contains(fault_rows.processes, s.broker)
-    )
-    select run, failure, error, records, fault from met
-    union all
-    select f.run, f.failure, f.error, f.records, hit.fault
-    from client_failures as f
-    left join met on met.run = f.run and met.process = f.process and met.sequence = f.sequence
-    join hit on hit.run = f.run and hit.partition = f.partition
-        and hit.begin_us <= f.time_us and f.time_us <= hit.end_us + f.within_us
-    where met.fault is null
-    """,
 )
+
+_MET = """s.run = f.run and s.partition = f.partition and s.failure = f.failure
+            and s.begin_us <= f.time_us and f.time_us <= s.end_us"""
 
 #: Sessions that ended by the silence of a broker which a fault had hit, or by its farewell.
 _SESSIONS = View(
@@ -151,7 +141,7 @@ _SESSIONS = View(
     """,
 )
 
-VIEWS = (_CHARGES, _EFFECTS, _OUTAGES, _FAILURES, _CHARGED_FAILURES, _SESSIONS)
+VIEWS = (_CHARGES, _EFFECTS, _OUTAGES, _OUTAGE_SPANS, _HIT_SPANS, _SESSIONS)
 
 _FAULT = (
     Column("fault", "bigint", "", "its place in the scenario"),
@@ -242,10 +232,30 @@ FAULT_FAILURES = ResultTable(
         Column("batches", "bigint", "batches", "how many times"),
         Column("records", "bigint", "records", "records that were given up"),
     ),
-    """
-    select c.run, c.fault, f.fault_name, c.failure, names.name as error, count(*) as batches,
-        sum(c.records) as records
-    from charged_failures as c
+    f"""
+    with failures as (
+        select run, partition, time_us, 'refused' as failure, error, 0 as records
+        from request_refused where api_key = {PRODUCE}
+        union all
+        select run, partition, time_us, 'given up', error, records from batch_failed
+    ),
+    charged as (
+        select f.run, s.fault, f.failure, f.error, count(*) as batches, sum(f.records) as records
+        from failures as f
+        join outage_spans as s on {_MET}
+        group by f.run, s.fault, f.failure, f.error
+        union all
+        select f.run, s.fault, f.failure, f.error, count(*), sum(f.records)
+        from (
+            select * from failures as f
+            where not exists (select 1 from outage_spans as s where {_MET})
+        ) as f
+        join hit_spans as s on {_MET}
+        group by f.run, s.fault, f.failure, f.error
+    )
+    select c.run, c.fault, f.fault_name, c.failure, names.name as error,
+        sum(c.batches) as batches, sum(c.records) as records
+    from charged as c
     join scenario_faults as f on f.run = c.run and f.fault = c.fault
     left join names on names.run = c.run and names.enumeration = 'error'
         and names.number = c.error

@@ -89,3 +89,32 @@ def merged(intervals: str, keys: Sequence[str], same: Sequence[str]) -> str:
         ) as numbered
         group by {columns}, place
     """
+
+
+def united(intervals: str, keys: Sequence[str]) -> str:
+    """Intervals of one key that overlap or touch, as one; only ``keys`` remain.
+
+    Args:
+        intervals: of one key they can overlap.
+        keys: the columns of their object, ``run`` among them.
+    """
+    columns = ", ".join(keys)
+    return f"""
+        select {columns}, min(begin_us) as begin_us, max(end_us) as end_us
+        from (
+            select {columns}, begin_us, end_us, sum(
+                case when begin_us <= before_us then 0 else 1 end
+            ) over (
+                partition by {columns} order by begin_us, end_us
+                rows between unbounded preceding and current row
+            ) as place
+            from (
+                select {columns}, begin_us, end_us, max(end_us) over (
+                    partition by {columns} order by begin_us, end_us
+                    rows between unbounded preceding and 1 preceding
+                ) as before_us
+                from {intervals} as i
+            ) as compared
+        ) as numbered
+        group by {columns}, place
+    """
