@@ -143,6 +143,29 @@ class ReplicationQuota(Record):
     current: i64
 
 
+class PartitionRegistration(Record):
+    """A partition as the metadata log of a KRaft quorum has it (Kafka: PartitionRegistration)."""
+
+    #: Its replicas in the order of preference, and which of them a reassignment adds or removes.
+    replicas: i64
+    adding: i64
+    removing: i64
+    #: Replicas in sync; a replica list in the stored order.
+    isr: i64
+    #: Eligible leader replicas (KIP-966): a set, in the order of slots.
+    elr: i64
+    #: The last leader, while there is none and the ISR is empty.
+    last_known_elr: i64
+    #: Slot of the leader; -1 none.
+    leader: i64
+    #: Grows by one with each record that names a leader.
+    leader_epoch: i64
+    #: Grows by one with each record.
+    partition_epoch: i64
+    #: The leader was elected uncleanly, and has not recovered (LeaderRecoveryState).
+    recovering: flag
+
+
 class LeaderAndIsr(Record):
     """A partition's state in ZooKeeper and in the controller (Kafka: ``LeaderAndIsr``)."""
 

@@ -132,6 +132,11 @@ class ClusterPlan:
         ]
         return tuple(planned)
 
+    @property
+    def is_kraft(self) -> bool:
+        """Whether a KRaft quorum is the control plane."""
+        return getattr(self.scenario, "mode", "zookeeper") == "kraft"
+
     @cached_property
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
