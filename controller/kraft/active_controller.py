@@ -11,7 +11,7 @@ ClusterControlManager           ``broker_registrations.py``
 BrokerHeartbeatManager          ``broker_heartbeats.py``
 PartitionChangeBuilder          ``partition_change.py``
 ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
-..                              ``alter_partition.py``, ``topics.py``, ``elections.py``,
+..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
 ConfigurationControlManager     ``topic_configs.py``
