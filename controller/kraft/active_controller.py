@@ -22,7 +22,7 @@ ConfigurationControlManager     ``topic_configs.py``
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft import metadata_log, observers, periodic_tasks
+from tidegauge.controller.kraft import described, metadata_log, observers, periodic_tasks
 from tidegauge.controller.kraft.event_queue import be_busy, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
@@ -34,7 +34,7 @@ from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_timers import QuorumWorks
 
 #: Modules of which only the handlers are used: they enter them.
-_HANDLED_IN = (metadata_log, observers, periodic_tasks)
+_HANDLED_IN = (described, metadata_log, observers, periodic_tasks)
 
 
 @inner_rule

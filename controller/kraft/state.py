@@ -50,6 +50,8 @@ class ActiveController(Record):
     drains: flag
     #: When the last commit that is under way is due: none overtakes it.
     committed_us: i64
+    #: When a record was committed last that says something of a partition, a broker or a topic.
+    changed_us: i64
     #: Records that are not committed: a ring in ``metadata_records``.
     first_record: i64
     record_count: i64

@@ -140,6 +140,8 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
     question: i64
     #: The partition that the question is about; -1 none.
     partition: i64 = -1
+    #: What its sender wants to do with the response, which gives it back.
+    continuation: i64 = -1
 
 
 class DescribeQuorumStateResponse(Response, kind=111):
@@ -150,10 +152,11 @@ class DescribeQuorumStateResponse(Response, kind=111):
 
     question: i64
     partition: i64 = -1
+    continuation: i64 = -1
     #: It holds: all is at rest, replicas are where they are to be, the partition exists.
     holds: flag
+    #: Slot of the leader.
     leader: i64 = -1
-    leader_epoch: i64 = -1
     isr: i64
     replicas: i64
     #: The active controller: number of brokers + number of the controller.
