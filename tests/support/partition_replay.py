@@ -168,6 +168,7 @@ class PartitionReplay:
         self, recording: dict[str, Any], repeat: int, change: Change = partition_change
     ) -> None:
         self.name = f"{recording['name']}, repeat {repeat}"
+        self.recording = recording
         self.change = change
         self.steps = [step["step"] for step in recording["steps"]]
         self.records = list(_records(recording, repeat))
@@ -195,7 +196,13 @@ class PartitionReplay:
             place += self._play_event(place)
         left = {partition: states for partition, states in self.written.items() if states}
         assert not left, f"{self.name}: states that no record of the timeline has: {left}"
+        assert not any(self._had_effect(number) for number in self.asked), f"{self.name}: requests"
         return self
+
+    def _had_effect(self, number: int) -> bool:
+        # Whether a request was answered by a change: then it must have been found in the log.
+        answer = self.recording["steps"][number]["result"]["exact"]["admin"]
+        return "NONE" in answer.get("results", {"all": "NONE"}).values()
 
     def _play_event(self, place: int) -> int:
         # One event, or what is recorded of it; how many records it has.
