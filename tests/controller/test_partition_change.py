@@ -259,7 +259,7 @@ def test_min_insync_replicas_never_exceeds_the_replicas() -> None:
 
 
 #: What is wrong with a request, in the order in which it is noticed, and the answer.
-WRONG = [
+WRONG: list[tuple[dict[str, Any], int]] = [
     ({"leader_epoch": 6}, errors.NOT_CONTROLLER),
     ({"partition_epoch": 8}, errors.NOT_CONTROLLER),
     ({"leader_epoch": 4}, errors.FENCED_LEADER_EPOCH),
@@ -277,7 +277,7 @@ WRONG = [
 def test_the_first_thing_wrong_with_an_alter_partition_request_is_its_answer(first: int) -> None:
     """ReplicationControlManager.validateAlterPartitionData@4.1.0."""
     partition = partition_of(leader_epoch=5, partition_epoch=7)
-    request = {
+    request: dict[str, Any] = {
         "sender": 0,
         "leader_epoch": 5,
         "partition_epoch": 7,
