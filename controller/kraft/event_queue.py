@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.simulation.costs import METADATA_RECORD, QUORUM_EVENT, cost_us
+from tidegauge.simulation.costs import METADATA_RECORD, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_timers import QuorumWorks
@@ -32,7 +32,7 @@ def be_busy(world: Quorum, records: int) -> None:
     state = world.active_controller[0]
     process = active_controller_process(world)
     state.events += 1
-    work_us = cost_us(world, process, QUORUM_EVENT)
+    work_us = 1
     if records > 0:
         work_us += records * cost_us(world, process, METADATA_RECORD)
     state.busy_until_us = world.context[0].time_us + work_us

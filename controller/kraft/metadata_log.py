@@ -18,7 +18,7 @@ from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
 from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_REPLICATION, cost_us
+from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -91,7 +91,8 @@ def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
     state.drained_offset = state.log_end_offset
     process = timer.destination
     due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
-    due_us += cost_us(world, process, METADATA_REPLICATION)
+    due_us += cost_us(world, process, METADATA_FSYNC)
+    due_us += cost_us(world, process, METADATA_COMMIT)
     state.committed_us = max(state.committed_us, due_us)
     commits = new_event(world, process, process, QuorumCommits)
     commits.offset = state.drained_offset

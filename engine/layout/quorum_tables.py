@@ -68,16 +68,16 @@ def record_reserve_of(plan: ClusterPlan) -> int:
 
 
 def _set_settings(plan: ClusterPlan, state: ActiveController) -> None:
-    settings = plan.scenario.controllers.settings_in_effect
+    settings = plan.scenario.controller_settings()
     state.session_timeout_us = settings["broker.session.timeout.ms"] * 1000
     state.append_linger_us = settings["controller.quorum.append.linger.ms"] * 1000
     state.max_idle_interval_us = settings["metadata.max.idle.interval.ms"] * 1000
-    state.auto_leader_rebalance_enable = settings["auto.leader.rebalance.enable"]
+    state.auto_leader_rebalance_enable = bool(settings["auto.leader.rebalance.enable"])
     state.leader_imbalance_check_interval_us = (
         settings["leader.imbalance.check.interval.seconds"] * 1_000_000
     )
     state.unclean_leader_election_interval_us = (
-        settings["unclean.leader.election.interval.ms"] * 1000
+        settings.get("unclean.leader.election.interval.ms", 0) * 1000
     )
-    state.eligible_leader_replicas = plan.scenario.eligible_leader_replicas
+    state.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     state.epoch = 1
