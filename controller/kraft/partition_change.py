@@ -183,6 +183,7 @@ def _unclean_leader(
 def _shrink_raises_leader_epoch(
     switches: KRaftSwitches, partition: PartitionRegistration, target: PartitionTarget
 ) -> bool:
+    # The target counts, also where the last member stays (from 3.8 on, what is written counts).
     # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
     is_shrink = without(partition.isr, target.isr) != EMPTY
     return switches.isr_shrink_raises_leader_epoch and is_shrink

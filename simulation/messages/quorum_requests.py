@@ -44,8 +44,8 @@ class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
 
     broker_id: i64
     broker_epoch: i64
-    #: The end of the metadata log that it has published.
-    metadata_offset: i64
+    #: The offset of the last record that it has published; -1: none.
+    metadata_offset: i64 = -1
     wants_fence: flag
     wants_shut_down: flag
     offline_directories: i64
