@@ -26,10 +26,21 @@ from tidegauge.simulation.messages.quorum_requests import (
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
 )
-from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.topology import (
+    Cluster,
+    active_controller_process,
+    broker_of,
+    is_kraft,
+)
 
 #: So long nothing is committed where everything has come to rest.
 _QUIET_US = code(1_500_000)
+
+
+@inner_rule
+def is_quorum_hosted(world: Cluster) -> bool:
+    """Whether this group hosts the active controller of a quorum."""
+    return is_kraft(world) and world.processes[active_controller_process(world)].hosted
 
 
 @inner_rule
