@@ -14,7 +14,10 @@ from tidegauge.simulation.messages.event import ControllerRequest, PartitionData
 
 
 class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
-    """A process of a broker asks to be a member of the cluster."""
+    """A process of a broker asks to be a member of the cluster.
+
+    Its entries are of ``OfflineReplica``: its replicas in log directories that are offline.
+    """
 
     broker_id: i64
     #: Which of the broker's processes it is (Kafka: incarnation id).
@@ -33,12 +36,16 @@ class BrokerRegistrationResponse(CommittedResponse, kind=99):
 
 
 class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
-    """A broker is alive, and says which state it wants to be in."""
+    """A broker is alive, and says which state it wants to be in.
+
+    Its entries are of ``OfflineReplica``: its replicas in log directories that are offline (in
+    Kafka the controller knows from AssignReplicasToDirs where they are).
+    """
 
     broker_id: i64
     broker_epoch: i64
-    #: The end of the metadata log that it has published.
-    metadata_offset: i64
+    #: The offset of the last record that it has published; -1: none.
+    metadata_offset: i64 = -1
     wants_fence: flag
     wants_shut_down: flag
     offline_directories: i64

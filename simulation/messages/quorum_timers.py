@@ -54,8 +54,6 @@ class RegistrationGivesUp(Timer, kind=121):
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
 
-    #: Which process of the broker has set it.
-    incarnation: i64
     #: Only the last one that was set counts.
     number: i64
 
@@ -67,18 +65,30 @@ class RaftFetchGivesUp(Timer, kind=123):
 
 
 class RaftFetchDue(Timer, kind=124):
-    """A broker fetches the metadata log again after a failure."""
-
-    incarnation: i64
+    """A broker fetches the metadata log: for the first time, or again after a failure."""
 
 
-class MetadataPublished(Timer, kind=125):
-    """The metadata that a broker applies is applied."""
-
-    incarnation: i64
+class MetadataPublicationGoesOn(Timer, kind=125):
+    """A broker has come to the next phase of a publication of metadata."""
 
 
 class InitialRegistrationExpires(Timer, kind=126):
     """initial.broker.registration.timeout.ms are over."""
 
-    incarnation: i64
+
+class LifecycleBegins(Timer, kind=140):
+    """The process of a broker is up: it looks for the controller, and registers."""
+
+
+class ReadyToUnfence(Timer, kind=141):
+    """A broker has published its first metadata, and all the rest of it is ready."""
+
+
+class ControlledShutdownExpires(Timer, kind=142):
+    """A broker has waited long enough for the controller's leave to shut down."""
+
+
+class LogDirFailureExpires(Timer, kind=143):
+    """log.dir.failure.timeout.ms are over."""
+
+    directory: i64
