@@ -20,6 +20,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine.event_loop import (
     BUDGET,
@@ -46,6 +47,7 @@ from tidegauge.engine.group_counts import GroupCounts, counts_of
 from tidegauge.engine.group_states import (
     ObservedPartition,
     ObservedReplica,
+    look_at_committed,
     look_at_partitions,
     look_at_replicas,
 )
@@ -240,12 +242,15 @@ class Group:
     def look_at_states(
         self, replicas: Records[ObservedReplica], partitions: Records[ObservedPartition]
     ) -> None:
-        """Enter the replicas of the brokers that are hosted here, and partitions if ZooKeeper is.
+        """Enter the replicas of the brokers hosted here, and partitions if the control plane is.
 
         There is an entry for each slot of the topology, and for each partition.
         """
         look_at_replicas(self.world.view_as(Brokers), replicas)
-        look_at_partitions(self.world.view_as(ControlPlane), partitions)
+        if self.plan.is_kraft:
+            look_at_committed(self.world.view_as(Quorum), partitions)
+        else:
+            look_at_partitions(self.world.view_as(ControlPlane), partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""

@@ -21,7 +21,12 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
+    BROKER_SHUTTING_DOWN,
+    STATE_CREATED,
+    STATE_DELETED,
+)
 
 _KEYS = ("run", "partition")
 _NEVER_US = (1 << 63) - 1
@@ -91,7 +96,9 @@ _ACTIVE = View(
         f"""(
         select run, broker as leader, registered as active, {FROM_THE_BEGINNING} from brokers
         union all
-        select run, broker, state = {int(BROKER_ACTIVE)}, {IN_ORDER} from broker_state_to_the_last
+        select run, broker, state in ({int(BROKER_ACTIVE)}, {int(BROKER_SHUTTING_DOWN)}),
+            {IN_ORDER}
+        from broker_state_to_the_last
         )""",
         ("run", "leader"),
         ("active",),

@@ -10,6 +10,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
+    NO_OP_RECORD,
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
@@ -56,6 +57,8 @@ def write_committed(
         registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
+    if record.sort != NO_OP_RECORD:
+        world.active_controller[0].changed_us = world.context[0].time_us
     if record.sort == PARTITION_RECORD:
         _write_partition(world, record, registration)
     elif record.sort == BROKER_RECORD:

@@ -1,9 +1,9 @@
 """The metadata log: records are appended, drained into batches, committed, and read.
 
 A record changes the controller's state in memory at once. It waits for company for
-controller.quorum.append.linger.ms, is written and replicated (costs ``metadata_append`` and
-``metadata_replication``), and is committed: then it is a row of the trace, others can read it, and
-responses that waited for it are sent.
+controller.quorum.append.linger.ms, is written, forced to disk and replicated (costs
+``metadata_append``, ``metadata_fsync``, ``metadata_commit``), and is committed: then it is a row of
+the trace, others can read it, and responses that waited for it are sent.
 
 Source: QuorumController.appendRecords, BatchAccumulator,
 KafkaRaftClient.onUpdateLeaderHighWatermark@4.1.0.
@@ -14,23 +14,34 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.committed_rows import write_committed
+from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
-from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
+from tidegauge.controller.kraft.registrations import (
+    NO_OP_RECORD,
+    PARTITION_RECORD,
+    copy_registration,
+)
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_REPLICATION, cost_us
+from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
+from tidegauge.simulation.rows import write_row
 from tidegauge.simulation.topology import active_controller_process
 
 
 @inner_rule
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
-    """Append a record that the caller fills; it is caused by what happens now."""
+    """Append a record that the caller fills; it is caused by what happens now.
+
+    An event that appends any, other than a NoOpRecord, is a row of the trace.
+    """
     state = world.active_controller[0]
+    if sort != NO_OP_RECORD and not state.event_written:
+        write_row(world, new_event_row(world))
     place = (state.first_record + state.record_count) % len(world.metadata_records)
     record = world.metadata_records[place]
     state.record_count += 1
@@ -40,7 +51,7 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     record.subject = subject
     record.state = 0
     record.broker_epoch = NONE
-    record.reason = 0
+    record.reason = state.reason
     record.old_leader = NONE
     record.unclean = False
     record.min_insync_replicas = 0
@@ -48,8 +59,8 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     context = world.context[0]
     record.cause_process = context.cause_process
     record.cause_sequence = context.cause_sequence
-    record.because_process = NONE
-    record.because_sequence = NONE
+    record.because_process = state.because_process
+    record.because_sequence = state.because_sequence
     _drain_later(world)
     return record
 
@@ -91,7 +102,9 @@ def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
     state.drained_offset = state.log_end_offset
     process = timer.destination
     due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
-    due_us += cost_us(world, process, METADATA_REPLICATION)
+    due_us += cost_us(world, process, METADATA_FSYNC)
+    if state.voters > 1:
+        due_us += cost_us(world, process, METADATA_COMMIT)
     state.committed_us = max(state.committed_us, due_us)
     commits = new_event(world, process, process, QuorumCommits)
     commits.offset = state.drained_offset

@@ -68,12 +68,18 @@ STATE_REASONS = {
     3: "session expired",
     4: "session closed",
     5: "deleted by request",
+    6: "shuts down",
+    7: "asks to be fenced",
+    8: "a log directory is offline",
 }
 BROKER_REGISTERS = code(1)
 BROKER_UNFENCED = code(2)
 BROKER_SESSION_EXPIRED = code(3)
 BROKER_SESSION_CLOSED = code(4)
 BROKER_DELETED = code(5)
+BROKER_SHUTS_DOWN = code(6)
+BROKER_ASKS_FOR_FENCE = code(7)
+BROKER_DIRECTORY_OFFLINE = code(8)
 
 #: ``high_watermark`` of a replica that a step sees: why it is unknown.
 UNSEEN = {

@@ -14,7 +14,10 @@ from tidegauge.simulation.messages.event import ControllerRequest, PartitionData
 
 
 class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
-    """A process of a broker asks to be a member of the cluster."""
+    """A process of a broker asks to be a member of the cluster.
+
+    Its entries are of ``OfflineReplica``: its replicas in log directories that are offline.
+    """
 
     broker_id: i64
     #: Which of the broker's processes it is (Kafka: incarnation id).
@@ -33,7 +36,11 @@ class BrokerRegistrationResponse(CommittedResponse, kind=99):
 
 
 class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
-    """A broker is alive, and says which state it wants to be in."""
+    """A broker is alive, and says which state it wants to be in.
+
+    Its entries are of ``OfflineReplica``: its replicas in log directories that are offline (in
+    Kafka the controller knows from AssignReplicasToDirs where they are).
+    """
 
     broker_id: i64
     broker_epoch: i64
@@ -140,6 +147,8 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
     question: i64
     #: The partition that the question is about; -1 none.
     partition: i64 = -1
+    #: What its sender wants to do with the response, which gives it back.
+    continuation: i64 = -1
 
 
 class DescribeQuorumStateResponse(Response, kind=111):
@@ -150,10 +159,11 @@ class DescribeQuorumStateResponse(Response, kind=111):
 
     question: i64
     partition: i64 = -1
+    continuation: i64 = -1
     #: It holds: all is at rest, replicas are where they are to be, the partition exists.
     holds: flag
+    #: Slot of the leader.
     leader: i64 = -1
-    leader_epoch: i64 = -1
     isr: i64
     replicas: i64
     #: The active controller: number of brokers + number of the controller.
