@@ -116,7 +116,7 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
 
 def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
     for path, settings, kind, _ in scenario.said_settings():
-        if kind == "brokers":
+        if kind in ("brokers", "controllers"):
             yield from problems_of_settings_with_kraft(path, settings)
     for place, step in enumerate(scenario.steps):
         if step.when is not None and step.when.controller is not None:
