@@ -96,9 +96,7 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
         out.print("No broker became controller.\n")
         return
     member, gone = ("controller", "gone") if names.controllers else ("broker", "/controller gone")
-    out.print(
-        f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold"
-    )
+    out.print(f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold")
     width = len(member)
     for term in terms[:LISTED]:
         out.print(
@@ -176,9 +174,10 @@ def _controller(terms: list[ControllerTerm], names: Names) -> str:
     from tidegauge.simulation.durations import time_text
 
     if not terms:
-        return "No controller is active"
+        return "No controller is active" if names.controllers else "No broker is controller"
     term = terms[0]
+    role = "active" if names.controllers else "controller"
     return (
-        f"{names.member(term.broker).capitalize()} is active, in epoch {term.epoch}"
+        f"{names.member(term.broker).capitalize()} is {role}, in epoch {term.epoch}"
         f" (elected at {time_text(term.elected_us)}),"
     )
