@@ -126,11 +126,8 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
     broker.num_replica_fetchers = settings["num.replica.fetchers"]
     broker.num_io_threads = settings["num.io.threads"]
-    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
-    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
-    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
-    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
-    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+    if "zookeeper.session.timeout.ms" in settings:
+        _set_for_zookeeper(broker, settings)
     broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
     broker.log_flush_offset_checkpoint_interval_ms = settings[
         "log.flush.offset.checkpoint.interval.ms"
@@ -141,10 +138,18 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
         "replica.high.watermark.checkpoint.interval.ms"
     ]
     broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
-    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
-    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
     broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_for_zookeeper(broker: Broker, settings: dict[str, int]) -> None:
+    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
+    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
+    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
+    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
+    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
+    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:
