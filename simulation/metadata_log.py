@@ -30,7 +30,6 @@ from tidegauge.simulation.messages.client_requests import (
     PartitionLeader,
 )
 
-
 # MetadataChange.leader of a broker; 0: it is not alive, or fenced.
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).

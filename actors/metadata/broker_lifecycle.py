@@ -34,13 +34,16 @@ from tidegauge.actors.state.lifecycles import (
     STARTING,
     Lifecycle,
 )
+from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_NOT_REGISTERED
 from tidegauge.simulation.costs import BROKER_STOP_REQUEST, cost_us
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_requests import OfflineReplica
+from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -91,9 +94,7 @@ def handle_lifecycle_begins(world: Brokers, timer: LifecycleBegins) -> None:
 
 @BROKER.handles(InitialRegistrationExpires)
 @inner_rule
-def handle_initial_registration_expires(
-    world: Brokers, timer: InitialRegistrationExpires
-) -> None:
+def handle_initial_registration_expires(world: Brokers, timer: InitialRegistrationExpires) -> None:
     """Exit, if no controller has registered this process."""
     if not world.lifecycles[timer.destination].registered:
         halt(world, timer.destination, STOP_NOT_REGISTERED)
@@ -139,6 +140,7 @@ def _send_registration(world: Brokers, broker: int) -> None:
     request.incarnation = world.brokers[broker].starts
     request.previous_broker_epoch = previous_epoch(world, broker)
     request.offline_directories = world.brokers[broker].offline_directories
+    _name_offline_replicas(world, broker, request)
     send(world, request, state.sent_us)
 
 
@@ -155,6 +157,8 @@ def _send_heartbeat(world: Brokers, broker: int) -> None:
     request.wants_shut_down = state.state == PENDING_CONTROLLED_SHUTDOWN
     request.offline_directories = state.offline_directories
     state.named_directories = state.offline_directories
+    if state.offline_directories & ~state.told_directories != 0:
+        _name_offline_replicas(world, broker, request)
     if request.wants_shut_down and world.brokers[broker].shutdown_attempt == 0:
         world.brokers[broker].shutdown_attempt = 1
         written = new_row(world, broker, ControlledShutdownSent)
@@ -163,6 +167,21 @@ def _send_heartbeat(world: Brokers, broker: int) -> None:
         written.attempt = 1
         write_row(world, written)
     send(world, request, state.sent_us)
+
+
+@inner_rule
+def _name_offline_replicas(world: Brokers, broker: int, request: ControllerRequest) -> None:
+    """Name the replicas whose log directories are offline.
+
+    Kafka's controller finds them by the ids of the directories, which partitions have in its log.
+    """
+    if world.brokers[broker].offline_directories == 0:
+        return
+    row = world.brokers[broker].first_log
+    while row != NONE:
+        if world.on_disk[row].exists and is_offline(world, row):
+            new_item(world, request, world.hosted[row].partition, OfflineReplica)
+        row = world.hosted[row].next_log
 
 
 @inner_rule

@@ -83,9 +83,7 @@ def _apply_later(world: Brokers, broker: int) -> None:
 
 @BROKER.handles(MetadataPublicationGoesOn)
 @inner_rule
-def handle_metadata_publication_goes_on(
-    world: Brokers, timer: MetadataPublicationGoesOn
-) -> None:
+def handle_metadata_publication_goes_on(world: Brokers, timer: MetadataPublicationGoesOn) -> None:
     """Load the logs; then apply the delta, and publish what has come meanwhile."""
     broker = timer.destination
     state = world.lifecycles[broker]

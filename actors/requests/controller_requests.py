@@ -14,12 +14,10 @@ from tidegauge.actors.followers.becoming_follower import become_follower
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.leaders.becoming_leader import become_leader
 from tidegauge.actors.process.hosting import host
-from tidegauge.actors.session.topic_configs import topic_config
 from tidegauge.actors.session.zookeeper_client import read_topic_configs
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
-from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -28,10 +26,6 @@ from tidegauge.replication.controller_requests import (
     leader_and_isr_error,
     skips_older_partition_epoch,
 )
-from tidegauge.replication.partition import (
-    initialize_partition,
-)
-from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import new_item, new_response
