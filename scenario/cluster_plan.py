@@ -36,6 +36,7 @@ UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 
 _DEFAULT_RECORD_BYTES = 100
+_FIRST_CONTROLLER = 3000
 
 
 class PlannedProcess(NamedTuple):
@@ -62,8 +63,6 @@ class PlannedQuorum(NamedTuple):
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
-    election_timeout_ms: int
-    election_backoff_max_ms: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     #: 0 in a release that does not look for leaderless partitions by itself.
@@ -122,6 +121,17 @@ class ClusterPlan:
         """The index of a broker by its id; -1 (no broker) remains -1."""
         return self.brokers.index(broker) if broker >= 0 else broker
 
+    @cached_property
+    def controllers(self) -> tuple[int, ...]:
+        """Ids of the controllers of a KRaft quorum, behind those of brokers; else none.
+
+        They begin at 3000, as in Kafka's examples, or at the next thousand that is free.
+        """
+        if not self.is_kraft:
+            return ()
+        first = max(_FIRST_CONTROLLER, (max(self.brokers) // 1000 + 1) * 1000)
+        return tuple(range(first, first + self.scenario.controllers.count))
+
     @property
     def mode(self) -> Mode:
         """Whether ZooKeeper or a quorum of controllers keeps the cluster's state."""
@@ -141,8 +151,6 @@ class ClusterPlan:
             settings["controller.quorum.fetch.timeout.ms"],
             settings["controller.quorum.request.timeout.ms"],
             settings["controller.quorum.retry.backoff.ms"],
-            settings["controller.quorum.election.timeout.ms"],
-            settings["controller.quorum.election.backoff.max.ms"],
             bool(settings["auto.leader.rebalance.enable"]),
             settings["leader.imbalance.check.interval.seconds"],
             settings.get("unclean.leader.election.interval.ms", 0),
@@ -156,6 +164,12 @@ class ClusterPlan:
             settings["initial.broker.registration.timeout.ms"],
             settings.get("log.dir.failure.timeout.ms", 0),
         )
+
+    def session_timeout_ms(self, broker: int) -> int:
+        """The time after which the control plane gives up a silent broker, by its id."""
+        if self.quorum is not None:
+            return self.quorum.session_timeout_ms
+        return self.scenario.settings_of(broker)["zookeeper.session.timeout.ms"]
 
     @cached_property
     def clients(self) -> tuple[PlannedClient, ...]:

@@ -228,7 +228,8 @@ class MetadataChange(Record):
 
     #: Number of a partition, or broker ``b`` as ``-1 - b``.
     subject: i64
-    #: Leader's broker and leader epoch of a partition; of a broker whether it is alive.
+    #: Leader's broker and leader epoch of a partition; of a broker whether it is alive, and in
+    #: KRaft mode its epoch.
     leader: i64
     leader_epoch: i64
     #: Its place: the controller's epoch, and which of this controller's changes.

@@ -181,6 +181,13 @@ class Directory:
         members = (*self.brokers, *self.controllers)
         return members[number] if 0 <= number < len(members) else None
 
+    def member(self, number: int) -> str:
+        """A broker, or a controller of a quorum, in words: ``broker 2``, ``controller 3000``."""
+        if self.broker_id(number) is not None:
+            return f"broker {self.broker_id(number)}"
+        identity = self.member_id(number)
+        return "none" if identity is None else f"controller {identity}"
+
     # Topics and partitions.
 
     def topic(self, number: int) -> str:

@@ -21,10 +21,13 @@ from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
 
 
 @WRITES.handles(BrokerRegistrationRequest)
@@ -42,6 +45,13 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     is_same = was_there_before or (known.registered and known.incarnation == request.incarnation)
     if not is_same and has_valid_session(world, request.broker_id):
         response.error = errors.DUPLICATE_BROKER_REGISTRATION
+        refused = new_row(world, request.destination, RequestRefused)
+        refused.api_key = KEY_OF_KIND[request.kind]
+        refused.partition = NONE
+        refused.from_process = request.source
+        refused.error = response.error
+        refused.offset = NONE
+        write_row(world, refused)
         send(world, response, world.context[0].time_us)
         return
     batch_offset = state.log_end_offset

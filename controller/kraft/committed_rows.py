@@ -28,7 +28,12 @@ from tidegauge.simulation.codes.occasions import (
     STATE_WRITTEN,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.metadata_log import broker_subject, log_change
+from tidegauge.simulation.metadata_log import (
+    ALIVE,
+    SHUTTING_DOWN,
+    broker_subject,
+    log_change,
+)
 from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import active_controller_process, broker_of
 from tidegauge.simulation.trace_rows.control_plane_rows import (
@@ -220,11 +225,15 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     row.state_reason = record.reason
     _say_why(row, record)
     write_row(world, row)
-    is_alive = record.state in (BROKER_ACTIVE, BROKER_SHUTTING_DOWN)
+    known_as = 0
+    if record.state == BROKER_ACTIVE:
+        known_as = ALIVE
+    elif record.state == BROKER_SHUTTING_DOWN:
+        known_as = SHUTTING_DOWN
     log_change(
         world,
         broker_subject(record.subject),
-        1 if is_alive else 0,
+        known_as,
         record.broker_epoch,
         world.active_controller[0].epoch,
         record.offset,

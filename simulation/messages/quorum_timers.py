@@ -92,3 +92,7 @@ class LogDirFailureExpires(Timer, kind=143):
     """log.dir.failure.timeout.ms are over."""
 
     directory: i64
+
+
+class ControlledShutdownBegins(Timer, kind=144):
+    """A broker that was told to stop asks for the controller's leave from now on."""

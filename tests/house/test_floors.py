@@ -40,7 +40,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "controller": ({"state", "kraft"}, {"zookeeper", "partitions"}, {"events"}, {""}),
     "actors": (
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
-        *({"process"}, {"followers"}, {"requests"}, {""}),
+        *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
