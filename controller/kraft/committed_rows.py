@@ -57,17 +57,17 @@ def write_committed(
         registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
-    if record.sort != NO_OP_RECORD:
+    if record.type != NO_OP_RECORD:
         world.active_controller[0].changed_us = world.context[0].time_us
-    if record.sort == PARTITION_RECORD:
+    if record.type == PARTITION_RECORD:
         _write_partition(world, record, registration)
-    elif record.sort == BROKER_RECORD:
+    elif record.type == BROKER_RECORD:
         _write_broker(world, record)
-    elif record.sort == TOPIC_RECORD:
+    elif record.type == TOPIC_RECORD:
         world.quorum_topics[record.subject].committed = True
-    elif record.sort == REMOVE_TOPIC_RECORD:
+    elif record.type == REMOVE_TOPIC_RECORD:
         _write_removal(world, record)
-    elif record.sort == CONFIG_RECORD:
+    elif record.type == CONFIG_RECORD:
         _write_config(world, record)
 
 

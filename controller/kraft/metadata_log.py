@@ -47,7 +47,7 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     state.record_count += 1
     record.offset = state.log_end_offset
     state.log_end_offset += 1
-    record.sort = sort
+    record.type = sort
     record.subject = subject
     record.state = 0
     record.broker_epoch = NONE

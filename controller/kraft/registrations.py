@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import PartitionRegistration
 
-# MetadataRecord.sort
+# MetadataRecord.type
 PARTITION_RECORD = code(0)
 BROKER_RECORD = code(1)
 TOPIC_RECORD = code(2)

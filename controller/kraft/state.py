@@ -187,8 +187,8 @@ class MetadataRecord(Record):
     """One record of the metadata log that is not committed yet."""
 
     offset: i64
-    #: ``*_RECORD`` of ``registrations.py``.
-    sort: i64
+    #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
+    type: i64
     #: A partition, a broker, a topic.
     subject: i64
     #: Of a broker: its new state, its epoch.
