@@ -26,12 +26,16 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import (
     broker_registrations,
     described,
+    isr_proposals,
     metadata_log,
     observers,
     periodic_tasks,
+    reassignments,
+    topic_configs,
     topics,
 )
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
+from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
@@ -47,7 +51,10 @@ from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
 from tidegauge.simulation.messages.quorum_timers import QuorumWorks
 
 #: Modules of which only the handlers are used: they enter them.
-_HANDLED_IN = (broker_registrations, described, metadata_log, observers, periodic_tasks, topics)
+_HANDLED_IN = (
+    *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
+    *(described, metadata_log, observers, periodic_tasks),
+)
 
 #: The types of the events of the queue.
 _TYPES = {
@@ -88,6 +95,7 @@ def _write(world: Quorum, event: Event) -> None:
     before = world.active_controller[0].log_end_offset
     begin_event(world, event, EVENT_TYPE[event.kind])
     _decide(world, event)
+    plan_elections(world)
     be_busy(world, world.active_controller[0].log_end_offset - before)
     free_event(world, event)
 

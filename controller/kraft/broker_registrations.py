@@ -41,7 +41,8 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     known = world.quorum_brokers[request.broker_id]
     response = new_response(world, request, BrokerRegistrationResponse)
     # A broker of before the run has no incarnation yet: the process that comes is that one.
-    is_same = known.registered and known.incarnation in (NONE, request.incarnation)
+    was_there_before = known.registered and known.incarnation == NONE
+    is_same = was_there_before or (known.registered and known.incarnation == request.incarnation)
     if not is_same and has_valid_session(world, request.broker_id):
         response.error = errors.DUPLICATE_BROKER_REGISTRATION
         refused = new_row(world, request.destination, RequestRefused)
@@ -58,7 +59,8 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         is_clean = known.registered and known.broker_epoch == request.previous_broker_epoch
         take_out_former_process(world, request.broker_id, is_clean)
     known.incarnation = request.incarnation
-    if not is_same or not state.incarnation_keeps_epoch:
+    keeps_epoch = was_there_before or (is_same and state.incarnation_keeps_epoch)
+    if not keeps_epoch:
         known.registered = True
         known.broker_epoch = batch_offset
         known.fenced = True

@@ -22,6 +22,7 @@ from tidegauge.replication.replica_list import EMPTY, first, rest, without
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,
     BROKER_SHUTTING_DOWN,
+    FORMER_WRITER,
     STATE_CREATED,
     STATE_DELETED,
     STATE_WRITTEN,
@@ -41,7 +42,12 @@ from tidegauge.simulation.trace_rows.control_plane_rows import (
     PartitionState,
     TopicConfigured,
 )
-from tidegauge.simulation.trace_rows.controller_rows import LeaderElected, RemovedFromIsr
+from tidegauge.simulation.trace_rows.controller_rows import (
+    LeaderElected,
+    ReassignmentBegun,
+    ReassignmentDone,
+    RemovedFromIsr,
+)
 from tidegauge.simulation.trace_rows.row import Row
 
 
@@ -101,7 +107,9 @@ def _write_partition(
     row.partition_epoch = registration.partition_epoch
     row.isr = registration.isr
     row.controller_epoch = world.active_controller[0].epoch
-    row.writer = world.sizes[0].brokers + world.processes[process].number
+    row.writer = FORMER_WRITER
+    if world.active_controller[0].runs:
+        row.writer = world.sizes[0].brokers + world.processes[process].number
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -150,6 +158,7 @@ def _write_changes(
         elected.unclean = record.unclean
         _say_why(elected, record)
         write_row(world, elected)
+    _write_moves(world, partition, known, registration)
     if record.reason == 0:
         return
     gone = without(known.isr, registration.isr)
@@ -164,6 +173,33 @@ def _write_changes(
         _say_why(removed, record)
         write_row(world, removed)
         gone = rest(gone)
+
+
+@inner_rule
+def _write_moves(
+    world: Quorum,
+    partition: int,
+    known: CommittedPartition,
+    registration: PartitionRegistration,
+) -> None:
+    """Write down that replicas begin to be moved, or are where they are to be."""
+    process = active_controller_process(world)
+    moved = known.adding != EMPTY or known.removing != EMPTY
+    moves = registration.adding != EMPTY or registration.removing != EMPTY
+    is_other = known.adding != registration.adding or known.removing != registration.removing
+    is_reordered = not moved and not moves and known.replicas != registration.replicas
+    if (moves and is_other) or is_reordered:
+        begun = new_row(world, process, ReassignmentBegun)
+        begun.partition = partition
+        begun.replicas = registration.replicas
+        begun.adding = registration.adding
+        begun.removing = registration.removing
+        write_row(world, begun)
+    if (moved and not moves) or is_reordered:
+        done = new_row(world, process, ReassignmentDone)
+        done.partition = partition
+        done.replicas = registration.replicas
+        write_row(world, done)
 
 
 @inner_rule
@@ -211,10 +247,10 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
     """A topic is deleted, and all its partitions with it."""
     process = active_controller_process(world)
     world.quorum_topics[record.subject].committed = False
-    for partition in range(world.sizes[0].partitions):
+    topic = world.quorum_topics[record.subject]
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
         known = world.committed_partitions[partition]
-        if world.partitions[partition].topic != record.subject or not known.exists:
-            continue
         known.exists = False
         known.offset = record.offset
         row = new_row(world, process, PartitionState)
@@ -249,9 +285,10 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
     topic = world.quorum_topics[record.subject]
     topic.committed_min_insync_replicas = record.min_insync_replicas
     topic.committed_unclean_leader_election = record.unclean_leader_election
-    for partition in range(world.sizes[0].partitions):
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
         known = world.committed_partitions[partition]
-        if world.partitions[partition].topic == record.subject and known.exists:
+        if known.exists:
             known.offset = record.offset
             log_change(
                 world,

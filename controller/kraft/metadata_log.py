@@ -123,11 +123,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
     most = world.context[0].reserve // 2
     while state.high_watermark < timer.offset and most > 0:
         most -= 1
-        place = state.first_record
-        write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
-        state.first_record = (place + 1) % len(world.metadata_records)
-        state.record_count -= 1
-        state.high_watermark += 1
+        _commit_first(world)
     if state.high_watermark < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
@@ -140,6 +136,26 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
         send(world, take_first(world, state.deferred), world.context[0].time_us)
     answer_fetches(world)
     return False
+
+
+@inner_rule
+def _commit_first(world: Quorum) -> None:
+    """Commit the oldest record that is not committed."""
+    state = world.active_controller[0]
+    place = state.first_record
+    write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
+    state.first_record = (place + 1) % len(world.metadata_records)
+    state.record_count -= 1
+    state.high_watermark += 1
+
+
+@inner_rule
+def commit_former_records(world: Quorum) -> None:
+    """Commit at once what has been there before the run."""
+    state = world.active_controller[0]
+    while state.high_watermark < state.log_end_offset:
+        _commit_first(world)
+    state.drained_offset = state.high_watermark
 
 
 @inner_rule

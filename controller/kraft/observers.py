@@ -26,6 +26,7 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.quorum_requests import (
     PublishedPartition,
     RaftFetchRequest,
@@ -99,16 +100,18 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
     return False
 
 
+@QUORUM.handles(Disconnected)
 @inner_rule
-def forget_fetches_of(world: Quorum, process: int) -> None:
+def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
     """A broker's connection is gone, and with it what it has asked for."""
     state = world.active_controller[0]
     for _ in range(state.fetches.length):
         request = take_first(world, state.fetches)
-        if request.source == process:
+        if request.source == closed.source and request.asked_us <= closed.until_us:
             free_event(world, request)
         else:
             append_event(world, state.fetches, request)
+    return False
 
 
 @inner_rule

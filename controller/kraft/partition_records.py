@@ -22,7 +22,7 @@ from tidegauge.controller.kraft.partition_target import (
     target_as_is,
 )
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.replication.replica_list import EMPTY, append, first, size
+from tidegauge.replication.replica_list import EMPTY, append, first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of
 
@@ -90,7 +90,7 @@ def min_insync_replicas_of(world: Quorum, partition: int) -> int:
     """
     topic = world.quorum_topics[world.partitions[partition].topic]
     first_replicas = world.registrations[topic.first_partition].replicas
-    return effective_min_insync_replicas(topic.min_insync_replicas, size(first_replicas))
+    return effective_min_insync_replicas(topic.min_insync_replicas, first_replicas)
 
 
 @inner_rule

@@ -9,10 +9,12 @@ registerMaybeFenceStaleBroker, registerElectPreferred, registerElectUnclean@4.1.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.broker_changes import fence_broker
 from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue
+from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
 from tidegauge.controller.kraft.event_queue import new_event_row
+from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.metadata_log import append_record
 from tidegauge.controller.kraft.registrations import NO_OP_RECORD
@@ -27,15 +29,13 @@ from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import active_controller_process
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 
-#: A task that still has work runs again after so long.
-AGAIN_US = code(10_000)
-
 
 @QUORUM.handles(QuorumStart)
 @inner_rule
 def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     """The controller is active from now on."""
     state = world.active_controller[0]
+    restore_former_states(world)
     state.runs = True
     active = new_row(world, timer.destination, ControllerActive)
     active.broker = world.sizes[0].brokers + world.processes[timer.destination].number
@@ -46,6 +46,7 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
         _no_op_later(world)
     if state.has_heartbeat_tracker:
         check_sessions_at(world, now_us + _fencing_period_us(world))
+    plan_elections(world)
     return False
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import grown, new_records
+from tidegauge.controller.kraft.partition_change import NO_LEADER
 from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.state import (
     ActiveController,
@@ -16,6 +17,7 @@ from tidegauge.controller.kraft.state import (
 from tidegauge.controller.kraft.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
 
 
@@ -41,6 +43,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
+        _set_former_states(plan, quorum)
         enlarge_quorum(plan, quorum)
     return quorum
 
@@ -72,6 +75,30 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
         for number in numbers:
             quorum.hosted_replicas[place].partition = number
             place += 1
+
+
+def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
+    """Lay out what was there before the run (``controller/kraft/former_states.py``)."""
+    if not plan.was_there_before:
+        return
+    in_sync: set[int] = set()
+    for number, partition in enumerate(plan.partitions):
+        if partition.state is None:
+            continue
+        quorum.quorum_topics[partition.topic_number].exists = True
+        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
+        registration = quorum.registrations[number]
+        registration.replicas = pack(range(len(partition.replicas)))
+        registration.leader = (
+            NO_LEADER if partition.state.leader is None else slots[partition.state.leader]
+        )
+        registration.leader_epoch = partition.state.leader_epoch
+        registration.isr = pack(slots[broker] for broker in partition.state.isr)
+        registration.elr = pack(sorted(slots[broker] for broker in partition.state.elr))
+        in_sync.update(plan.broker_index(broker) for broker in partition.state.isr)
+    for index, is_back in enumerate(plan.registered_before):
+        quorum.quorum_brokers[index].registered = True
+        quorum.quorum_brokers[index].fenced = not is_back and index not in in_sync
 
 
 def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
