@@ -181,9 +181,8 @@ def _fields_of_run(
             return
         for each in compare(step, outcome, records_writes=records_writes):
             yield step, with_shift(each, steps, place)
-    unknown = translation.not_played
-    if unknown is not None:
-        reason = f"the simulator has no step {unknown.op!r}"
+    if translation.not_played is not None:
+        unknown, reason = translation.not_played
         yield unknown, not_played(unknown.number, unknown.op, reason)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.conformance.recorded_schedule import Tree
-from tidegauge.conformance.translation import PlayedStep, Translation
+from tidegauge.conformance.schedule_writer import PlayedStep
+from tidegauge.conformance.translation import Translation
 from tidegauge.history.story import Names
 from tidegauge.history.zookeeper_rows import pending_notifications
 from tidegauge.replication import errors
