@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
+from tidegauge.conformance.recorded_dialects import KRAFT_MODE, STATE, Tree
 from tidegauge.conformance.recorded_schedule import (
     ABSENT,
     REASSIGNED_MS,
@@ -20,8 +20,8 @@ from tidegauge.conformance.recorded_schedule import (
     RecordedStep,
     Span,
     StateWrites,
-    Tree,
 )
+from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.
@@ -39,11 +39,20 @@ WRITES = "state_writes."
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
 
+#: The beginnings of paths of responses.
+_RESPONSES = {"admin", "answers", "fetch", "result", "results", "values"}
+#: The last names in paths of partitions.
+_OF_PARTITIONS = {
+    *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch", "recovering"),
+    *("adding", "removing", "replicas_assigned", "controller_epoch", "version", "zk", "kraft"),
+    *("leo", "runs", "hw_live", "hw_ckpt", "recovery_point", "epoch_ckpt", "logs"),
+}
+
 #: Fields that are not compared: values of the operating system or a log file, actions of the
 #: harness itself, and values that every file of a format has.
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
-    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms"),
+    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
     *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
 }
 
@@ -60,6 +69,11 @@ class Field:
     simulated: Any
     equal: bool
     shifted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is, of whatever partition or broker: ``leader``, ``leo``, ``responses``."""
+        return field_name(self.path)
 
     @property
     def ways(self) -> set[str]:
@@ -84,6 +98,19 @@ class Field:
             return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
         recorded = "one of " if self.kind == VARIED else ""
         return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+
+
+def field_name(path: str) -> str:
+    """The name of a field without the partition, the broker and the step that it is of."""
+    if path.startswith(WRITES):
+        return WRITES.removesuffix(".")
+    first, _, _ = path.partition(".")
+    if first in _RESPONSES:
+        return "responses"
+    *above, last = path.split(".")
+    if last.isdigit() and above:
+        return above[-1]
+    return last if first != "partitions" or last in _OF_PARTITIONS else "partitions"
 
 
 def not_played(step: int, path: str, reason: str) -> Field:
@@ -112,6 +139,7 @@ def compare(
     if recorded.observed is not None:
         yield from _compare_values(number, recorded.observed, outcome.observed)
     yield from _compare_values(number, recorded.result, outcome.result)
+    yield from _surplus_partitions(recorded, outcome)
     yield from _surplus_logs(recorded, outcome)
     if records_writes:
         yield from _surplus_writes(recorded, outcome)
@@ -140,6 +168,20 @@ def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Fiel
 def _known(path: str, value: Any) -> Any:
     """A value as a starting broker reads it: a log without a recovery point has 0."""
     return 0 if value is None and path.endswith(".recovery_point") else value
+
+
+def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Partitions that a controller of KRaft has in the run and did not have in the recording.
+
+    The recording has all partitions or none. ZooKeeper's topics are there before their partitions,
+    and are recorded without states.
+    """
+    seen = {} if recorded.observed is None else recorded.observed.exact.get("partitions", {})
+    shown = outcome.observed.get("partitions", {})
+    for name in sorted(shown.keys() - seen.keys()) if seen else ():
+        if STATE[KRAFT_MODE] in shown[name]:
+            state = shown[name][STATE[KRAFT_MODE]]
+            yield Field(recorded.number, f"partitions.{name}", EXACT, ABSENT, state, equal=False)
 
 
 def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
@@ -174,7 +216,7 @@ def _compare_writes(
     played = outcome.state_writes.get(name, [])
     columns = [each.columns for each in played]
     path = f"{WRITES}{name}"
-    if not writes.exact:
+    if writes.exact is False:
         seen = writes.writes_by_repeat
         yield Field(number, path, VARIED, seen, columns, columns in seen)
         return

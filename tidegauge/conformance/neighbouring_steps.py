@@ -14,8 +14,8 @@ from itertools import islice
 from typing import Any
 
 from tidegauge.conformance.comparison import EXACT, VARIED, WRITES, Field, value_at
-from tidegauge.conformance.played_schedule import StepOutcome
 from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep
+from tidegauge.conformance.step_outcome import StepOutcome
 
 #: Number of observations before or after a step that count.
 _LOOKS = 3

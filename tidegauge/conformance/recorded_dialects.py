@@ -36,8 +36,16 @@ STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
 #: Level of metadata.version of the first internal version (IV0) of each line.
 #: Source: MetadataVersion@4.1.0.
 _FIRST_LEVELS = {
-    **{"3.3": 4, "3.4": 8, "3.5": 9, "3.6": 12, "3.7": 15, "3.8": 20, "3.9": 21},
-    **{"4.0": 22, "4.1": 26, "4.2": 28},
+    "3.3": 4,
+    "3.4": 8,
+    "3.5": 9,
+    "3.6": 12,
+    "3.7": 15,
+    "3.8": 20,
+    "3.9": 21,
+    "4.0": 22,
+    "4.1": 26,
+    "4.2": 28,
 }
 
 #: What a partition's state has only while a reassignment runs.

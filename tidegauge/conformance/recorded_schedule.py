@@ -31,9 +31,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tidegauge.conformance.recorded_dialects import (
     MODES,
-    UnknownDialectError,
     ZOOKEEPER_MODE,
     Tree,
+    UnknownDialectError,
     in_one_form,
 )
 

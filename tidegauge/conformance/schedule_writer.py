@@ -365,7 +365,9 @@ class ScheduleWriter:
         step = played.recorded.step
         broker = {} if str(step["b"]).startswith("leader") else {"broker": step["b"]}
         for epoch in step["epochs"]:
-            number = self._add("ask_epoch", **partition_of(step["tp"]), leader_epoch=epoch, **broker)
+            number = self._add(
+                "ask_epoch", **partition_of(step["tp"]), leader_epoch=epoch, **broker
+            )
             played.requests.append((number, step["tp"], epoch))
 
     def _write_fetch(self, played: PlayedStep) -> None:

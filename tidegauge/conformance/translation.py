@@ -121,9 +121,7 @@ def _cluster(
     }, not_modelled
 
 
-def _settings(
-    recorded: dict[str, Any], names: Collection[str]
-) -> tuple[dict[str, int], list[str]]:
+def _settings(recorded: dict[str, Any], names: Collection[str]) -> tuple[dict[str, int], list[str]]:
     """The settings that the simulator has, and the names of the others."""
     known = {name: setting_value(value) for name, value in recorded.items() if name in names}
     return known, sorted(recorded.keys() - known.keys())
