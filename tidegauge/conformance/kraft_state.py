@@ -205,7 +205,7 @@ class KRaftState:
             "registered": [each for each in self.brokers if self._taken_for.get(each) in unfenced],
             "brokers": {
                 str(broker): {
-                    "fenced": state == BROKER_FENCED,
+                    "fenced": bool(state == BROKER_FENCED),
                     "in_controlled_shutdown": self._in_shutdown[broker],
                 }
                 for broker, state in self._taken_for.items()

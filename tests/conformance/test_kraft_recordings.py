@@ -1,0 +1,83 @@
+"""Recordings of KRaft clusters: how they are read, and what a run shows in their form.
+
+The metadata records of a recording, written as the rows of a run, must show what was observed of
+the recorded cluster: so the form of a recording loses nothing and adds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metadata_records import Replay
+from recordings import GOLDEN_KRAFT
+from tidegauge.conformance.comparison import compare
+from tidegauge.conformance.kraft_state import KRaftState
+from tidegauge.conformance.neighbouring_steps import with_shift
+from tidegauge.conformance.recorded_schedule import (
+    RecordedSchedule,
+    load_schedule,
+    recorded_files,
+)
+from tidegauge.conformance.step_outcome import StepOutcome
+
+FILES = recorded_files([GOLDEN_KRAFT]) if GOLDEN_KRAFT.exists() else []
+
+#: The beginnings of the paths of what metadata records decide.
+DECIDED = ("partitions.", "brokers.", "controller_epoch", "registered", "state_writes.")
+#: Apart one second: far more than the steps of a recording take.
+STEP_US = 1_000_000_000
+
+
+@pytest.fixture(params=FILES, ids=[file.stem for file in FILES])
+def recording(request: pytest.FixtureRequest) -> Path:
+    file: Path = request.param
+    return file
+
+
+def replayed(file: Path, repeat: int) -> tuple[RecordedSchedule, list[StepOutcome]]:
+    """A recording, and what its own metadata records show, step by step."""
+    data = json.loads(file.read_text())
+    schedule = load_schedule(file)
+    replay = Replay(data)
+    state = KRaftState(replay.names, schedule)
+    for row in replay.rows(data["startup_by_repeat"][repeat], 0):
+        state.take(row, None)
+    outcomes, topics = [], []
+    for place, step in enumerate(data["steps"], start=1):
+        outcome = StepOutcome(begin_us=place * STEP_US)
+        if step["step"]["op"] == "create":
+            topics.append(step["step"]["topic"])
+        for row in replay.rows(step["timeline_by_repeat"][repeat], outcome.begin_us):
+            state.take(row, outcome)
+        outcome.observed = state.observe(topics)
+        outcomes.append(outcome)
+    return schedule, outcomes
+
+
+def differences(file: Path, repeat: int) -> list[str]:
+    """What differs of the state.
+
+    A harness that did not wait for quiescence may have observed before the last records of a step.
+    """
+    schedule, outcomes = replayed(file, repeat)
+    steps = list(zip(schedule.steps, outcomes, strict=True))
+    fields = [
+        (step, with_shift(each, steps, place))
+        for place, (step, outcome) in enumerate(steps)
+        for each in compare(step, outcome, records_writes=True)
+        if each.path.startswith(DECIDED) and ".logs." not in each.path
+    ]
+    assert len(fields) > 10 * len(schedule.steps)
+    return [
+        f"step {step.number}: {each.told()}"
+        for step, each in fields
+        if not each.equal and (step.quiet_ms is not None or not each.shifted)
+    ]
+
+
+def test_the_records_of_a_recording_show_what_was_observed(recording: Path) -> None:
+    for repeat in range(json.loads(recording.read_text())["repeats"]):
+        assert differences(recording, repeat) == []
