@@ -118,7 +118,7 @@ class LogDirectories:
 
     def _read(self, world: Brokers, index: int, rows: list[int], directory: Path) -> None:
         """Replace the broker's checkpoints by the content of the files."""
-        release, _ = self.plan.scenario.release_of(self.plan.brokers[index])
+        release = self.plan.scenario.release_of(self.plan.brokers[index]).release
         reader = CheckpointFormat.of_release(release)
         for name in (REPLICATION_OFFSET_CHECKPOINT, RECOVERY_POINT_OFFSET_CHECKPOINT):
             file = directory / name

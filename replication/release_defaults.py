@@ -5,12 +5,20 @@ settings that replication depends on. A setting that a release does not know is 
 dictionary. Settings of producers stand at the end.
 
 The table is read as that of the rules is, see
-:class:`~tidegauge.replication.release_versions.Cell`; the protocol makes no difference.
+:class:`~tidegauge.replication.release_versions.Cell`; the protocol makes no difference. A setting
+that only one mode reads has cells of that mode.
 """
 
 from __future__ import annotations
 
-from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    Cell,
+    Mode,
+    Table,
+    cells_that_apply,
+)
 
 # fmt: off
 DEFAULTS: Table = {
@@ -110,13 +118,14 @@ DEFAULTS: Table = {
     "offsets.commit.timeout.ms": (
         Cell("0.10.2.0", 5_000, "OffsetConfig.DefaultOffsetCommitTimeoutMs@0.10.2.0"),
     ),
-    # The controller, and ZooKeeper.
+    # The controller, and ZooKeeper. With KRaft, settings of the controllers' own begin with
+    # broker.session.timeout.ms.
     "zookeeper.session.timeout.ms": (
-        Cell("0.10.2.0", 6_000, "KafkaConfig.ZkSessionTimeoutMs@0.10.2.0"),
-        Cell("2.5.0", 18_000, "KIP-537, KafkaConfig.ZkSessionTimeoutMs@2.5.0"),
+        Cell("0.10.2.0", 6_000, "KafkaConfig.ZkSessionTimeoutMs@0.10.2.0", mode=ZOOKEEPER_MODE),
+        Cell("2.5.0", 18_000, "KIP-537, KafkaConfig.ZkSessionTimeoutMs@2.5.0", mode=ZOOKEEPER_MODE),
     ),
     "zookeeper.max.in.flight.requests": (
-        Cell("1.1.0", 10, "KafkaConfig.ZkMaxInFlightRequests@1.1.0"),
+        Cell("1.1.0", 10, "KafkaConfig.ZkMaxInFlightRequests@1.1.0", mode=ZOOKEEPER_MODE),
     ),
     "unclean.leader.election.enable": (
         Cell("0.10.2.0", True, "KafkaConfig.UncleanLeaderElectionEnable@0.10.2.0"),
@@ -135,24 +144,78 @@ DEFAULTS: Table = {
         Cell("0.10.2.0", True, "KafkaConfig.ControlledShutdownEnable@0.10.2.0"),
     ),
     "controlled.shutdown.max.retries": (
-        Cell("0.10.2.0", 3, "KafkaConfig.ControlledShutdownMaxRetries@0.10.2.0"),
+        Cell("0.10.2.0", 3,
+             "KafkaConfig.ControlledShutdownMaxRetries@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controlled.shutdown.retry.backoff.ms": (
-        Cell("0.10.2.0", 5_000, "KafkaConfig.ControlledShutdownRetryBackoffMs@0.10.2.0"),
+        Cell("0.10.2.0", 5_000,
+             "KafkaConfig.ControlledShutdownRetryBackoffMs@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "controller.socket.timeout.ms": (
         Cell("0.10.2.0", 30_000, "KafkaConfig.ControllerSocketTimeoutMs@0.10.2.0"),
     ),
+    # With KRaft: the brokers' registration.
+    "broker.heartbeat.interval.ms": (
+        Cell("3.3.0", 2_000, "KIP-631, KafkaConfig.BrokerHeartbeatIntervalMs@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "initial.broker.registration.timeout.ms": (
+        Cell("3.3.0", 60_000, "KIP-631, KafkaConfig.InitialBrokerRegistrationTimeoutMs@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "log.dir.failure.timeout.ms": (
+        Cell("3.7.0", 30_000, "KIP-858, KafkaConfig.LogDirFailureTimeoutMs@3.7.0",
+             mode=KRAFT_MODE),
+    ),
+    # With KRaft: the controllers.
+    "broker.session.timeout.ms": (
+        Cell("3.3.0", 9_000, "KIP-631, KafkaConfig.BrokerSessionTimeoutMs@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "metadata.max.idle.interval.ms": (
+        Cell("3.3.0", 500, "KIP-835, KafkaConfig.MetadataMaxIdleIntervalMs@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.append.linger.ms": (
+        Cell("3.3.0", 25, "KIP-595, RaftConfig.QUORUM_LINGER_MS_CONFIG@3.3.0", mode=KRAFT_MODE),
+    ),
+    "controller.quorum.election.timeout.ms": (
+        Cell("3.3.0", 1_000, "KIP-595, RaftConfig.QUORUM_ELECTION_TIMEOUT_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.election.backoff.max.ms": (
+        Cell("3.3.0", 1_000, "KIP-595, RaftConfig.QUORUM_ELECTION_BACKOFF_MAX_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.fetch.timeout.ms": (
+        Cell("3.3.0", 2_000, "KIP-595, RaftConfig.QUORUM_FETCH_TIMEOUT_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.request.timeout.ms": (
+        Cell("3.3.0", 2_000, "KIP-595, RaftConfig.QUORUM_REQUEST_TIMEOUT_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "controller.quorum.retry.backoff.ms": (
+        Cell("3.3.0", 20, "KIP-595, RaftConfig.QUORUM_RETRY_BACKOFF_MS_CONFIG@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "unclean.leader.election.interval.ms": (
+        Cell("3.9.0", 300_000,
+             "KAFKA-12670, ReplicationConfigs.UNCLEAN_LEADER_ELECTION_INTERVAL_MS_CONFIG@3.9.0",
+             mode=KRAFT_MODE),
+    ),
     # When a leader tells the controller which ISRs it has changed. Kafka has these as constants
     # and no names for them in its configuration: the names with underscores are Tidegauge's.
     "isr_change_notification_check_interval_ms": (
-        Cell("0.10.2.0", 2_500, "ReplicaManager.startup@0.10.2.0"),
+        Cell("0.10.2.0", 2_500, "ReplicaManager.startup@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "isr_change_notification_quiet_ms": (
-        Cell("0.10.2.0", 5_000, "ReplicaManager.IsrChangePropagationBlackOut@0.10.2.0"),
+        Cell("0.10.2.0", 5_000,
+             "ReplicaManager.IsrChangePropagationBlackOut@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     "isr_change_notification_max_delay_ms": (
-        Cell("0.10.2.0", 60_000, "ReplicaManager.IsrChangePropagationInterval@0.10.2.0"),
+        Cell("0.10.2.0", 60_000,
+             "ReplicaManager.IsrChangePropagationInterval@0.10.2.0", mode=ZOOKEEPER_MODE),
     ),
     # Producers; request.timeout.ms is a setting of brokers and of consumers too.
     "acks": (
@@ -184,11 +247,14 @@ DEFAULTS: Table = {
 # fmt: on
 
 
-def defaults_of(release: str) -> dict[str, int | str | bool]:
-    """The defaults of a release, by the names that Kafka has for its settings."""
-    return {name: cell.value for name, cell in default_cells_of(release).items()}
+def defaults_of(release: str, mode: Mode | None = None) -> dict[str, int | str | bool]:
+    """The defaults of a release, by the names that Kafka has for its settings.
+
+    Without a mode they are those of the release's default mode.
+    """
+    return {name: cell.value for name, cell in default_cells_of(release, mode).items()}
 
 
-def default_cells_of(release: str) -> dict[str, Cell]:
+def default_cells_of(release: str, mode: Mode | None = None) -> dict[str, Cell]:
     """The cell that each default of a release has its value from."""
-    return cells_that_apply(DEFAULTS, release, None)
+    return cells_that_apply(DEFAULTS, release, mode=mode)

@@ -4,6 +4,10 @@ Both are ordered, and both are written as people write them: ``Release.parse("2.
 last patch of its line, ``ProtocolVersion.parse("2.7")`` the last internal version of its line.
 What names no version that exists is a ``ValueError`` that says what does.
 
+A cluster runs in one of two modes: its control plane is ZooKeeper with an elected controller, or a
+quorum of controllers (KRaft). With ZooKeeper each broker has an ``inter.broker.protocol.version``;
+with KRaft the cluster has one ``metadata.version`` instead. Both are versions of one list.
+
 A table of what differs between releases (``releases.py``, ``release_defaults.py``) has a tuple
 of cells for each of its rows; see :class:`Cell`.
 """
@@ -14,7 +18,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, Self
+from typing import Final, Literal, NamedTuple, Self
+
+#: What keeps the state of a cluster: ZooKeeper, or a quorum of controllers.
+Mode = Literal["zookeeper", "kraft"]
+ZOOKEEPER_MODE: Final = "zookeeper"
+KRAFT_MODE: Final = "kraft"
 
 #: Last patch release of each line from the first supported release on.
 LAST_PATCH = {
@@ -41,11 +50,21 @@ LAST_PATCH = {
     "3.7": 2,
     "3.8": 1,
     "3.9": 2,
+    "4.0": 1,
+    "4.1": 1,
 }
+#: The first line in which KRaft is declared fit for production (KIP-833).
+_FIRST_LINE_OF_KRAFT = "3.3"
+#: The first line without ZooKeeper.
+_FIRST_LINE_WITHOUT_ZOOKEEPER = "4.0"
+#: The oldest metadata.version: of all releases from 4.0 on, and here of those before, too.
+#: Source: MetadataVersion.MINIMUM_VERSION@4.0.0.
+_OLDEST_METADATA_VERSION = "3.3-IV3"
 
-#: Last internal version (IV) of each line of ``inter.broker.protocol.version``, counted from
-#: IV0; None where a line is one version without IV. All patches of a line know the same.
-#: Source: ApiVersion.allVersions@0.10.2.0 to @3.2.3, MetadataVersion@3.3.0 to @3.9.0.
+#: Last internal version (IV) of each line of ``inter.broker.protocol.version`` (up to 3.9) and of
+#: ``metadata.version`` (from 3.3 on), counted from IV0; None where a line is one version without
+#: IV. All patches of a line know the same.
+#: Source: ApiVersion.allVersions@0.10.2.0 to @3.2.3, MetadataVersion@3.3.0 to @4.1.0.
 LAST_INTERNAL_VERSION = {
     "0.8.0": None,
     "0.8.1": None,
@@ -76,6 +95,8 @@ LAST_INTERNAL_VERSION = {
     "3.7": 4,
     "3.8": 0,
     "3.9": 0,
+    "4.0": 3,
+    "4.1": 1,
 }
 
 _NUMBERS = re.compile(r"0\.\d+(\.\d+){0,2}|[1-9]\d*\.\d+(\.\d+)?", re.ASCII)
@@ -101,18 +122,76 @@ class Release:
             )
         return cls((*line, last_patch if patch is None else patch))
 
+    @property
+    def modes(self) -> tuple[Mode, ...]:
+        """The modes in which a cluster of this release can run, its default first."""
+        if self >= Release.parse(f"{_FIRST_LINE_WITHOUT_ZOOKEEPER}.0"):
+            return (KRAFT_MODE,)
+        if self >= Release.parse(f"{_FIRST_LINE_OF_KRAFT}.0"):
+            return (ZOOKEEPER_MODE, KRAFT_MODE)
+        return (ZOOKEEPER_MODE,)
+
+    def mode(self, wanted: str | None = None) -> Mode:
+        """The mode of a cluster of this release: the wanted one, or the release's default.
+
+        Raises:
+            ValueError: the release cannot run in the wanted mode.
+        """
+        for mode in self.modes:
+            if wanted in (None, mode):
+                return mode
+        if wanted == ZOOKEEPER_MODE:
+            raise ValueError(
+                f"release {self} has no ZooKeeper mode: the last release with it is "
+                f"{all_releases(ZOOKEEPER_MODE)[-1]}; use mode: {KRAFT_MODE}"
+            )
+        raise ValueError(
+            f"release {self} has no KRaft mode: the first release with it is "
+            f"{all_releases(KRAFT_MODE)[0]}; use mode: {ZOOKEEPER_MODE}"
+        )
+
+    def version(self, mode: Mode, setting: str | None = None) -> ProtocolVersion:
+        """The version in force: :meth:`protocol` or :meth:`metadata_version`, by the mode."""
+        return self.metadata_version(setting) if mode == KRAFT_MODE else self.protocol(setting)
+
     def protocol(self, setting: str | None = None) -> ProtocolVersion:
         """What a broker of this release speaks if ``inter.broker.protocol.version`` is set so.
 
         Unset, it is the last version of the release's line, and a release knows none beyond:
-        trial versions, such as 3.9-IV0 in 3.8, do not count.
+        trial versions, such as 3.9-IV0 in 3.8, do not count. The setting is gone with ZooKeeper.
         """
-        default = ProtocolVersion.parse(str(self))
-        version = default if setting is None else ProtocolVersion.parse(setting)
-        if version > default:
+        if ZOOKEEPER_MODE not in self.modes:
             raise ValueError(
-                f"inter.broker.protocol.version {version} is newer than release {self}, "
-                f"which knows versions up to {default}"
+                f"release {self} has no inter.broker.protocol.version; use metadata_version"
+            )
+        return self._version("inter.broker.protocol.version", setting)
+
+    def metadata_version(self, setting: str | None = None) -> ProtocolVersion:
+        """The ``metadata.version`` of a KRaft cluster of this release if it is set so.
+
+        Unset, it is the last version of the release's line: that of a new cluster.
+        Source: Feature.validateDefaultValueAndLatestProductionValue@4.1.0.
+        """
+        if KRAFT_MODE not in self.modes:
+            raise ValueError(f"release {self} has no metadata.version; use protocol")
+        version = self._version("metadata.version", setting)
+        oldest = ProtocolVersion.parse(_OLDEST_METADATA_VERSION)
+        if version < oldest:
+            reason = (
+                f"the oldest that release {self} knows"
+                if ZOOKEEPER_MODE not in self.modes
+                else "the oldest that is simulated"
+            )
+            raise ValueError(f"metadata.version {version} is older than {oldest}, {reason}")
+        return version
+
+    def _version(self, name: str, setting: str | None) -> ProtocolVersion:
+        latest = ProtocolVersion.parse(str(self))
+        version = latest if setting is None else ProtocolVersion.parse(setting)
+        if version > latest:
+            raise ValueError(
+                f"{name} {version} is newer than release {self}, "
+                f"which knows versions up to {latest}"
             )
         return version
 
@@ -120,18 +199,22 @@ class Release:
         return _joined(self.numbers)
 
 
-def all_releases() -> list[Release]:
-    """Every release that :meth:`Release.parse` accepts, the oldest first."""
-    return [
+def all_releases(mode: Mode | None = None) -> list[Release]:
+    """Every release that :meth:`Release.parse` accepts and that has this mode, the oldest first."""
+    releases = (
         Release.parse(f"{line}.{patch}")
         for line, last_patch in LAST_PATCH.items()
         for patch in range(last_patch + 1)
-    ]
+    )
+    return [release for release in releases if mode is None or mode in release.modes]
 
 
 @dataclass(frozen=True, order=True)
 class ProtocolVersion:
-    """A version of ``inter.broker.protocol.version``: ((2, 7), 2) is 2.7-IV2."""
+    """A version of ``inter.broker.protocol.version`` or, with KRaft, of ``metadata.version``.
+
+    ((2, 7), 2) is 2.7-IV2. Kafka has one list for both: MetadataVersion@3.3.0.
+    """
 
     line: tuple[int, ...]
     internal: int
@@ -161,8 +244,16 @@ class ProtocolVersion:
         return line if LAST_INTERNAL_VERSION[line] is None else f"{line}-IV{self.internal}"
 
 
-def all_protocol_versions() -> list[ProtocolVersion]:
-    """Every version of ``inter.broker.protocol.version``, the oldest first."""
+def all_protocol_versions(mode: Mode = ZOOKEEPER_MODE) -> list[ProtocolVersion]:
+    """Every version of ``inter.broker.protocol.version`` or ``metadata.version``, oldest first."""
+    releases = all_releases(mode)
+    latest = releases[-1].version(mode)
+    oldest = ProtocolVersion.parse(_OLDEST_METADATA_VERSION) if mode == KRAFT_MODE else None
+    versions = _all_versions()
+    return [each for each in versions if each <= latest and (oldest is None or oldest <= each)]
+
+
+def _all_versions() -> list[ProtocolVersion]:
     return [
         ProtocolVersion.parse(line if last is None else f"{line}-IV{internal}")
         for line, last in LAST_INTERNAL_VERSION.items()
@@ -185,12 +276,17 @@ class Cell(NamedTuple):
     #: Methods of Kafka with the release in which they were read (``Class.method@release``),
     #: and the issue (KAFKA-n) or the proposal (KIP-n) if there is one.
     source: str
-    #: Applies only to a broker that speaks this inter.broker.protocol.version or a newer one.
+    #: Applies only with this inter.broker.protocol.version (in KRaft mode: this metadata.version)
+    #: or a newer one.
     protocol: str | None = None
+    #: Applies only in this mode.
+    mode: Mode | None = None
 
-    def applies(self, release: Release, protocol: ProtocolVersion) -> bool:
-        """Whether it applies to a broker of this release that speaks this protocol."""
-        if self.protocol is not None and protocol < ProtocolVersion.parse(self.protocol):
+    def applies(self, release: Release, version: ProtocolVersion, mode: Mode) -> bool:
+        """Whether it applies to a broker of this release, under this version, in this mode."""
+        if self.mode not in (None, mode):
+            return False
+        if self.protocol is not None and version < ProtocolVersion.parse(self.protocol):
             return False
         return Release.parse(self.since) <= release
 
@@ -198,12 +294,19 @@ class Cell(NamedTuple):
 Table = dict[str, tuple[Cell, ...]]
 
 
-def cells_that_apply(table: Table, release: str, protocol: str | None) -> dict[str, Cell]:
-    """The cell of each row that gives its value; a row without one is left out."""
+def cells_that_apply(
+    table: Table, release: str, protocol: str | None = None, mode: Mode | None = None
+) -> dict[str, Cell]:
+    """The cell of each row that gives its value; a row without one is left out.
+
+    ``protocol`` is the inter.broker.protocol.version or the metadata.version, by the mode; both
+    default to the release's own.
+    """
     parsed = Release.parse(release)
-    version = parsed.protocol(protocol)
+    chosen = parsed.mode(mode)
+    version = parsed.version(chosen, protocol)
     applying = {
-        name: [cell for cell in cells if cell.applies(parsed, version)]
+        name: [cell for cell in cells if cell.applies(parsed, version, chosen)]
         for name, cells in table.items()
     }
     return {name: cells[-1] for name, cells in applying.items() if cells}
@@ -226,8 +329,6 @@ def _joined(numbers: Sequence[int]) -> str:
 
 
 def _no_such_release(text: str, reason: str = "") -> ValueError:
-    if re.match(r"([4-9]|\d\d+)\.", text.strip()):
-        reason = "from 4.0 on Kafka has no ZooKeeper"
     releases = all_releases()
     return ValueError(
         f"no release {text!r}{reason and f' ({reason})'}: there are {releases[0]} to "
@@ -237,8 +338,8 @@ def _no_such_release(text: str, reason: str = "") -> ValueError:
 
 
 def _no_such_protocol(text: str) -> ValueError:
-    versions = all_protocol_versions()
+    versions = _all_versions()
     return ValueError(
-        f"no inter.broker.protocol.version {text!r}: there are {versions[0]} to {versions[-1]}, "
+        f"no protocol or metadata version {text!r}: there are {versions[0]} to {versions[-1]}, "
         "such as 0.10.2-IV0 or 2.7-IV2; a line such as 2.7 means its last version"
     )

@@ -46,7 +46,7 @@ from tidegauge.replication.release_rules import (
     TRUNCATE_TO_HIGH_WATERMARK,
     ReleaseRules,
 )
-from tidegauge.replication.release_versions import Cell, Release, Table, cells_that_apply
+from tidegauge.replication.release_versions import Cell, Mode, Release, Table, cells_that_apply
 
 #: The release of a scenario that names none: the last in which leaders notify by default.
 DEFAULT_RELEASE = "2.6"
@@ -109,6 +109,7 @@ RULE_CELLS: Table = {
     "isr_update_path": (
         Cell("0.10.2.0", ISR_UPDATE_ZOOKEEPER, "Partition.updateIsr@0.10.2.0"),
         Cell("2.8.0", ISR_UPDATE_ZOOKEEPER_PENDING, "KAFKA-10825, ZkIsrManager.submit@2.8.0"),
+        # With KRaft every metadata.version has it.
         Cell("2.7.0", ISR_UPDATE_ALTER_PARTITION,
              "KIP-497, Partition.sendAlterIsrRequest@2.7.0", protocol="2.7-IV2"),
     ),
@@ -471,20 +472,23 @@ _unmatched = RULE_CELLS.keys() ^ get_type_hints(ReleaseRules).keys()
 assert not _unmatched, f"the table and the record of switches differ: {sorted(_unmatched)}"
 
 
-def rules_of(release: str, protocol: str | None = None) -> ReleaseRules:
+def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None) -> ReleaseRules:
     """The switches of a broker of this release: a record that is the caller's own.
 
-    ``protocol`` is its ``inter.broker.protocol.version``, by default the release's own.
+    ``protocol`` is its ``inter.broker.protocol.version``, or in KRaft mode the
+    ``metadata.version`` of its cluster. It and the mode default to the release's own.
     """
     rules = new_record(ReleaseRules)
-    for name, cell in rule_cells_of(release, protocol).items():
+    for name, cell in rule_cells_of(release, protocol, mode).items():
         setattr(rules, name, cell.value)
     return rules
 
 
-def rule_cells_of(release: str, protocol: str | None = None) -> dict[str, Cell]:
+def rule_cells_of(
+    release: str, protocol: str | None = None, mode: Mode | None = None
+) -> dict[str, Cell]:
     """The cell that each switch of this release has its value from."""
-    return cells_that_apply(RULE_CELLS, release, protocol)
+    return cells_that_apply(RULE_CELLS, release, protocol, mode)
 
 
 def value_name(value: int | str) -> str:

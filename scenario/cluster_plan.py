@@ -11,19 +11,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.cluster import FormerState
 from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
-from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
+from tidegauge.scenario.model.selectors import CONTROLLERS, HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
-from tidegauge.simulation.topology import process_ranges
+from tidegauge.simulation.topology import number_ranges
 from tidegauge.simulation.zookeeper_tree import tree_ranges
 
 #: The name of the client that creates topics and takes the steps.
@@ -32,6 +33,9 @@ OPERATOR_NAME = "operator"
 #: A rule that is the same in all releases: a leader writes the ISR only over the version that it
 #: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
+
+#: The role of the controllers of a KRaft cluster, behind those of ``kernel.py``.
+QUORUM_CONTROLLER = 4
 
 _DEFAULT_RECORD_BYTES = 100
 
@@ -47,6 +51,34 @@ class PlannedProcess(NamedTuple):
     host: int
     #: Number of its rack, -1 for none.
     rack: int
+
+
+class PlannedQuorum(NamedTuple):
+    """The controllers of a KRaft cluster, and the settings that each of them has."""
+
+    #: Number of controllers, the active one included.
+    voters: int
+    session_timeout_ms: int
+    append_linger_ms: int
+    max_idle_interval_ms: int
+    fetch_timeout_ms: int
+    request_timeout_ms: int
+    retry_backoff_ms: int
+    election_timeout_ms: int
+    election_backoff_max_ms: int
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    #: 0 in a release that does not look for leaderless partitions by itself.
+    unclean_leader_election_interval_ms: int
+
+
+class PlannedRegistration(NamedTuple):
+    """The settings by which a broker registers with the controllers of a KRaft cluster."""
+
+    heartbeat_interval_ms: int
+    registration_timeout_ms: int
+    #: 0 in a release that does not tell the controllers about failed log directories.
+    log_dir_failure_timeout_ms: int
 
 
 class PlannedPartition(NamedTuple):
@@ -92,6 +124,41 @@ class ClusterPlan:
         """The index of a broker by its id; -1 (no broker) remains -1."""
         return self.brokers.index(broker) if broker >= 0 else broker
 
+    @property
+    def mode(self) -> Mode:
+        """Whether ZooKeeper or a quorum of controllers keeps the cluster's state."""
+        return self.scenario.mode
+
+    @cached_property
+    def quorum(self) -> PlannedQuorum | None:
+        """The controllers; None with ZooKeeper."""
+        if not self.scenario.has_kraft:
+            return None
+        settings = self.scenario.controller_settings()
+        return PlannedQuorum(
+            self.scenario.controllers.count,
+            settings["broker.session.timeout.ms"],
+            settings["controller.quorum.append.linger.ms"],
+            settings["metadata.max.idle.interval.ms"],
+            settings["controller.quorum.fetch.timeout.ms"],
+            settings["controller.quorum.request.timeout.ms"],
+            settings["controller.quorum.retry.backoff.ms"],
+            settings["controller.quorum.election.timeout.ms"],
+            settings["controller.quorum.election.backoff.max.ms"],
+            bool(settings["auto.leader.rebalance.enable"]),
+            settings["leader.imbalance.check.interval.seconds"],
+            settings.get("unclean.leader.election.interval.ms", 0),
+        )
+
+    def registration_of(self, broker: int) -> PlannedRegistration:
+        """The settings of a broker's registration with KRaft, by its id."""
+        settings = self.scenario.settings_of(broker)
+        return PlannedRegistration(
+            settings["broker.heartbeat.interval.ms"],
+            settings["initial.broker.registration.timeout.ms"],
+            settings.get("log.dir.failure.timeout.ms", 0),
+        )
+
     @cached_property
     def clients(self) -> tuple[PlannedClient, ...]:
         """All clients; the operator is the last."""
@@ -111,15 +178,16 @@ class ClusterPlan:
             PlannedProcess(f"broker {broker}", int(BROKER), index, index, rack_of[index])
             for index, broker in enumerate(self.brokers)
         ]
-        planned += [
-            PlannedProcess(
-                f"controller of broker {broker}", int(CONTROLLER), index, index, rack_of[index]
-            )
-            for index, broker in enumerate(self.brokers)
-        ]
-        rack = self.scenario.zookeeper.rack
-        own = racks.index(rack) if rack is not None else -1
-        planned.append(PlannedProcess("zookeeper", int(ZOOKEEPER), 0, -1, own))
+        if not self.scenario.has_kraft:
+            planned += [
+                PlannedProcess(
+                    f"controller of broker {broker}", int(CONTROLLER), index, index, rack_of[index]
+                )
+                for index, broker in enumerate(self.brokers)
+            ]
+            rack = self.scenario.zookeeper.rack
+            own = racks.index(rack) if rack is not None else -1
+            planned.append(PlannedProcess("zookeeper", int(ZOOKEEPER), 0, -1, own))
         planned += [
             PlannedProcess(
                 client.name if client.group is None else f"client {client.name}",
@@ -130,12 +198,22 @@ class ClusterPlan:
             )
             for number, client in enumerate(self.clients)
         ]
+        if self.scenario.has_kraft:
+            # Of the quorum, only the active controller.
+            own = racks.index(in_racks[0]) if (in_racks := self.scenario.controllers.racks) else -1
+            planned.append(PlannedProcess("active controller", QUORUM_CONTROLLER, 0, -1, own))
         return tuple(planned)
 
     @cached_property
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
-        return process_ranges(len(self.brokers), len(self.clients))
+        brokers, clients = len(self.brokers), len(self.clients)
+        by_role = (
+            (brokers, 0, 0, clients, 1)
+            if self.scenario.has_kraft
+            else (brokers, brokers, 1, clients, 0)
+        )
+        return number_ranges(0, by_role)
 
     @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:
@@ -319,6 +397,8 @@ class ClusterPlan:
             return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
             return numbers[ZOOKEEPER][0]
+        if endpoint.kind == CONTROLLERS:
+            return numbers[QUORUM_CONTROLLER][0]
         if endpoint.kind == OPERATOR:
             return numbers[CLIENT][-1]
         for number, client in enumerate(self.clients):

@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS
-from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.coherence.fault_coherence import (
     problems_of_fault_rates,
     problems_of_fault_steps,
     problems_of_faults,
+)
+from tidegauge.scenario.coherence.mode_coherence import (
+    problems_of_mode,
+    problems_of_other_modes,
+    problems_of_versions,
 )
 from tidegauge.scenario.coherence.settings_coherence import (
     problems_of_producer_settings,
@@ -35,6 +39,7 @@ from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     broker_defaults,
     consumer_defaults,
+    controller_defaults,
     problems_of_settings,
     problems_of_topic_settings,
 )
@@ -53,32 +58,22 @@ def problems_of(scenario: Scenario) -> list[Problem]:
     return []
 
 
-def _releases(scenario: Scenario) -> Iterator[Problem]:
-    """Check that every broker supports its protocol version."""
-    try:
-        Release.parse(scenario.release).protocol(scenario.protocol)
-    except ValueError as error:
-        yield Problem(("protocol",), str(error))
-    for broker in scenario.cluster.broker_releases:
-        release, protocol = scenario.release_of(broker)
-        try:
-            Release.parse(release).protocol(protocol)
-        except ValueError as error:
-            yield Problem(("cluster", "broker_releases", broker), str(error))
-
-
 def _cluster(scenario: Scenario) -> Iterator[Problem]:
     cluster = scenario.cluster
     # Of several releases, each broker reads what its own knows.
-    releases = {scenario.release, *(scenario.release_of(b)[0] for b in scenario.broker_ids())}
+    releases = {scenario.release, *(scenario.release_of(b).release for b in scenario.broker_ids())}
     known = {
-        name: value for release in releases for name, value in broker_defaults(release).items()
+        name: value
+        for release in releases
+        for name, value in broker_defaults(release, scenario.mode).items()
     }
     yield from problems_of_settings(("cluster", "settings"), cluster.settings, "brokers", known)
     for broker, settings in cluster.broker_settings.items():
         path = ("cluster", "broker_settings", broker)
-        known = broker_defaults(scenario.release_of(broker)[0])
+        known = broker_defaults(scenario.release_of(broker).release, scenario.mode)
         yield from problems_of_settings(path, settings, "brokers", known)
+    if scenario.has_kraft:
+        yield from _controllers(scenario)
     if scenario.checkpoint_files and cluster.log_directories > 1:
         yield Problem(("checkpoint_files",), "are of brokers with one log directory each")
     rack = scenario.zookeeper.rack
@@ -86,12 +81,22 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("zookeeper", "rack"), no_such("rack", rack, cluster.racks))
 
 
+def _controllers(scenario: Scenario) -> Iterator[Problem]:
+    controllers, racks = scenario.controllers, scenario.cluster.racks
+    known = controller_defaults(scenario.release)
+    path = ("controllers", "settings")
+    yield from problems_of_settings(path, controllers.settings, "controllers", known)
+    for place, rack in enumerate(controllers.racks):
+        if rack not in racks:
+            yield Problem(("controllers", "racks", place), no_such("rack", rack, racks))
+
+
 def _topics(scenario: Scenario) -> Iterator[Problem]:
     yield from repeated_names("topics", (topic.name for topic in scenario.topics))
     brokers = set(scenario.broker_ids())
     for place, topic in enumerate(scenario.topics):
         yield from problems_of_topic_settings(
-            ("topics", place, "settings"), topic.settings, scenario.release
+            ("topics", place, "settings"), topic.settings, scenario.release, scenario.mode
         )
         factor = scenario.replication_factor(topic)
         if factor > len(brokers):
@@ -250,7 +255,9 @@ def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
 
 
 _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
-    (_releases,),
+    (problems_of_mode,),
+    (problems_of_versions,),
+    (problems_of_other_modes,),
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),

@@ -1,9 +1,9 @@
-"""The cluster of a scenario: its brokers, their racks and settings, ZooKeeper, the topics."""
+"""The cluster of a scenario: brokers, racks, settings, ZooKeeper or controllers, the topics."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -74,7 +74,7 @@ ReleaseText = Annotated[
     BeforeValidator(_version_text),
     AfterValidator(lambda text: str(Release.parse(text))),
 ]
-#: A version of inter.broker.protocol.version in full: 2.4 is 2.4-IV1.
+#: A version of inter.broker.protocol.version or metadata.version in full: 2.4 is 2.4-IV1.
 ProtocolText = Annotated[
     str,
     BeforeValidator(_version_text),
@@ -247,6 +247,34 @@ class ZooKeeper(Part):
         default=None,
         description="Rack of the ensemble. Default: none, so every broker reaches it across racks.",
     )
+
+
+class Controllers(Part):
+    """The controllers of a KRaft cluster: the voters of the quorum that keeps the metadata log."""
+
+    count: Literal[1, 3, 5] = Field(
+        default=3,
+        description="Number of controllers: 1, 3 or 5. Records are committed once a majority of "
+        "them has these. Only the active controller is simulated; the others are a part of the "
+        "time of a commit.",
+    )
+    racks: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="Racks, to which the controllers are assigned in turn; the active controller "
+        "is in the first. Default: none, so every broker reaches it across racks.",
+    )
+    settings: Settings = Field(
+        default_factory=dict,
+        description="Settings of all controllers, as in controller.properties, and those of the "
+        "quorum (`controller.quorum.*`), which brokers have, too.",
+    )
+
+    @model_validator(mode="after")
+    def _has_a_controller_in_each_rack(self) -> Self:
+        if len(self.racks) > self.count:
+            message = f"are {len(self.racks)}, for {self.count} controllers"
+            raise ProblemsError([Problem(("racks",), message)])
+        return self
 
 
 def _nobody(leader: object) -> object:

@@ -1,8 +1,9 @@
 """Durations: the network's latencies and the costs of work.
 
 All of it is a model. The network's figures are chosen to be plausible for one data centre with
-several racks or zones. The costs come from real brokers of 2.6.3 where a field's description says
-so; the others are plausible values. Results in milliseconds depend on them.
+several racks or zones. The costs come from real brokers of 2.6.3, or with KRaft of 4.1.0, where a
+field's description says so; the others are plausible values. Results in milliseconds depend on
+them.
 """
 
 from __future__ import annotations
@@ -266,4 +267,51 @@ class Costs(Part):
         description="A new controller's own work for each partition, in addition to the work "
         "for ZooKeeper's response about it. Measured, with the reads: 105 ms for 100 "
         "partitions, 1383 ms for 4000.",
+    )
+    metadata_record: Latency = Field(
+        default=_always("2us"),
+        description="The active controller's work for each record of the metadata log: computing "
+        "and replaying it. Measured: a batch of 1000 partitions takes no longer than one of 100.",
+    )
+    metadata_append: Latency = Field(
+        default=_always("200us"),
+        description="Writing one batch of records to the metadata log of the active controller. "
+        "Assumed to equal an append of a broker.",
+    )
+    metadata_fsync: Latency = Field(
+        default=_latency("300us", "570us", "1200us", "2900us", "5ms"),
+        description="Forcing one batch of records to the disk of the active controller. Assumed "
+        "to equal a write to ZooKeeper.",
+    )
+    metadata_commit: Latency = Field(
+        default=_latency("600us", "1ms", "2ms", "4ms", "10ms"),
+        description="Time until a majority of three or five controllers has fetched a batch and "
+        "forced it to disk; with one controller there is none. Plausible.",
+    )
+    metadata_publication: Latency = Field(
+        default=_always("50ms"),
+        description="A broker's work for each publication of new metadata, whatever changed. "
+        "Measured, with linger, commit and fetch: a batch is visible at another broker after "
+        "110 ms with 100 changed partitions, after 133 ms with 1000.",
+    )
+    metadata_publication_partition: Latency = Field(
+        default=_always("20us"),
+        description="A broker's additional work for each changed partition of a publication, also "
+        "for the replica that it hosts. Measured, as above.",
+    )
+    metadata_first_publication: Latency = Field(
+        default=_always("150ms"),
+        description="A broker's additional work for its first publication, without loading its "
+        "logs. Measured: the rest of the 0.3 s from registration to unfencing that do not grow "
+        "with the number of logs.",
+    )
+    broker_registration: Latency = Field(
+        default=_always("300ms"),
+        description="From the end of a broker's start to its registration: finding the active "
+        "controller and reading the metadata log. Measured, with the start: 0.85 to 1.12 s.",
+    )
+    broker_stop_request: Latency = Field(
+        default=_latency("4ms", "11ms", "17ms", "60ms", "90ms"),
+        description="From SIGTERM to the heartbeat that asks for a controlled shutdown. Measured: "
+        "the batch of the shutdown follows SIGTERM by 5 ms or more, by 12 to 20 ms if idle.",
     )

@@ -9,12 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode, ProtocolVersion, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
-from tidegauge.scenario.model.cluster import Cluster, ProtocolText, ReleaseText, Topic, ZooKeeper
+from tidegauge.scenario.model.cluster import (
+    Cluster,
+    Controllers,
+    ProtocolText,
+    ReleaseText,
+    Topic,
+    ZooKeeper,
+)
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.duration_fields import PositiveDuration
 from tidegauge.scenario.model.parts import Listed, Name, Part
@@ -24,6 +32,7 @@ from tidegauge.scenario.model.selectors import (
     CLIENT_GROUP,
     CLIENTS,
     CONTROLLER,
+    CONTROLLERS,
     HOST,
     RACK,
     ZOOKEEPER,
@@ -35,12 +44,31 @@ from tidegauge.scenario.model.settings import (
     acks_number,
     broker_defaults,
     consumer_defaults,
+    controller_defaults,
     producer_defaults,
 )
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 
+#: The first metadata.version whose new clusters have eligible leader replicas (KIP-966).
+#: Source: EligibleLeaderReplicasVersion.ELRV_1@4.1.0.
+_FIRST_WITH_ELR_BY_DEFAULT = ProtocolVersion.parse("4.1-IV0")
+
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
+
+
+class Versions(NamedTuple):
+    """The versions of a broker, as :func:`~tidegauge.replication.releases.rules_of` takes them."""
+
+    release: str
+    #: inter.broker.protocol.version if one is set; with KRaft the cluster's metadata.version.
+    protocol: str | None
+    mode: Mode
+
+
+def _default_mode(data: dict[str, Any]) -> Mode:
+    """The default mode of the release; of a release that does not exist, any."""
+    return Release.parse(data.get("release", DEFAULT_RELEASE)).mode()
 
 
 class Deployment(Part):
@@ -57,9 +85,26 @@ class Deployment(Part):
     release: ReleaseText = Field(
         default=DEFAULT_RELEASE, validate_default=True, description="Kafka release of all brokers."
     )
+    mode: Mode = Field(
+        default_factory=_default_mode,
+        description="zookeeper: ZooKeeper and an elected controller (up to 3.9); kraft: a quorum "
+        "of controllers (from 3.3). Default: `zookeeper` up to 3.9, `kraft` from 4.0.",
+    )
     protocol: ProtocolText | None = Field(
         default=None,
-        description="inter.broker.protocol.version of all brokers. Default: the release's own.",
+        description="inter.broker.protocol.version of all brokers, with ZooKeeper. Default: the "
+        "release's own.",
+    )
+    metadata_version: ProtocolText | None = Field(
+        default=None,
+        description="metadata.version of the cluster, with KRaft, such as 4.1 or 4.1-IV1. "
+        "Default: the release's own.",
+    )
+    eligible_leader_replicas: bool | None = Field(
+        default=None,
+        description="Whether the cluster has eligible leader replicas (ELR, KIP-966), with KRaft. "
+        "Default: as in a new cluster, so from metadata_version 4.1-IV0. A cluster that was "
+        "upgraded to 4.1 does not have them. From 4.0 they can be turned on.",
     )
     trace: Literal["transitions", "all"] = Field(
         default="transitions",
@@ -78,6 +123,9 @@ class Deployment(Part):
     )
     cluster: Cluster = Field(description="The brokers.")
     zookeeper: ZooKeeper = Field(default=ZooKeeper(), description="ZooKeeper.")
+    controllers: Controllers = Field(
+        default=Controllers(), description="The controllers, with KRaft."
+    )
     topics: Listed[Topic] = Field(default=(), description="The topics that exist from the start.")
     workload: Workload = Field(default=Workload(), description="The clients.")
     network: Network = Field(default=Network(), description="Latencies of messages.")
@@ -97,16 +145,40 @@ class Deployment(Part):
         """The rack in which a broker stands."""
         return self._racks[broker]
 
-    def release_of(self, broker: int) -> tuple[str, str | None]:
-        """A broker's release, and its inter.broker.protocol.version if one is set."""
+    @property
+    def has_kraft(self) -> bool:
+        """Whether a quorum of controllers keeps the cluster's state, and not ZooKeeper."""
+        return self.mode == KRAFT_MODE
+
+    def version_in_force(self) -> str:
+        """The inter.broker.protocol.version, or with KRaft the metadata.version, in full."""
+        setting = self.metadata_version if self.has_kraft else self.protocol
+        return str(Release.parse(self.release).version(self.mode, setting))
+
+    def has_eligible_leader_replicas(self) -> bool:
+        """Whether partitions have eligible leader replicas, as said or as in a new cluster."""
+        if self.eligible_leader_replicas is not None:
+            return self.eligible_leader_replicas
+        version = ProtocolVersion.parse(self.version_in_force())
+        return self.has_kraft and version >= _FIRST_WITH_ELR_BY_DEFAULT
+
+    def release_of(self, broker: int) -> Versions:
+        """A broker's release, and the protocol version or metadata version that it has."""
         own = self.cluster.broker_releases.get(broker)
-        if own is None:
-            return self.release, self.protocol
-        return own.release or self.release, own.protocol or self.protocol
+        release = self.release if own is None else own.release or self.release
+        if self.has_kraft:
+            return Versions(release, self.version_in_force(), self.mode)
+        protocol = self.protocol if own is None else own.protocol or self.protocol
+        return Versions(release, protocol, self.mode)
+
+    def controller_settings(self) -> dict[str, int]:
+        """All settings of the controllers of a KRaft cluster."""
+        settings = controller_defaults(self.release)
+        return settings | read_of(self.controllers.settings, settings)
 
     def settings_of(self, broker: int) -> dict[str, int]:
         """All settings of a broker: its release's defaults, the cluster's, its own."""
-        settings = broker_defaults(self.release_of(broker)[0])
+        settings = broker_defaults(self.release_of(broker).release, self.mode)
         own = self.cluster.broker_settings.get(broker, {})
         return settings | read_of(self.cluster.settings, settings) | read_of(own, settings)
 
@@ -120,7 +192,7 @@ class Deployment(Part):
         """The number of replicas of each partition of a topic."""
         if topic.assignment is not None:
             return len(topic.assignment[0])
-        default = broker_defaults(self.release)
+        default = broker_defaults(self.release, self.mode)
         settings = default | read_of(self.cluster.settings, default)
         return topic.replication_factor or settings["default.replication.factor"]
 
@@ -188,8 +260,9 @@ class Deployment(Part):
         if selector.kind in {HOST, RACK}:
             for broker in self.brokers_of([selector]):
                 yield LinkEnd(BROKER, broker)
-                yield LinkEnd(CONTROLLER, broker)
-        elif selector.kind in {BROKER, CONTROLLER, ZOOKEEPER}:
+                if not self.has_kraft:
+                    yield LinkEnd(CONTROLLER, broker)
+        elif selector.kind in {BROKER, CONTROLLER, CONTROLLERS, ZOOKEEPER}:
             yield LinkEnd(selector.kind, selector.broker)
         for group in self.workload.groups:
             if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):

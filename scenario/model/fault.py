@@ -139,11 +139,12 @@ class BrokerFault(FaultOfAnyKind):
         return scenario.brokers_of(self.brokers)
 
     def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
-        """The brokers with their controllers, and whatever else it names."""
+        """The brokers with their controllers, if they have these, and whatever else it names."""
         hit = self.hit_brokers(scenario)
         others = [
             end
             for end in scenario.endpoints_of(self.brokers)
             if end.kind not in {BROKER, CONTROLLER}
         ]
-        return [LinkEnd(kind, id_) for kind in (BROKER, CONTROLLER) for id_ in hit] + others, []
+        kinds = (BROKER,) if scenario.has_kraft else (BROKER, CONTROLLER)
+        return [LinkEnd(kind, id_) for kind in kinds for id_ in hit] + others, []

@@ -1,4 +1,4 @@
-"""The names of Kafka's settings, of all releases from 0.10.2 to 3.9: what a scenario may say.
+"""The names of Kafka's settings, of all releases from 0.10.2 to 4.1: what a scenario may say.
 
 A scenario can be given the settings that a cluster really has. Those that the simulator reads
 stand in ``settings.py``; here are the others, so that one that Kafka knows can be told
@@ -18,8 +18,8 @@ _BROKERS = """
     alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
     alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
     auto.create.topics.enable auto.include.jmx.reporter background.threads
-    broker.heartbeat.interval.ms broker.id broker.id.generation.enable broker.rack
-    broker.session.timeout.ms client.quota.callback.class compression.gzip.level
+    broker.id broker.id.generation.enable broker.rack client.quota.callback.class
+    compression.gzip.level
     compression.lz4.level compression.type compression.zstd.level config.providers
     connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
     consumer.heartbeat.interval.ms consumer.session.timeout.ms control.plane.listener.name
@@ -30,14 +30,14 @@ _BROKERS = """
     group.coordinator.append.linger.ms group.coordinator.new.enable
     group.coordinator.rebalance.protocols group.coordinator.threads
     group.initial.rebalance.delay.ms group.max.session.timeout.ms group.max.size
-    group.min.session.timeout.ms host.name initial.broker.registration.timeout.ms
+    group.min.session.timeout.ms host.name
     inter.broker.listener.name inter.broker.protocol.version leader.replication.throttled.rate
     leader.replication.throttled.replicas listener.security.protocol.map listeners
     log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms
     log.cleaner.enable log.cleaner.io.buffer.load.factor log.cleaner.io.buffer.size
     log.cleaner.io.max.bytes.per.second log.cleaner.max.compaction.lag.ms
     log.cleaner.min.cleanable.ratio log.cleaner.min.compaction.lag.ms log.cleaner.threads
-    log.cleanup.policy log.dir log.dir.failure.timeout.ms log.dirs log.flush.interval.ms
+    log.cleanup.policy log.dir log.dirs log.flush.interval.ms
     log.flush.scheduler.interval.ms log.index.interval.bytes log.index.size.max.bytes
     log.local.retention.bytes log.local.retention.ms log.max.id.map.snapshots
     log.message.downconversion.enable log.message.format.version
@@ -48,7 +48,7 @@ _BROKERS = """
     log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms
     max.connection.creation.rate max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.request.partition.size.limit message.max.bytes
-    metadata.max.idle.interval.ms metadata.max.retention.bytes metadata.max.retention.ms
+    metadata.max.retention.bytes metadata.max.retention.ms
     metric.reporters node.id num.partitions num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads offset.metadata.max.bytes offsets.commit.required.acks
     offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
@@ -66,8 +66,8 @@ _BROKERS = """
     transaction.partition.verification.enable
     transaction.remove.expired.transaction.cleanup.interval.ms
     transaction.two.phase.commit.enable transactional.id.expiration.ms
-    unclean.leader.election.interval.ms unstable.api.versions.enable
-    unstable.feature.versions.enable zookeeper.client.secure zookeeper.connect
+    unstable.api.versions.enable unstable.feature.versions.enable zookeeper.client.secure
+    zookeeper.connect
     zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
 """
 _TOPICS = """
@@ -105,14 +105,17 @@ _CLIENTS = """
 """
 
 _CLIENT_FAMILIES = ("metrics.", "sasl.", "ssl.")
+_NODE_FAMILIES = (
+    *("controller.quorum.bootstrap.", "controller.quorum.voters", "delegation.token."),
+    *("controller.quorum.auto.", "group.consumer.", "group.coordinator."),
+    *("group.share.", "group.streams."),
+    *("kafka.metrics.", "listener.name.", "metadata.log.", "metrics.", "offsets.topic."),
+    *("password.encoder.", "remote.log.", "sasl.", "share.", "ssl."),
+    *("transaction.state.log.", "zookeeper.metadata.", "zookeeper.ssl."),
+)
 _FAMILIES = {
-    "brokers": (
-        *("controller.quorum.", "delegation.token.", "group.consumer.", "group.coordinator."),
-        *("group.share.", "group.streams."),
-        *("kafka.metrics.", "listener.name.", "metadata.log.", "metrics.", "offsets.topic."),
-        *("password.encoder.", "remote.log.", "sasl.", "share.", "ssl."),
-        *("transaction.state.log.", "zookeeper.metadata.", "zookeeper.ssl."),
-    ),
+    "brokers": _NODE_FAMILIES,
+    "controllers": _NODE_FAMILIES,
     "topics": (),
     "producers": _CLIENT_FAMILIES,
     "consumers": _CLIENT_FAMILIES,
@@ -121,6 +124,7 @@ _FAMILIES = {
 #: Names by kind; of those that the simulator reads it says so itself.
 KAFKA_NAMES: dict[str, frozenset[str]] = {
     "brokers": frozenset(_BROKERS.split()),
+    "controllers": frozenset(_BROKERS.split()),
     "topics": frozenset(_TOPICS.split()),
     "producers": frozenset((_PRODUCERS + _CLIENTS).split()),
     "consumers": frozenset((_CONSUMERS + _CLIENTS).split()),

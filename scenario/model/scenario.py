@@ -21,11 +21,13 @@ from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
+from tidegauge.scenario.model.modes import costs_of_other_modes, parts_of_other_modes
 from tidegauge.scenario.model.parts import Listed
 from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
     Value,
     broker_defaults,
+    controller_defaults,
     settings_not_modelled,
 )
 from tidegauge.scenario.model.steps import Step
@@ -135,7 +137,7 @@ class Scenario(Deployment):
         """
         if not self.commits() or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
             return self
-        default = broker_defaults(self.release)
+        default = broker_defaults(self.release, self.mode)
         settings = default | read_of(self.cluster.settings, default)
         # The limits are checked with all settings and topics.
         topic = Topic.model_construct(
@@ -174,7 +176,11 @@ class Scenario(Deployment):
         """The settings of the scenario that the simulator does not read, by their paths."""
         lines: list[str] = []
         for path, settings, kind, release in self.said_settings():
-            defaults = broker_defaults(release) if kind == "brokers" else {}
+            defaults: Mapping[str, int] = {}
+            if kind == "brokers":
+                defaults = broker_defaults(release, self.mode)
+            elif kind == "controllers":
+                defaults = controller_defaults(release)
             lines += settings_not_modelled(path, settings, kind, defaults)
         return sorted(lines)
 
@@ -183,7 +189,8 @@ class Scenario(Deployment):
         yield ("cluster", "settings"), self.cluster.settings, "brokers", self.release
         for broker, settings in self.cluster.broker_settings.items():
             path = ("cluster", "broker_settings", broker)
-            yield path, settings, "brokers", self.release_of(broker)[0]
+            yield path, settings, "brokers", self.release_of(broker).release
+        yield ("controllers", "settings"), self.controllers.settings, "controllers", self.release
         for place, topic in enumerate(self.topics):
             yield ("topics", place, "settings"), topic.settings, "topics", self.release
         for place, step in enumerate(self.steps):
@@ -198,7 +205,7 @@ class Scenario(Deployment):
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults filled in: JSON that is a valid scenario itself."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        written["protocol"] = self._protocol(self.release, self.protocol)
+        self._resolve_mode(written)
         written["cluster"] |= self._resolved_cluster()
         # Never is None in the model, and None is left out, as if it were the default.
         written["cluster"].setdefault("restart_after_exit", NEVER)
@@ -217,10 +224,24 @@ class Scenario(Deployment):
             said["settings"] = consumers.settings | self.consumer_settings(consumers)
         return written
 
+    def _resolve_mode(self, written: dict[str, Any]) -> None:
+        """Fill in the versions of the mode, and leave out the parts of the other mode."""
+        name = "metadata_version" if self.has_kraft else "protocol"
+        written[name] = self.version_in_force()
+        if self.has_kraft:
+            written["eligible_leader_replicas"] = self.has_eligible_leader_replicas()
+            written["controllers"]["settings"] = (
+                self.controllers.settings | self.controller_settings()
+            )
+        for part in parts_of_other_modes(self.mode):
+            del written[part]
+        for cost in costs_of_other_modes(self.mode):
+            del written["costs"][cost]
+
     def _resolved_cluster(self) -> dict[str, Any]:
         """The settings and release common to all brokers, and the differences of single brokers."""
         cluster = self.cluster
-        settings = broker_defaults(self.release) | cluster.settings
+        settings = broker_defaults(self.release, self.mode) | cluster.settings
         own_settings = {}
         for broker in self.broker_ids():
             own = cluster.broker_settings.get(broker, {}) | self.settings_of(broker)
@@ -229,17 +250,13 @@ class Scenario(Deployment):
                 own_settings[str(broker)] = others
         releases = {}
         for broker in cluster.broker_releases:
-            release, protocol = self.release_of(broker)
-            releases[str(broker)] = {
-                "release": release,
-                "protocol": self._protocol(release, protocol),
-            }
+            release, protocol, mode = self.release_of(broker)
+            releases[str(broker)] = {"release": release}
+            if not self.has_kraft:
+                version = str(Release.parse(release).version(mode, protocol))
+                releases[str(broker)]["protocol"] = version
         return {
             "settings": settings,
             "broker_settings": own_settings,
             "broker_releases": releases,
         }
-
-    @staticmethod
-    def _protocol(release: str, protocol: str | None) -> str:
-        return str(Release.parse(release).protocol(protocol))

@@ -1,11 +1,12 @@
 """Selectors: the processes that a fault hits, or that stand at the ends of the links that it hits.
 
 ===================  ====================================================================
-``2``                the host of broker 2: the broker and its controller
+``2``                the host of broker 2: the broker and, with ZooKeeper, its controller
 ``broker:2``         the broker without its controller
 ``controller:2``     the controller of broker 2 alone
 ``rack:b``           all hosts in rack b
 ``zookeeper``        ZooKeeper
+``controllers``      the controllers of a KRaft cluster: only as an end of links
 ``clients``          all clients
 ``client:shop``      the clients of the group shop
 ===================  ====================================================================
@@ -24,16 +25,21 @@ BROKER = "broker"
 CONTROLLER = "controller"
 RACK = "rack"
 ZOOKEEPER = "zookeeper"
+CONTROLLERS = "controllers"
 CLIENTS = "clients"
 CLIENT_GROUP = "client"
 #: No selector selects the operator.
 OPERATOR = "operator"
 
 
+#: Selectors that are a word alone.
+_WHOLE = (ZOOKEEPER, CONTROLLERS, CLIENTS)
+
+
 class Selector(NamedTuple):
     """The target of a fault."""
 
-    #: HOST, BROKER, CONTROLLER, RACK, ZOOKEEPER, CLIENTS or CLIENT_GROUP.
+    #: HOST, BROKER, CONTROLLER, RACK, ZOOKEEPER, CONTROLLERS, CLIENTS or CLIENT_GROUP.
     kind: str
     #: Id of the broker, if it selects one by id.
     broker: int = -1
@@ -48,7 +54,7 @@ class Selector(NamedTuple):
     def __str__(self) -> str:
         if self.kind == HOST:
             return str(self.broker)
-        if self.kind in {ZOOKEEPER, CLIENTS}:
+        if self.kind in _WHOLE:
             return self.kind
         return f"{self.kind}:{self.name}" if self.name else f"{self.kind}:{self.broker}"
 
@@ -56,7 +62,8 @@ class Selector(NamedTuple):
 class LinkEnd(NamedTuple):
     """A process that a fault hits, or at the end of a link that it hits."""
 
-    #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT_GROUP (one client of a group) or OPERATOR.
+    #: BROKER, CONTROLLER, ZOOKEEPER, CONTROLLERS (the active one), CLIENT_GROUP (one client of a
+    #: group) or OPERATOR.
     kind: str
     #: Id of the broker, also of one whose controller it is.
     broker: int = -1
@@ -73,15 +80,15 @@ def _selector(written: object) -> Selector:
         return Selector(HOST, broker=written)
     if isinstance(written, str):
         kind, colon, name = written.partition(":")
-        if not colon and kind in {ZOOKEEPER, CLIENTS}:
+        if not colon and kind in _WHOLE:
             return Selector(kind)
         if kind in {BROKER, CONTROLLER} and name.isascii() and name.isdigit():
             return Selector(kind, broker=int(name))
         if kind in {RACK, CLIENT_GROUP} and name:
             return Selector(kind, name=name)
     raise ValueError(
-        "must be a broker's id, broker:ID, controller:ID, rack:NAME, zookeeper, clients or "
-        f"client:GROUP, not {written!r}"
+        "must be a broker's id, broker:ID, controller:ID, rack:NAME, zookeeper, controllers, "
+        f"clients or client:GROUP, not {written!r}"
     )
 
 
@@ -90,13 +97,23 @@ def as_written(selector: Selector) -> int | str:
     return selector.broker if selector.kind == HOST else str(selector)
 
 
+def _no_controllers(selector: Selector) -> None:
+    if selector.kind == CONTROLLERS:
+        raise ValueError(
+            "faults of controllers of KRaft are not simulated yet, only their links: cut_link and "
+            "slow_link can have controllers in `between`"
+        )
+
+
 def _brokers_only(selector: Selector) -> Selector:
+    _no_controllers(selector)
     if not selector.selects_brokers:
         raise ValueError(f"must be a broker's id, broker:ID or rack:NAME, not {selector}")
     return selector
 
 
 def _machines_only(selector: Selector) -> Selector:
+    _no_controllers(selector)
     if selector.kind in {BROKER, CONTROLLER}:
         raise ValueError(
             f"must be a broker's id, rack:NAME, zookeeper, clients or client:GROUP, not {selector}"
@@ -109,10 +126,15 @@ _SELECTOR_SCHEMA = {
         {"type": "integer", "minimum": 0},
         {
             "type": "string",
-            "pattern": "^(zookeeper|clients|(broker|controller):[0-9]+|(rack|client):.+)$",
+            "pattern": (
+                "^(zookeeper|controllers|clients|(broker|controller):[0-9]+|(rack|client):.+)$"
+            ),
         },
     ],
-    "examples": [2, "rack:b", "broker:2", "controller:2", "zookeeper", "clients", "client:shop"],
+    "examples": [
+        *(2, "rack:b", "broker:2", "controller:2", "zookeeper", "controllers"),
+        *("clients", "client:shop"),
+    ],
 }
 SelectorField = Annotated[
     Selector,

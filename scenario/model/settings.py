@@ -22,13 +22,29 @@ from typing import Annotated
 from pydantic import PlainValidator, WithJsonSchema
 
 from tidegauge.replication.release_defaults import DEFAULTS, defaults_of
-from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    Cell,
+    Mode,
+    Table,
+    cells_that_apply,
+)
 from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
 from tidegauge.scenario.text.errors import Path, Problem, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
+)
+#: With KRaft: the controllers' own. With ZooKeeper the last three are those of brokers.
+CONTROLLER_SETTINGS = (
+    *("broker.session.timeout.ms", "metadata.max.idle.interval.ms"),
+    *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
+    *("controller.quorum.election.backoff.max.ms", "controller.quorum.fetch.timeout.ms"),
+    *("controller.quorum.request.timeout.ms", "controller.quorum.retry.backoff.ms"),
+    "unclean.leader.election.interval.ms",
+    *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
+    "leader.imbalance.per.broker.percentage",
 )
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -75,10 +91,19 @@ CONSUMER_DEFAULTS: Table = {
 
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
+_ONLY_OF_CONTROLLERS = set(CONTROLLER_SETTINGS[:-3])
+
+_ONLY_WITH_KRAFT = {
+    name for name, cells in DEFAULTS.items() if all(cell.mode == KRAFT_MODE for cell in cells)
+}
 
 #: The settings of each kind that any release has.
 NAMES = {
-    "brokers": [*(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS), _BATCHING],
+    "brokers": [
+        *(name for name in DEFAULTS if name not in _ONLY_OF_PRODUCERS | _ONLY_OF_CONTROLLERS),
+        _BATCHING,
+    ],
+    "controllers": [*CONTROLLER_SETTINGS],
     "producers": [*PRODUCER_SETTINGS],
     "consumers": [*CONSUMER_DEFAULTS],
     "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
@@ -97,6 +122,7 @@ _MAY_BE_ZERO = {
         "leader.imbalance.per.broker.percentage",
     ),
     *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
+    *("metadata.max.idle.interval.ms", "controller.quorum.append.linger.ms"),
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     *THROTTLED_RATES,
@@ -113,6 +139,17 @@ _NOT_READ = {
     *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
+}
+#: The beginnings of settings that no broker reads with KRaft, and the alternative.
+_ONLY_WITH_ZOOKEEPER = {
+    "zookeeper.session.timeout.ms": "broker.session.timeout.ms in controllers.settings",
+    "zookeeper.": "controllers",
+    "isr.change.": "",
+    "isr_change_notification_": "",
+    "controlled.shutdown.max.retries": "",
+    "controlled.shutdown.retry.backoff.ms": "",
+    "inter.broker.protocol.version": "metadata_version",
+    "control.plane.listener.name": "",
 }
 _SAID_OTHERWISE = {
     "inter.broker.protocol.version": "protocol",
@@ -150,14 +187,23 @@ Settings = dict[
 ]
 
 
-def broker_defaults(release: str) -> dict[str, int]:
+def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
     """The defaults of a broker; flags are booleans."""
+    others = _ONLY_OF_PRODUCERS
+    if mode == KRAFT_MODE:
+        others = others | set(CONTROLLER_SETTINGS)
     defaults = {
         name: value
-        for name, value in defaults_of(release).items()
-        if isinstance(value, int) and name not in _ONLY_OF_PRODUCERS
+        for name, value in defaults_of(release, mode).items()
+        if isinstance(value, int) and name not in others
     }
-    return {**defaults, _BATCHING: True}
+    return defaults if mode == KRAFT_MODE else {**defaults, _BATCHING: True}
+
+
+def controller_defaults(release: str) -> dict[str, int]:
+    """The defaults of the controllers of a KRaft cluster; flags are booleans."""
+    defaults = defaults_of(release, KRAFT_MODE)
+    return {name: int(defaults[name]) for name in CONTROLLER_SETTINGS if name in defaults}
 
 
 def producer_defaults(release: str) -> dict[str, int]:
@@ -172,7 +218,7 @@ def producer_defaults(release: str) -> dict[str, int]:
 
 def consumer_defaults(release: str) -> dict[str, int | str]:
     """The defaults of a consumer."""
-    cells = cells_that_apply(CONSUMER_DEFAULTS, release, None)
+    cells = cells_that_apply(CONSUMER_DEFAULTS, release)
     return {name: cell.value for name, cell in cells.items()}
 
 
@@ -202,7 +248,8 @@ def settings_not_modelled(
 ) -> Iterator[str]:
     """The settings of a kind (see ``NAMES``) without effect, and the reason if it is unusual."""
     for name, value in settings.items():
-        if name in NAMES[kind] and (name not in _NOT_READ or value == defaults.get(name)):
+        is_read = name in NAMES[kind] and (name in defaults or name not in _ONLY_WITH_KRAFT)
+        if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
         if name in _SAID_OTHERWISE and kind == "brokers":
@@ -229,21 +276,37 @@ def meant_setting(name: str, kind: str) -> str | None:
 def problems_of_settings(
     path: Path, settings: Mapping[str, Value], kind: str, defaults: Mapping[str, int | str]
 ) -> Iterator[Problem]:
-    """The problems of settings of a kind (see ``NAMES``) with these defaults."""
+    """The problems of settings of a kind (see ``NAMES``) with these defaults.
+
+    As in Kafka, a broker with ZooKeeper may have settings of KRaft: they have no effect.
+    """
+    is_with_zookeeper = "zookeeper.session.timeout.ms" in defaults
     for name, value in settings.items():
         if name in defaults:
             message = _wrong_value(name, value, defaults[name])
+        elif kind == "brokers" and is_with_zookeeper and name in _ONLY_WITH_KRAFT:
+            continue
         else:
             message = _wrong_place(name, kind)
         if message:
             yield Problem((*path, name), message)
 
 
+def problems_of_settings_with_kraft(path: Path, settings: Mapping[str, Value]) -> Iterator[Problem]:
+    """The settings of brokers that have no meaning with KRaft, each with its alternative."""
+    for name in settings:
+        begin = next((begin for begin in _ONLY_WITH_ZOOKEEPER if name.startswith(begin)), None)
+        if begin is not None:
+            instead = _ONLY_WITH_ZOOKEEPER[begin]
+            message = "has no meaning in mode kraft: it is a setting of ZooKeeper mode"
+            yield Problem((*path, name), f"{message}; use {instead}" if instead else message)
+
+
 def problems_of_topic_settings(
-    path: Path, settings: Mapping[str, Value], release: str
+    path: Path, settings: Mapping[str, Value], release: str, mode: Mode
 ) -> Iterator[Problem]:
     """The problems of the settings of a topic."""
-    defaults = broker_defaults(release)
+    defaults = broker_defaults(release, mode)
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
     known |= dict.fromkeys(THROTTLED_REPLICAS, "")
     yield from problems_of_settings(path, settings, "topics", known)

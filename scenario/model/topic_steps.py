@@ -117,12 +117,12 @@ class ConfigureStep(StepOfAnyKind):
         if self.topic is not None:
             yield from topic_is_there((*path, "topic"), self.topic, scenario)
             yield from problems_of_topic_settings(
-                (*path, "settings"), self.settings, scenario.release
+                (*path, "settings"), self.settings, scenario.release, scenario.mode
             )
             return
         for broker in self.brokers or ():
             yield from broker_is_there((*path, "brokers"), broker, scenario)
-        defaults = broker_defaults(scenario.release)
+        defaults = broker_defaults(scenario.release, scenario.mode)
         known = {name: defaults[name] for name in THROTTLED_RATES}
         for name, value in self.settings.items():
             if name in defaults and name not in known:
@@ -183,7 +183,7 @@ class DeleteTopicStep(AdminStep):
 
 def _old_controllers(path: Path, scenario: Deployment) -> Iterator[Problem]:
     """Check the releases of brokers: any of them can become controller and move replicas."""
-    releases = {scenario.release_of(broker)[0] for broker in scenario.broker_ids()}
+    releases = {scenario.release_of(broker).release for broker in scenario.broker_ids()}
     old = sorted(each for each in releases if Release.parse(each) < _FIRST_TO_REASSIGN)
     if old:
         message = f"is simulated from 2.4 on, and a broker has release {old[0]}"

@@ -264,7 +264,7 @@ def test_a_broker_speaks_its_own_protocol_or_the_scenarios() -> None:
             },
         },
     )
-    assert [upgrade.release_of(broker) for broker in upgrade.broker_ids()] == [
+    assert [upgrade.release_of(broker)[:2] for broker in upgrade.broker_ids()] == [
         *(("2.6.1", "2.4-IV1"), ("2.4.1", "2.4-IV1")),
         *(("2.6.1", "2.5-IV0"), ("2.3.0", "2.3-IV0")),
     ]

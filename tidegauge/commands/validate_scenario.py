@@ -135,7 +135,7 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
     replicas = sum(len(partition.replicas) for partition in plan.partitions)
     racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
     placed = ", ".join(f"{count} in rack {name}" for name, count in racks.items())
-    releases = sorted({scenario.release_of(broker)[0] for broker in plan.brokers})
+    releases = sorted({scenario.release_of(broker).release for broker in plan.brokers})
     return {
         "scenario": f"{scenario.name}, seed {scenario.seed}: can be run",
         "lasts": f"{format_duration(scenario.duration_us)} of virtual time"

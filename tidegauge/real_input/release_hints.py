@@ -15,6 +15,7 @@ from tidegauge.real_input.input_file import InputError
 from tidegauge.real_input.notices import Notice
 from tidegauge.replication.release_versions import (
     LAST_PATCH,
+    ZOOKEEPER_MODE,
     ProtocolVersion,
     Release,
     all_releases,
@@ -40,7 +41,7 @@ def choose_release(wanted: str | None, files: BrokerFiles, dump: DescribeDump) -
     Raises:
         InputError: the release is unknown, or does not support the protocol of a broker.
     """
-    newest = str(all_releases()[-1])
+    newest = str(all_releases(ZOOKEEPER_MODE)[-1])
     is_kraft = files.are_of_kraft() or dump.has_eligible_replicas
     said = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.settings import (
     THROTTLED_REPLICAS,
     TOPIC_SETTINGS,
@@ -59,12 +60,13 @@ def broker_settings(properties: Mapping[str, Property], release: str) -> TakenSe
         InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
             name is a misspelling of one of Kafka's.
     """
-    return _taken(properties, "brokers", dict(broker_defaults(release)))
+    defaults = broker_defaults(release, Release.parse(release).mode())
+    return _taken(properties, "brokers", dict(defaults))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of a topic in a cluster of this release; errors as for brokers."""
-    defaults = broker_defaults(release)
+    defaults = broker_defaults(release, Release.parse(release).mode())
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
     return _taken(properties, "topics", known | dict.fromkeys(THROTTLED_REPLICAS, ""))
 

@@ -1,0 +1,151 @@
+"""Coherence of a scenario with its mode: ZooKeeper, or KRaft with its quorum of controllers.
+
+A field that has no meaning in the mode is an error, which names an alternative if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.scenario.model.component_faults import (
+    ControllerMoveFault,
+    LinkFault,
+    ZooKeeperOutageFault,
+)
+from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
+from tidegauge.scenario.model.modes import costs_of_other_modes, parts_of_other_modes
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
+from tidegauge.scenario.model.settings import problems_of_settings_with_kraft
+from tidegauge.scenario.text.errors import Path, Problem
+
+#: The first release and metadata.version that have eligible leader replicas (KIP-966).
+_FIRST_RELEASE_WITH_ELR = Release.parse("4.0.0")
+_FIRST_VERSION_WITH_ELR = ProtocolVersion.parse("4.0-IV1")
+
+_ALTERNATIVE_PARTS = {"zookeeper": "controllers", "controllers": "zookeeper"}
+_ALTERNATIVE_FAULTS = {
+    ZooKeeperOutageFault: "a cut_link between brokers and controllers",
+    ControllerMoveFault: "a cut_link between brokers and controllers",
+}
+
+
+def problems_of_mode(scenario: Scenario) -> Iterator[Problem]:
+    """Check that the releases have the mode."""
+    for path, release in _releases(scenario):
+        try:
+            Release.parse(release).mode(scenario.mode)
+        except ValueError as error:
+            yield Problem(path, str(error))
+
+
+def _releases(scenario: Scenario) -> Iterator[tuple[Path, str]]:
+    yield ("mode",), scenario.release
+    for broker, own in scenario.cluster.broker_releases.items():
+        if own.release is not None:
+            yield ("cluster", "broker_releases", broker, "release"), own.release
+
+
+def problems_of_versions(scenario: Scenario) -> Iterator[Problem]:
+    """Check that every broker supports its protocol version, or the cluster's metadata.version."""
+    if scenario.has_kraft:
+        yield from _problems_with_kraft(scenario)
+        return
+    if scenario.metadata_version is not None:
+        yield Problem(("metadata_version",), _no_meaning(scenario, "protocol"))
+    if scenario.eligible_leader_replicas is not None:
+        yield Problem(("eligible_leader_replicas",), _no_meaning(scenario))
+    try:
+        Release.parse(scenario.release).protocol(scenario.protocol)
+    except ValueError as error:
+        yield Problem(("protocol",), str(error))
+    for broker in scenario.cluster.broker_releases:
+        release, protocol, _ = scenario.release_of(broker)
+        try:
+            Release.parse(release).protocol(protocol)
+        except ValueError as error:
+            yield Problem(("cluster", "broker_releases", broker), str(error))
+
+
+def _problems_with_kraft(scenario: Scenario) -> Iterator[Problem]:
+    if scenario.protocol is not None:
+        yield Problem(("protocol",), _no_meaning(scenario, "metadata_version"))
+    try:
+        Release.parse(scenario.release).metadata_version(scenario.metadata_version)
+    except ValueError as error:
+        yield Problem(("metadata_version",), str(error))
+        return
+    version = scenario.version_in_force()
+    for broker, own in scenario.cluster.broker_releases.items():
+        path = ("cluster", "broker_releases", broker)
+        if own.protocol is not None:
+            yield Problem((*path, "protocol"), _no_meaning(scenario, "metadata_version"))
+        try:
+            Release.parse(own.release or scenario.release).metadata_version(version)
+        except ValueError as error:
+            yield Problem((*path, "release"), str(error))
+    if scenario.eligible_leader_replicas:
+        yield from _problems_of_elr(scenario, version)
+
+
+def _problems_of_elr(scenario: Scenario, version: str) -> Iterator[Problem]:
+    path = ("eligible_leader_replicas",)
+    if Release.parse(scenario.release) < _FIRST_RELEASE_WITH_ELR:
+        message = f"release {scenario.release} does not have them: they were added in"
+        yield Problem(path, f"{message} {_FIRST_RELEASE_WITH_ELR}")
+    elif ProtocolVersion.parse(version) < _FIRST_VERSION_WITH_ELR:
+        message = f"need metadata_version {_FIRST_VERSION_WITH_ELR} or newer, not {version}"
+        yield Problem(path, message)
+
+
+def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
+    """The parts, costs, settings, faults and steps that have no meaning in the mode."""
+    for part in parts_of_other_modes(scenario.mode):
+        if part in scenario.model_fields_set:
+            yield Problem((part,), _no_meaning(scenario, _ALTERNATIVE_PARTS[part]))
+    for cost in costs_of_other_modes(scenario.mode):
+        if cost in scenario.costs.model_fields_set:
+            yield Problem(("costs", cost), _no_meaning(scenario))
+    if scenario.has_kraft:
+        yield from _settings_and_steps_with_kraft(scenario)
+    for place, fault in enumerate(scenario.faults):
+        yield from _problems_of_fault(("faults", place), fault, scenario)
+    for place, rate in enumerate(scenario.fault_rates):
+        yield from _problems_of_fault(("fault_rates", place), rate.fault, scenario)
+
+
+def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
+    for path, settings, kind, _ in scenario.said_settings():
+        if kind == "brokers":
+            yield from problems_of_settings_with_kraft(path, settings)
+    for place, step in enumerate(scenario.steps):
+        if step.when is not None and step.when.controller is not None:
+            message = f"{_no_meaning(scenario)}: no broker is controller"
+            yield Problem(("steps", place, "when", "controller"), message)
+
+
+def _problems_of_fault(path: Path, fault: FaultOfAnyKind, scenario: Scenario) -> Iterator[Problem]:
+    if scenario.has_kraft and type(fault) in _ALTERNATIVE_FAULTS:
+        message = _no_meaning(scenario, _ALTERNATIVE_FAULTS[type(fault)])
+        yield Problem((*path, "kind"), message)
+    elif isinstance(fault, LinkFault):
+        for side, selectors in enumerate(fault.between):
+            yield from _problems_of_selectors((*path, "between", side), selectors, scenario)
+    elif isinstance(fault, BrokerFault):
+        yield from _problems_of_selectors((*path, "brokers"), fault.brokers, scenario)
+
+
+def _problems_of_selectors(
+    path: Path, selectors: Iterable[Selector], scenario: Scenario
+) -> Iterator[Problem]:
+    others = (ZOOKEEPER, CONTROLLER) if scenario.has_kraft else (CONTROLLERS,)
+    instead = CONTROLLERS if scenario.has_kraft else f"{ZOOKEEPER}, or controller:ID"
+    for place, selector in enumerate(selectors):
+        if selector.kind in others:
+            yield Problem((*path, place), f"{selector} {_no_meaning(scenario, instead)}")
+
+
+def _no_meaning(scenario: Scenario, instead: str = "") -> str:
+    message = f"has no meaning in mode {scenario.mode} (release {scenario.release})"
+    return f"{message}; use {instead}" if instead else message
