@@ -12,15 +12,28 @@ from tidegauge.conformance.recorded_schedule import RecordedStep
 from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
 
 STATE: dict[str, Any] = {
-    "leader": 1, "isr": [1, 2], "elr": [3], "last_known_elr": [], "leader_epoch": 2,
-    "partition_epoch": 5, "recovering": 0, "adding": [], "removing": [],
+    "leader": 1,
+    "isr": [1, 2],
+    "elr": [3],
+    "last_known_elr": [],
+    "leader_epoch": 2,
+    "partition_epoch": 5,
+    "recovering": 0,
+    "adding": [],
+    "removing": [],
 }
 LOG: dict[str, Any] = {
-    "leo": 8, "hw_live": 5, "hw_ckpt": 5, "recovery_point": 0,
-    "epoch_ckpt": [[0, 0], [2, 5]], "runs": [[0, 0, 5], [2, 5, 8]],
+    "leo": 8,
+    "hw_live": 5,
+    "hw_ckpt": 5,
+    "recovery_point": 0,
+    "epoch_ckpt": [[0, 0], [2, 5]],
+    "runs": [[0, 0, 5], [2, 5, 8]],
 }
 SEEN: dict[str, Any] = {
-    "controller": 10, "controller_epoch": 1, "registered": [1, 2],
+    "controller": 10,
+    "controller_epoch": 1,
+    "registered": [1, 2],
     "process": {"1": "up", "2": "up", "3": "down", "10": "up"},
     "brokers": {"3": {"fenced": True, "in_controlled_shutdown": False}},
     "partitions": {

@@ -13,7 +13,7 @@ import pytest
 
 from metadata_records import Replay
 from recordings import GOLDEN_KRAFT
-from tidegauge.conformance.comparison import compare
+from tidegauge.conformance.comparison import Field, compare
 from tidegauge.conformance.kraft_state import KRaftState
 from tidegauge.conformance.neighbouring_steps import with_shift
 from tidegauge.conformance.recorded_schedule import (
@@ -23,6 +23,7 @@ from tidegauge.conformance.recorded_schedule import (
     recorded_files,
 )
 from tidegauge.conformance.step_outcome import StepOutcome
+from tidegauge.conformance.translation import translate
 
 FILES = recorded_files([GOLDEN_KRAFT]) if GOLDEN_KRAFT.exists() else []
 
@@ -83,6 +84,25 @@ def differences(file: Path, repeat: int) -> list[str]:
         for step, each in fields
         if not each.equal and not (each.shifted and _is_near_a_border(step, each))
     ]
+
+
+def test_a_recording_becomes_a_scenario_up_to_a_fault_of_a_controller(recording: Path) -> None:
+    schedule = load_schedule(recording)
+    translation = translate(schedule)
+    scenario = translation.scenario
+    assert (scenario.mode, scenario.metadata_version) == ("kraft", "4.1-IV1")
+    features = json.loads(recording.read_text())["features"]
+    has_elr = "eligible.leader.replicas.version" in features
+    assert scenario.has_eligible_leader_replicas() == has_elr
+    session_ms = scenario.controller_settings()["broker.session.timeout.ms"]
+    assert session_ms == schedule.controller_settings["broker.session.timeout.ms"]
+    if not recording.stem.startswith(("i1_", "i5_", "m1_", "m2_")):
+        assert len(translation.steps) == len(schedule.steps)
+        assert translation.not_played is None
+    else:
+        assert translation.not_played is not None
+        assert translation.not_played.step.number == len(translation.steps) == 2
+        assert translation.not_played.reason.endswith(" of a controller")
 
 
 def test_the_records_of_a_recording_show_what_was_observed(recording: Path) -> None:

@@ -39,6 +39,10 @@ BEFORE: dict[str, list[dict[str, Any]]] = {
 }
 
 
+#: The steps of one mode alone, and a release of it.
+ONLY_IN: dict[str, str] = {"unclean_election": "4.1"}
+
+
 def scenario_of(part: dict[str, Any]) -> Scenario:
     """A fault or a step in a cluster that has all that examples name; a step is the last one."""
     faults = [part]
@@ -60,7 +64,8 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "faults": faults,
         "steps": steps,
     }
-    return scenario_from_mapping(story, "kinds")
+    release = {"release": ONLY_IN[part["do"]]} if part.get("do") in ONLY_IN else {}
+    return scenario_from_mapping(story | release, "kinds")
 
 
 def missing_facts(part: type[Part]) -> list[str]:

@@ -38,34 +38,32 @@ _FIELDS = {
 _REPLICAS = ("replicas", "adding", "removing", "elr", "last_known_elr", "recovering")
 
 
-def names_of(recording: dict[str, Any]) -> Names:
-    """The names of a run with the brokers and topics of a recording."""
+def manifest_of(recording: dict[str, Any]) -> dict[str, Any]:
+    """The names in the manifest of a run with the brokers and topics of a recording."""
     created = [step["step"] for step in recording["steps"] if step["step"]["op"] == "create"]
     assigned = {each["topic"]: each["assign"] for each in created}
-    return Names(
-        {
-            "brokers": recording["brokers"],
-            "registered_before": [],
-            "topics": [*assigned],
-            "partitions": [
-                {"topic": topic, "partition": int(number), "replicas": replicas}
-                | {"slots": recording["brokers"], "min_insync_replicas": 1}
-                | {"most_insync_replicas": None}
-                for topic, partitions in assigned.items()
-                for number, replicas in partitions.items()
-            ],
-            "faults": [],
-            "processes": [],
-            "zookeeper_tree": [],
-        }
-    )
+    return {
+        "brokers": recording["brokers"],
+        "registered_before": [],
+        "topics": [*assigned],
+        "partitions": [
+            {"topic": topic, "partition": int(number), "replicas": replicas}
+            | {"slots": recording["brokers"], "min_insync_replicas": 1}
+            | {"most_insync_replicas": None}
+            for topic, partitions in assigned.items()
+            for number, replicas in partitions.items()
+        ],
+        "faults": [],
+        "processes": [],
+        "zookeeper_tree": [],
+    }
 
 
 class Replay:
     """The rows of a repeat's records, one after the other."""
 
     def __init__(self, recording: dict[str, Any]) -> None:
-        self.names = names_of(recording)
+        self.names = Names(manifest_of(recording))
         self.brokers = recording["brokers"]
         self.states: dict[str, dict[str, Any]] = {}
         #: Brokers that are neither fenced nor shutting down.
@@ -110,9 +108,16 @@ class Replay:
         replicas = self.names.replicas(number)
         isr = [each for each in replicas if each in self.active]
         self.states[name] = {
-            "leader": isr[0], "isr": isr, "leader_epoch": 0, "partition_epoch": 0,
-            "replicas": replicas, "adding": [], "removing": [], "elr": [],
-            "last_known_elr": [], "recovering": 0,
+            "leader": isr[0],
+            "isr": isr,
+            "leader_epoch": 0,
+            "partition_epoch": 0,
+            "replicas": replicas,
+            "adding": [],
+            "removing": [],
+            "elr": [],
+            "last_known_elr": [],
+            "recovering": 0,
         }
         yield self._state_row(name, self.states[name], int(STATE_CREATED))
         yield self._replicas_row(name)

@@ -90,8 +90,10 @@ def _of_kraft(
     schedule: RecordedSchedule, writer: ScheduleWriter
 ) -> tuple[dict[str, Any], list[str]]:
     """What a scenario in KRaft mode has of its own, and the settings that it does not have."""
-    cluster, not_modelled = _cluster(schedule, writer)
-    settings, unknown = _settings(schedule.controller_settings, NAMES["controllers"])
+    cluster, of_brokers = _cluster(schedule, writer)
+    settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])
+    # Both kinds of processes are given some settings that one kind alone reads.
+    unknown = {*of_brokers, *of_controllers} - settings.keys() - cluster["settings"].keys()
     features = {
         "metadata_version": schedule.metadata_version,
         "eligible_leader_replicas": schedule.eligible_leader_replicas,
@@ -102,7 +104,7 @@ def _of_kraft(
         "controllers": {"count": len(schedule.controllers), "settings": settings},
         "cluster": cluster,
         "costs": KRAFT_COSTS,
-    }, sorted({*not_modelled, *unknown})
+    }, sorted(unknown)
 
 
 def _cluster(
