@@ -190,7 +190,9 @@ class Scenario(Deployment):
         for broker, settings in self.cluster.broker_settings.items():
             path = ("cluster", "broker_settings", broker)
             yield path, settings, "brokers", self.release_of(broker).release
-        yield ("controllers", "settings"), self.controllers.settings, "controllers", self.release
+        if self.has_kraft:
+            path = ("controllers", "settings")
+            yield path, self.controllers.settings, "controllers", self.release
         for place, topic in enumerate(self.topics):
             yield ("topics", place, "settings"), topic.settings, "topics", self.release
         for place, step in enumerate(self.steps):

@@ -19,7 +19,9 @@ from tidegauge.simulation.enumerations import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
 
 KRAFT: dict[str, Any] = {
-    "release": "4.1.0", "mode": "kraft", "controllers": [10],
+    "release": "4.1.0",
+    "mode": "kraft",
+    "controllers": [10],
     "settings": {
         "controller": {"broker.session.timeout.ms": 4000},
         "broker": {"broker.heartbeat.interval.ms": 500, "log.cleaner.enable": "false"},

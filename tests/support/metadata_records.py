@@ -89,7 +89,7 @@ class Replay:
         elif kind == "ClearElrRecord":
             for name in self._partitions(key):
                 if self.states[name]["elr"] or self.states[name]["last_known_elr"]:
-                    cleared = {"EligibleLeaderReplicas": [], "LastKnownElr": []}
+                    cleared: dict[str, Any] = {"EligibleLeaderReplicas": [], "LastKnownElr": []}
                     yield from self._changed(name, cleared)
         elif kind == "RemoveTopicRecord":
             for name in self._partitions(key):

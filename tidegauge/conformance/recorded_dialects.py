@@ -90,7 +90,7 @@ def _observations(recording: Tree) -> Iterator[tuple[int, Tree]]:
     """Each observation, with its step's place."""
     steps = recording["steps"]
     for place, step in enumerate(steps if isinstance(steps, list) else ()):
-        observed = step.get("obs") if isinstance(step, dict) else None
+        observed: Any = step.get("obs") if isinstance(step, dict) else None
         exact = observed.get("exact") if isinstance(observed, dict) else None
         if isinstance(exact, dict) and isinstance(exact.get("partitions", {}), dict):
             yield place, observed
@@ -103,7 +103,7 @@ def _of_zookeeper(recording: Tree) -> Tree:
 
 
 def _of_kraft(recording: Tree) -> Tree:
-    form = {"mode": KRAFT_MODE, "controllers": [0]} | recording
+    form: Tree = {"controllers": [0]} | recording
     settings, features = recording.get("settings", {}), recording.get("features")
     if not isinstance(settings, dict) or not isinstance(features, dict | None):
         raise UnknownDialectError("has settings or features that are no objects")

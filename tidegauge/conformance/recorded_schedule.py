@@ -220,7 +220,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
     if not files:
         raise RecordingError(
             f"{paths[0]}: has no recorded schedule, that is no .json file with steps of a "
-            f"{' or '.join(MODES)} cluster; it holds {_content(paths[0])}"
+            f"{' or '.join(MODES.values())} cluster; it holds {_content(paths[0])}"
         )
     return files
 

@@ -77,7 +77,7 @@ def _of_zookeeper(
     schedule: RecordedSchedule, writer: ZooKeeperWriter
 ) -> tuple[dict[str, Any], list[str]]:
     """What a scenario with ZooKeeper has of its own, and the settings that it does not have."""
-    cluster, not_modelled = _cluster(schedule, writer)
+    cluster, not_modelled = _cluster(schedule, writer, NAMES["brokers"])
     return {
         **({} if schedule.protocol is None else {"protocol": schedule.protocol}),
         "cluster": cluster | {"restart_after_exit": writer.restart_after_exit()},
@@ -90,7 +90,8 @@ def _of_kraft(
     schedule: RecordedSchedule, writer: ScheduleWriter
 ) -> tuple[dict[str, Any], list[str]]:
     """What a scenario in KRaft mode has of its own, and the settings that it does not have."""
-    cluster, of_brokers = _cluster(schedule, writer)
+    names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
+    cluster, of_brokers = _cluster(schedule, writer, names)
     settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])
     # Both kinds of processes are given some settings that one kind alone reads.
     unknown = {*of_brokers, *of_controllers} - settings.keys() - cluster["settings"].keys()
@@ -108,17 +109,16 @@ def _of_kraft(
 
 
 def _cluster(
-    schedule: RecordedSchedule, writer: ScheduleWriter
+    schedule: RecordedSchedule, writer: ScheduleWriter, names: Collection[str]
 ) -> tuple[dict[str, Any], list[str]]:
     """The brokers, and the names of their settings that the simulator does not have."""
-    settings, not_modelled = _settings(schedule.settings, NAMES["brokers"])
+    settings, not_modelled = _settings(schedule.settings, names)
     return {
         "brokers": schedule.brokers,
         "start": {broker: writer.start(broker) for broker in schedule.brokers},
         "settings": settings,
         "broker_settings": {
-            broker: _settings(own, NAMES["brokers"])[0]
-            for broker, own in schedule.per_broker.items()
+            broker: _settings(own, names)[0] for broker, own in schedule.per_broker.items()
         },
     }, not_modelled
 

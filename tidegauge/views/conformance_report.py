@@ -194,13 +194,13 @@ class ConformanceReport:
     def _show_fields(self, fields: Mapping[str, FieldCounts]) -> None:
         """Print how many exact fields are equal, by their names."""
         width = max(map(len, ("exact field", *fields)))
-        head = f"\n{'exact field':{width}}  compared  different  explained  unexplained   equal"
+        head = f"\n{'exact field':{width}}  compared  different  explained  unexplained     equal"
         self._print(head, style="bold")
         for name, (compared, explained, unexplained) in fields.items():
             different = explained + unexplained
             self._print(
                 f"{name:{width}}  {compared:8}  {different:9}  {explained:9}  {unexplained:11}"
-                f"  {100 * (1 - different / compared):.2f} %",
+                f"  {100 * (1 - different / compared):6.2f} %",
                 style="red" if unexplained else "",
             )
 
