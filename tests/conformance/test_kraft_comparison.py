@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tidegauge.conformance.broker_records import Registrations
 from tidegauge.conformance.comparison import EXACT, TIME, VARIED, Field, compare
 from tidegauge.conformance.recorded_schedule import RecordedStep
 from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
@@ -51,6 +52,8 @@ WRITES: list[list[Any]] = [
     ["change", 1, [1, 2], [3], [], 2, 5, 0, 1],
     ["change", 2, [2, 3], [], [], 3, 6, 0, 1, [2, 3], [], []],
 ]
+#: The second registration of a broker ends.
+RECORDS = [["shutting down", 2], ["fenced", 2]]
 
 
 def recorded(repeats: int = 2, **writes: Any) -> RecordedStep:
@@ -64,6 +67,7 @@ def recorded(repeats: int = 2, **writes: Any) -> RecordedStep:
             "result": {"exact": RESULT},
             "obs": {"exact": SEEN},
             "state_writes": {"t-0": written},
+            "broker_records": {"b3": {"exact": exact, "writes": RECORDS}},
         }
     )
 
@@ -75,6 +79,7 @@ def played(**altered: Any) -> StepOutcome:
         StateWrite(deepcopy(columns), time_us)
         for columns, time_us in zip(WRITES, (150_000, 350_000), strict=True)
     ]
+    outcome.broker_records["b3"] = [StateWrite(deepcopy(each), 0) for each in RECORDS]
     for path, value in altered.items():
         *above, last = path.split(".")
         tree: Any = outcome.observed if above[0] in SEEN or last in SEEN else outcome.result
@@ -96,6 +101,7 @@ def test_equal_steps_have_no_difference() -> None:
         *LOG,
         *("controller", "registered", "process", "fenced", "in_controlled_shutdown"),
         *("controller_epoch", "replicas_assigned", "responses", "state_writes"),
+        "broker_records",
     }
     assert {each.kind for each in fields} == {EXACT, TIME}
 
@@ -159,6 +165,34 @@ def test_a_record_too_few_or_too_many_is_one_difference() -> None:
     outcome = played()
     outcome.state_writes["t-1"] = outcome.state_writes["t-0"]
     assert [each.path for each in unequal(recorded(), outcome)] == ["state_writes.t-1"]
+
+
+def test_each_record_about_a_broker_counts() -> None:
+    for place, record in ((0, ["fenced", 2]), (1, ["fenced", 1])):
+        outcome = played()
+        outcome.broker_records["b3"][place].columns = record
+        (field,) = unequal(recorded(), outcome)
+        assert (field.path, field.name, field.kind) == (
+            *("broker_records.b3", "broker_records"),
+            EXACT,
+        )
+    outcome = played()
+    outcome.broker_records["b1"] = outcome.broker_records["b3"]
+    assert [each.path for each in unequal(recorded(), outcome)] == ["broker_records.b1"]
+
+
+def test_epochs_of_brokers_count_by_their_order_alone() -> None:
+    """The epoch of a broker is the offset of its registration in the metadata log."""
+    for first, second in ((13, 61), (20, 68)):
+        registrations = Registrations()
+        assert registrations.take(3, "registered", 2) == ["registered", 1]
+        assert registrations.take(3, "registered", first) == ["registered", 2]
+        registrations.begin()  # How often it had tried to register does not matter.
+        assert registrations.take(3, "registered", first) is None
+        assert registrations.take(3, "fenced", first) == ["fenced", 1]
+        assert registrations.take(3, "fenced", first) is None  # once more at the session's end
+        assert registrations.take(3, "registered", second) == ["registered", 2]
+    assert registrations.take(3, "registered", first - 1) == ["registered", 1]  # not a later one
 
 
 def test_where_repeats_have_other_records_one_of_them_is_enough() -> None:

@@ -28,7 +28,14 @@ from tidegauge.conformance.translation import translate
 FILES = recorded_files([GOLDEN_KRAFT]) if GOLDEN_KRAFT.exists() else []
 
 #: The beginnings of the paths of what metadata records decide.
-DECIDED = ("partitions.", "brokers.", "controller_epoch", "registered", "state_writes.")
+DECIDED = (
+    "partitions.",
+    "brokers.",
+    "controller_epoch",
+    "registered",
+    "state_writes.",
+    "broker_records.",
+)
 #: Apart one second: far more than the steps of a recording take.
 STEP_US = 1_000_000_000
 
@@ -65,7 +72,9 @@ def _is_near_a_border(step: RecordedStep, field: Field) -> bool:
     The harness did not wait for quiescence, or a paused broker was resumed in the next step, whose
     first batch has the time of its begin, 25 ms before the call at the most.
     """
-    return step.quiet_ms is None or field.path.startswith(("brokers.", "registered"))
+    return step.quiet_ms is None or field.path.startswith(
+        ("brokers.", "broker_records.", "registered")
+    )
 
 
 def differences(file: Path, repeat: int) -> list[str]:

@@ -111,6 +111,23 @@ def test_a_paused_broker_is_fenced_unless_its_session_is_longer_than_a_harness_w
     assert [each for each in waited if "unregistered" in each] == fenced * 2
 
 
+def test_brokers_that_die_together_are_fenced_in_the_recorded_order_of_one_of_the_repeats(
+    tmp_path: Path,
+) -> None:
+    """Broker heartbeats before the kill are not recorded (BrokerHeartbeatManager)."""
+    fenced = [
+        [[1, "BrokerRegistrationChangeRecord", f"b{broker}", {"fenced": True}, 1, 1]]
+        for broker in (3, 1)
+    ]
+    killed = {
+        "step": {"op": "kill", "b": [1, 2, 3], "q": False},
+        "timeline_by_repeat": [[*fenced[0], *fenced[1]], [*fenced[1], *fenced[0]]],
+    }
+    for seed, order in ((1, [3, 1, 2]), (2, [1, 3, 2]), (3, [3, 1, 2])):
+        faults = translate(schedule(tmp_path, killed), seed=seed).scenario.faults
+        assert [fault.brokers[0].broker for fault in faults] == order  # type: ignore[union-attr]
+
+
 def test_a_link_to_a_controller_ends_at_the_controllers(tmp_path: Path) -> None:
     cut = {"op": "cut", "links": [[1, 10], [10, 1], [1, 2]], "q": False}
     faults = translate(schedule(tmp_path, cut)).scenario.faults

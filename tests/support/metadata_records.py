@@ -165,7 +165,12 @@ class Replay:
         else:
             state, reason = BROKER_ACTIVE, BROKER_UNFENCED
         (self.active.add if state == BROKER_ACTIVE else self.active.discard)(broker)
-        return {"broker": self._index(broker), "state": int(state), "state_reason": int(reason)}
+        return {
+            "broker": self._index(broker),
+            "broker_epoch": data["broker_epoch"],
+            "state": int(state),
+            "state_reason": int(reason),
+        }
 
     def _index(self, broker: int) -> int:
         return self.brokers.index(broker) if broker in self.brokers else -1

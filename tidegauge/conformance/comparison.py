@@ -8,7 +8,7 @@ within the recorded span, widened, since the recording machine was shared.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,8 @@ FASTER, SLOWER = "faster", "slower"
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
-#: The beginning of the path of a partition's writes.
-WRITES = "state_writes."
+#: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
+WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
@@ -102,8 +102,8 @@ class Field:
 
 def field_name(path: str) -> str:
     """The name of a field without the partition, the broker and the step that it is of."""
-    if path.startswith(WRITES):
-        return WRITES.removesuffix(".")
+    if path.startswith((WRITES, BROKER_RECORDS)):
+        return path.partition(".")[0]
     first, _, _ = path.partition(".")
     if first in _RESPONSES:
         return "responses"
@@ -142,9 +142,16 @@ def compare(
     yield from _surplus_partitions(recorded, outcome)
     yield from _surplus_logs(recorded, outcome)
     if records_writes:
-        yield from _surplus_writes(recorded, outcome)
+        yield from _surplus_writes(number, WRITES, recorded.state_writes, outcome.state_writes)
     for name, writes in recorded.state_writes.items():
-        yield from _compare_writes(number, name, writes, outcome)
+        played = outcome.state_writes.get(name, [])
+        yield from _compare_writes(number, f"{WRITES}{name}", writes, played, outcome)
+    if recorded.broker_records is not None:
+        of_brokers = recorded.broker_records
+        yield from _surplus_writes(number, BROKER_RECORDS, of_brokers, outcome.broker_records)
+        for name, writes in of_brokers.items():
+            played = outcome.broker_records.get(name, [])
+            yield from _compare_writes(number, f"{BROKER_RECORDS}{name}", writes, played, outcome)
     for name, span in recorded.result.ranges_ms.items():
         if name in outcome.times_ms and _is_compared(name.split(".")):
             yield _time(number, name, span, outcome.times_ms[name])
@@ -201,21 +208,24 @@ def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Fiel
             yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
 
 
-def _surplus_writes(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
-    """Writes of the state of a partition of which none was recorded in this step."""
-    for name in sorted(outcome.state_writes.keys() - recorded.state_writes.keys()):
-        columns = [each.columns for each in outcome.state_writes[name]]
+def _surplus_writes(
+    number: int,
+    above: str,
+    recorded: Mapping[str, StateWrites],
+    played: Mapping[str, list[StateWrite]],
+) -> Iterator[Field]:
+    """Writes of a partition or a broker of which none was recorded in this step."""
+    for name in sorted(played.keys() - recorded.keys()):
+        columns = [each.columns for each in played[name]]
         if columns:
-            yield Field(recorded.number, f"{WRITES}{name}", EXACT, [], columns, equal=False)
+            yield Field(number, f"{above}{name}", EXACT, [], columns, equal=False)
 
 
 def _compare_writes(
-    number: int, name: str, writes: StateWrites, outcome: StepOutcome
+    number: int, path: str, writes: StateWrites, played: list[StateWrite], outcome: StepOutcome
 ) -> Iterator[Field]:
-    """The writes of a partition's state, and their times."""
-    played = outcome.state_writes.get(name, [])
+    """The writes of a partition or a broker, and their times."""
     columns = [each.columns for each in played]
-    path = f"{WRITES}{name}"
     if writes.exact is False:
         seen = writes.writes_by_repeat
         yield Field(number, path, VARIED, seen, columns, columns in seen)

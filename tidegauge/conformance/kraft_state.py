@@ -10,6 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tidegauge.conformance.broker_records import (
+    FENCED,
+    REGISTERED,
+    SHUTTING_DOWN,
+    UNFENCED,
+    Registrations,
+)
 from tidegauge.conformance.recorded_dialects import Tree
 from tidegauge.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
@@ -27,6 +34,12 @@ from tidegauge.traces.run_folder import TraceRow
 #: Kinds of records.
 _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
 _UP = "up"
+#: States of brokers, as their records are told.
+_STATES = {
+    int(BROKER_FENCED): FENCED,
+    int(BROKER_ACTIVE): UNFENCED,
+    int(BROKER_SHUTTING_DOWN): SHUTTING_DOWN,
+}
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,8 @@ class KRaftState:
         #: By broker: what the controller takes it for, and whether it has asked for its shutdown.
         self._taken_for: dict[int, int] = {}
         self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
+        self._numbered = Registrations()
+        self._has_begun = False
         #: Records and topics with changed settings of the batch that is being read, and its time.
         self._batch: list[_Record] = []
         self._configured: set[int] = set()
@@ -91,6 +106,9 @@ class KRaftState:
         if row["time_us"] != self._batch_us:
             self._close_batch()
             self._batch_us = row["time_us"]
+        if outcome is not None and not self._has_begun:
+            self._has_begun = True
+            self._numbered.begin()
         if row.kind == "partition_state":
             self._batch.append(_Record(row, outcome))
         elif row.kind == "partition_replicas":
@@ -98,7 +116,7 @@ class KRaftState:
         elif row.kind == "topic_configured":
             self._configured.add(row["topic"])
         elif row.kind == "broker_state":
-            self._take_broker(row)
+            self._take_broker(row, outcome)
         elif row.kind == "controller_active":
             number = row["broker"] - len(self.brokers)
             self._controller = self.controllers[number] if number >= 0 else None
@@ -108,12 +126,18 @@ class KRaftState:
         """The last record of a partition in this batch."""
         return next(each for each in reversed(self._batch) if each.state["partition"] == partition)
 
-    def _take_broker(self, row: TraceRow) -> None:
+    def _take_broker(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         broker = self.brokers[row["broker"]]
         self._taken_for[broker] = row["state"]
+        registers = row["state_reason"] == BROKER_REGISTERS
+        state = REGISTERED if registers else _STATES.get(row["state"])
+        if state is not None:
+            record = self._numbered.take(broker, state, row["broker_epoch"])
+            if record is not None and outcome is not None:
+                outcome.broker_records[f"b{broker}"].append(StateWrite(record, row["time_us"]))
         if row["state"] == BROKER_SHUTTING_DOWN:
             self._in_shutdown[broker] = True
-        elif row["state"] == BROKER_ACTIVE or row["state_reason"] == BROKER_REGISTERS:
+        elif row["state"] == BROKER_ACTIVE or registers:
             self._in_shutdown[broker] = False
 
     def _close_batch(self) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidegauge.conformance.broker_records import fencing_order
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, middle
 from tidegauge.conformance.schedule_writer import (
     START_MS,
@@ -26,8 +27,8 @@ _UNCLEAN = 1
 #: How long a harness waits for quiescence at the most: paused brokers with longer sessions stay
 #: unfenced.
 _PATIENCE_MS = 30_000
-#: The default of broker.session.timeout.ms.
-_SESSION_MS = 9000
+#: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
+_SESSION_MS, _HEARTBEAT_MS = 9000, 2000
 #: A broker that starts again at once is refused for so long, until its old session is over.
 _REFUSED_MS = 1000
 
@@ -39,6 +40,8 @@ class KRaftWriter(ScheduleWriter):
         super().__init__(schedule, seed)
         settings = schedule.controller_settings
         self._session_ms = int(settings.get("broker.session.timeout.ms", _SESSION_MS))
+        interval = schedule.settings.get("broker.heartbeat.interval.ms", _HEARTBEAT_MS)
+        self._heartbeat_ms = int(interval)
 
     def _gone(self) -> set[int]:
         if self._session_ms <= _PATIENCE_MS:
@@ -99,6 +102,25 @@ class KRaftWriter(ScheduleWriter):
             self._add("wait", after=f"{waited_ms:.0f}ms")
         else:
             self._when(reassigned=True)
+
+    def _write_kill(self, played: PlayedStep) -> None:
+        """Kill brokers in the order in which they were fenced.
+
+        It is that of their last heartbeats before they died together, which no recording contains.
+        One interval of heartbeats between the kills brings it about. If repeats had several orders,
+        each is played with some seeds.
+        """
+        brokers = listed(played.recorded.step["b"])
+        repeat = self.seed - 1
+        timelines = [
+            step.timelines[repeat % len(step.timelines)]
+            for step in self.schedule.steps
+            if step.timelines and step.number >= played.recorded.number
+        ]
+        for place, broker in enumerate(fencing_order(brokers, timelines)):
+            if place:
+                self._add("wait", after=f"{self._heartbeat_ms}ms")
+            self._bring_down("crash", [broker], "kill")
 
     def _write_restart(self, played: PlayedStep) -> None:
         """Kill it and start it at once: it is refused until its old session is over."""

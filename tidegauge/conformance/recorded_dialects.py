@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from tidegauge.conformance.broker_records import BrokerRecords, records_by_step
+
 #: A tree of observed values by name.
 Tree = dict[str, Any]
 
@@ -120,7 +122,36 @@ def _of_kraft(recording: Tree) -> Tree:
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
+    _add_broker_records(form)
     return form
+
+
+def _add_broker_records(form: Tree) -> None:
+    """The records about brokers, of the records that the recording has of all that was written."""
+    steps, startups = form["steps"], form.get("startup_by_repeat", [])
+    has_all = isinstance(steps, list) and all("timeline_by_repeat" in step for step in steps)
+    if not startups or not has_all:
+        return
+    repeats = [
+        records_by_step(startup, [step["timeline_by_repeat"][repeat] for step in steps])
+        for repeat, startup in enumerate(startups)
+    ]
+    form["steps"] = [
+        step | {"broker_records": _merged(records)}
+        for step, *records in zip(steps, *repeats, strict=True)
+    ]
+
+
+def _merged(repeats: list[BrokerRecords]) -> Tree:
+    """The records of a step as of one repeat, if all have the same, else of each."""
+    merged: Tree = {}
+    for broker in sorted({broker for records in repeats for broker in records}):
+        written = [records.get(broker, []) for records in repeats]
+        if all(each == written[0] for each in written):
+            merged[broker] = {"exact": True if len(written) > 1 else None, "writes": written[0]}
+        else:
+            merged[broker] = {"exact": False, "writes_by_repeat": written}
+    return merged
 
 
 def _metadata_version(level: Any) -> str | None:

@@ -95,7 +95,7 @@ class Merged(RecordedPart):
 
 
 class StateWrites(RecordedPart):
-    """The writes of one partition's state during a step.
+    """The writes of one partition's state during a step, or a controller's records about a broker.
 
     The columns of a write are those of the recording's dialect. ZooKeeper: [writer, leader, ISR,
     leader epoch, controller epoch, version]. KRaft: [kind, leader, ISR, ELR, last known ELR, leader
@@ -120,7 +120,12 @@ class RecordedStep(RecordedPart):
     result: Merged = Merged()
     #: None: there was no observation after it.
     observed: Merged | None = Field(default=None, alias="obs")
+    #: By partition.
     state_writes: dict[str, StateWrites] = {}
+    #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
+    broker_records: dict[str, StateWrites] | None = None
+    #: KRaft, of each repeat: all records of the metadata log.
+    timelines: list[list[Any]] = Field(default=[], alias="timeline_by_repeat")
 
     @property
     def op(self) -> str:

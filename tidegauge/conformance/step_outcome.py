@@ -28,5 +28,7 @@ class StepOutcome:
     result: Tree = field(default_factory=dict)
     #: By partition.
     state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
+    #: By broker (``b1``), of KRaft.
+    broker_records: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
     #: Milliseconds since the step began, by path as in a recording.
     times_ms: dict[str, float] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 The same release, versions, settings, assignment and first controller; the same steps in the same
 order, each when the one before is over, and after it the same quiet time. The recorded outcome is
 not read here, only the times of the recording machine: until quiescence, until a broker's virtual
-machine was up, and the number of its starts; and which administrative requests came to nothing.
+machine was up, and the number of its starts; and of KRaft clusters the order in which brokers that
+die together are fenced, and which administrative requests came to nothing.
 """
 
 from __future__ import annotations
