@@ -164,7 +164,8 @@ DEFAULTS: Table = {
              mode=KRAFT_MODE),
     ),
     "log.dir.failure.timeout.ms": (
-        Cell("3.7.0", 30_000, "KIP-858, KafkaConfig.LogDirFailureTimeoutMs@3.7.0",
+        Cell("3.8.0", 30_000,
+             "KAFKA-15649, ServerLogConfigs.LOG_DIR_FAILURE_TIMEOUT_MS_CONFIG@3.8.0",
              mode=KRAFT_MODE),
     ),
     # With KRaft: the controllers.

@@ -340,6 +340,7 @@ def _no_such_release(text: str, reason: str = "") -> ValueError:
 def _no_such_protocol(text: str) -> ValueError:
     versions = _all_versions()
     return ValueError(
-        f"no protocol or metadata version {text!r}: there are {versions[0]} to {versions[-1]}, "
-        "such as 0.10.2-IV0 or 2.7-IV2; a line such as 2.7 means its last version"
+        f"no inter.broker.protocol.version or metadata.version {text!r}: there are "
+        f"{versions[0]} to {versions[-1]}, such as 0.10.2-IV0 or 2.7-IV2; a line such as 2.7 means "
+        "its last version"
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import get_type_hints
 
 from tidegauge.compiled.records import new_record
-from tidegauge.replication import release_rules
+from tidegauge.replication import kraft_rules, release_rules
 from tidegauge.replication.checkpoint_files import CheckpointFormat
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -496,7 +496,8 @@ def value_name(value: int | str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     # Constants of different rules have equal values, but each is an object of its own.
-    names = [name for name, constant in vars(release_rules).items() if constant is value]
+    constants = [*vars(release_rules).items(), *vars(kraft_rules).items()]
+    names = [name for name, constant in constants if constant is value]
     return names[0] if names else str(value)
 
 

@@ -64,8 +64,6 @@ class PlannedQuorum(NamedTuple):
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
-    election_timeout_ms: int
-    election_backoff_max_ms: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     #: 0 in a release that does not look for leaderless partitions by itself.
@@ -143,8 +141,6 @@ class ClusterPlan:
             settings["controller.quorum.fetch.timeout.ms"],
             settings["controller.quorum.request.timeout.ms"],
             settings["controller.quorum.retry.backoff.ms"],
-            settings["controller.quorum.election.timeout.ms"],
-            settings["controller.quorum.election.backoff.max.ms"],
             bool(settings["auto.leader.rebalance.enable"]),
             settings["leader.imbalance.check.interval.seconds"],
             settings.get("unclean.leader.election.interval.ms", 0),

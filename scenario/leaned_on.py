@@ -11,11 +11,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.component_faults import CutLinkFault
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.reading import Scenario
+
+_CONTROL = "elections and changes of ISRs"
+#: The costs of elections and changes of ISRs.
+_COSTS_OF_CONTROL: dict[Mode, tuple[str, ...]] = {
+    ZOOKEEPER_MODE: (
+        *("controller_event", "controller_partition", "controller_election"),
+        *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
+        *("become_leader", "become_follower"),
+    ),
+    KRAFT_MODE: (
+        *("metadata_record", "metadata_append", "metadata_fsync"),
+        *("metadata_publication", "metadata_publication_partition"),
+    ),
+}
+#: The costs of a broker's start, without its logs.
+_COSTS_OF_STARTS: dict[Mode, tuple[str, ...]] = {
+    ZOOKEEPER_MODE: ("broker_start", "broker_ready"),
+    KRAFT_MODE: ("broker_start", "broker_registration", "metadata_first_publication"),
+}
 
 
 class LeanedOn(NamedTuple):
@@ -48,20 +68,17 @@ def _asked_for(scenario: Scenario) -> Iterator[tuple[str, str]]:
     yield "network.between_racks", messages
     if len(scenario.cluster.racks) < len(scenario.broker_ids()):
         yield "network.within_rack", messages
-    yield "network.within_host", messages
+    if not scenario.has_kraft:
+        yield "network.within_host", messages
     if scenario.workload.groups or scenario.steps:
         yield "network.clients", messages
     yield "costs.request", requests
     yield "costs.request_partition", requests
     if scenario.workload.producers or scenario.steps:
         yield "costs.append", requests
-    elections = "elections and changes of ISRs"
-    for cost in ("controller_event", "controller_partition", "controller_election"):
-        yield f"costs.{cost}", elections
-    for cost in ("read", "write", "pipelined_write"):
-        yield f"costs.zookeeper_{cost}", elections
-    yield "costs.become_leader", elections
-    yield "costs.become_follower", elections
+    yield from ((f"costs.{cost}", _CONTROL) for cost in _COSTS_OF_CONTROL[scenario.mode])
+    if scenario.has_kraft and scenario.controllers.count > 1:
+        yield "costs.metadata_commit", _CONTROL
     yield from _of_faults(scenario)
     if scenario.commits():
         yield "costs.offsets_load", "coordinators that move"
@@ -72,14 +89,14 @@ def _of_faults(scenario: Scenario) -> Iterator[tuple[str, str]]:
     stops = {fault.stop for fault in scenario.faults}
     starts = "brokers that start again"
     if stops - {Stop.NEVER}:
-        yield from ((f"costs.{cost}", starts) for cost in ("broker_start", "broker_ready"))
+        yield from ((f"costs.{cost}", starts) for cost in _COSTS_OF_STARTS[scenario.mode])
         yield "costs.log_load", starts
     if Stop.KILLED in stops:
         # They leave torn logs.
         yield from ((f"costs.{cost}", starts) for cost in ("log_recovery", "log_recovery_mebibyte"))
     if Stop.CLEANLY in stops:
         yield from _of_stops(scenario)
-    if scenario.faults:
+    if scenario.faults and not scenario.has_kraft:
         yield "costs.controller_failover_partition", "a controller that takes over"
     if any(isinstance(fault, CutLinkFault) for fault in scenario.faults):
         yield "network.retransmission_after_cut", "cuts that heal"
@@ -89,5 +106,8 @@ def _of_stops(scenario: Scenario) -> Iterator[tuple[str, str]]:
     brokers = scenario.broker_ids()
     interrupts = {rules_of(*scenario.release_of(each)).stop_interrupts_polls for each in brokers}
     names = {False: "broker_stop", True: "broker_stop_interrupting"}
+    stops = "brokers that stop cleanly"
     for each in sorted(interrupts):
-        yield f"costs.{names[bool(each)]}", "brokers that stop cleanly"
+        yield f"costs.{names[bool(each)]}", stops
+    if scenario.has_kraft:
+        yield "costs.broker_stop_request", stops

@@ -12,7 +12,7 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import one_line, path_text
 
 #: Settings of brokers that have an effect with KRaft only (KIP-500, KIP-631), and the text about
-#: each.
+#: each in a cluster with ZooKeeper.
 _KRAFT_ONLY = {
     "process.roles": "is a setting of KRaft brokers, but brokers here use ZooKeeper",
     "broker.session.timeout.ms": (
@@ -22,7 +22,11 @@ _KRAFT_ONLY = {
     "broker.heartbeat.interval.ms": (
         "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
     ),
+    "initial.broker.registration.timeout.ms": (
+        "is a setting of KRaft and is ignored: brokers here use ZooKeeper"
+    ),
 }
+_IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 
 def warnings_of(scenario: Scenario) -> list[str]:
@@ -39,6 +43,14 @@ def _unknown_settings(scenario: Scenario) -> Iterator[str]:
 
 
 def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
+    if scenario.has_kraft:
+        # Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
+        if _IMBALANCE in scenario.controllers.settings:
+            yield (
+                f"controllers.settings.{_IMBALANCE}: Kafka accepts and ignores it in mode kraft: "
+                "each partition is led by its preferred leader again"
+            )
+        return
     said = set()
     for path, settings, kind, _ in scenario.said_settings():
         for name in settings:

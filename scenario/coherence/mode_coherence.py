@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
+from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.component_faults import (
     ControllerMoveFault,
     LinkFault,
@@ -20,9 +21,8 @@ from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPE
 from tidegauge.scenario.model.settings import problems_of_settings_with_kraft
 from tidegauge.scenario.text.errors import Path, Problem
 
-#: The first release and metadata.version that have eligible leader replicas (KIP-966).
-_FIRST_RELEASE_WITH_ELR = Release.parse("4.0.0")
-_FIRST_VERSION_WITH_ELR = ProtocolVersion.parse("4.0-IV1")
+#: The cell with the first release and metadata.version that have eligible leader replicas.
+_ELR = KRAFT_CELLS["eligible_leader_replicas_possible"][-1]
 
 _ALTERNATIVE_PARTS = {"zookeeper": "controllers", "controllers": "zookeeper"}
 _ALTERNATIVE_FAULTS = {
@@ -91,12 +91,11 @@ def _problems_with_kraft(scenario: Scenario) -> Iterator[Problem]:
 
 def _problems_of_elr(scenario: Scenario, version: str) -> Iterator[Problem]:
     path = ("eligible_leader_replicas",)
-    if Release.parse(scenario.release) < _FIRST_RELEASE_WITH_ELR:
+    if Release.parse(scenario.release) < Release.parse(_ELR.since):
         message = f"release {scenario.release} does not have them: they were added in"
-        yield Problem(path, f"{message} {_FIRST_RELEASE_WITH_ELR}")
-    elif ProtocolVersion.parse(version) < _FIRST_VERSION_WITH_ELR:
-        message = f"need metadata_version {_FIRST_VERSION_WITH_ELR} or newer, not {version}"
-        yield Problem(path, message)
+        yield Problem(path, f"{message} {_ELR.since}")
+    elif not kraft_cells_of(scenario.release, version)["eligible_leader_replicas_possible"].value:
+        yield Problem(path, f"need metadata_version {_ELR.protocol} or newer, not {version}")
 
 
 def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
@@ -117,7 +116,7 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
 
 def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
     for path, settings, kind, _ in scenario.said_settings():
-        if kind == "brokers":
+        if kind in ("brokers", "controllers"):
             yield from problems_of_settings_with_kraft(path, settings)
     for place, step in enumerate(scenario.steps):
         if step.when is not None and step.when.controller is not None:

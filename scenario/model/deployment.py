@@ -13,7 +13,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
-from tidegauge.replication.release_versions import KRAFT_MODE, Mode, ProtocolVersion, Release
+from tidegauge.replication.kraft_releases import kraft_cells_of
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.scenario.model.cluster import (
     Cluster,
@@ -48,10 +49,6 @@ from tidegauge.scenario.model.settings import (
     producer_defaults,
 )
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
-
-#: The first metadata.version whose new clusters have eligible leader replicas (KIP-966).
-#: Source: EligibleLeaderReplicasVersion.ELRV_1@4.1.0.
-_FIRST_WITH_ELR_BY_DEFAULT = ProtocolVersion.parse("4.1-IV0")
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
@@ -159,8 +156,10 @@ class Deployment(Part):
         """Whether partitions have eligible leader replicas, as said or as in a new cluster."""
         if self.eligible_leader_replicas is not None:
             return self.eligible_leader_replicas
-        version = ProtocolVersion.parse(self.version_in_force())
-        return self.has_kraft and version >= _FIRST_WITH_ELR_BY_DEFAULT
+        if not self.has_kraft:
+            return False
+        cells = kraft_cells_of(self.release, self.metadata_version)
+        return bool(cells["eligible_leader_replicas_by_default"].value)
 
     def release_of(self, broker: int) -> Versions:
         """A broker's release, and the protocol version or metadata version that it has."""

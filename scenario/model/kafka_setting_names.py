@@ -18,8 +18,8 @@ _BROKERS = """
     alter.config.policy.class.name alter.log.dirs.replication.quota.window.num
     alter.log.dirs.replication.quota.window.size.seconds authorizer.class.name
     auto.create.topics.enable auto.include.jmx.reporter background.threads
-    broker.id broker.id.generation.enable broker.rack client.quota.callback.class
-    compression.gzip.level
+    broker.id broker.id.generation.enable broker.rack broker.session.timeout.ms
+    client.quota.callback.class compression.gzip.level
     compression.lz4.level compression.type compression.zstd.level config.providers
     connection.failed.authentication.delay.ms connections.max.idle.ms connections.max.reauth.ms
     consumer.heartbeat.interval.ms consumer.session.timeout.ms control.plane.listener.name
@@ -48,7 +48,7 @@ _BROKERS = """
     log.roll.jitter.ms log.roll.ms log.segment.bytes log.segment.delete.delay.ms
     max.connection.creation.rate max.connections max.connections.per.ip
     max.connections.per.ip.overrides max.request.partition.size.limit message.max.bytes
-    metadata.max.retention.bytes metadata.max.retention.ms
+    metadata.max.idle.interval.ms metadata.max.retention.bytes metadata.max.retention.ms
     metric.reporters node.id num.partitions num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads offset.metadata.max.bytes offsets.commit.required.acks
     offsets.commit.timeout.ms offsets.load.buffer.size offsets.retention.check.interval.ms
@@ -66,8 +66,8 @@ _BROKERS = """
     transaction.partition.verification.enable
     transaction.remove.expired.transaction.cleanup.interval.ms
     transaction.two.phase.commit.enable transactional.id.expiration.ms
-    unstable.api.versions.enable unstable.feature.versions.enable zookeeper.client.secure
-    zookeeper.connect
+    unclean.leader.election.interval.ms unstable.api.versions.enable
+    unstable.feature.versions.enable zookeeper.client.secure zookeeper.connect
     zookeeper.connection.timeout.ms zookeeper.set.acl zookeeper.sync.time.ms
 """
 _TOPICS = """
@@ -106,8 +106,7 @@ _CLIENTS = """
 
 _CLIENT_FAMILIES = ("metrics.", "sasl.", "ssl.")
 _NODE_FAMILIES = (
-    *("controller.quorum.bootstrap.", "controller.quorum.voters", "delegation.token."),
-    *("controller.quorum.auto.", "group.consumer.", "group.coordinator."),
+    *("controller.quorum.", "delegation.token.", "group.consumer.", "group.coordinator."),
     *("group.share.", "group.streams."),
     *("kafka.metrics.", "listener.name.", "metadata.log.", "metrics.", "offsets.topic."),
     *("password.encoder.", "remote.log.", "sasl.", "share.", "ssl."),

@@ -139,6 +139,8 @@ _NOT_READ = {
     *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
+    # A quorum has one active controller, and no elections yet.
+    *("controller.quorum.election.timeout.ms", "controller.quorum.election.backoff.max.ms"),
 }
 #: The beginnings of settings that no broker reads with KRaft, and the alternative.
 _ONLY_WITH_ZOOKEEPER = {
@@ -317,6 +319,9 @@ def problems_of_topic_settings(
 
 
 def _wrong_place(name: str, kind: str) -> str | None:
+    if kind == "brokers" and name in CONTROLLER_SETTINGS:
+        # Settings of ZooKeeper's controller, which is a broker, too: only KRaft gets here.
+        return "is a setting of controllers in mode kraft; use controllers.settings"
     if name in NAMES[kind]:
         return f"this release does not have it yet: it was added in {DEFAULTS[name][0].since}"
     others = [other for other, names in NAMES.items() if name in names]

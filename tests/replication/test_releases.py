@@ -9,6 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
+from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of, kraft_rules_of
+from tidegauge.replication.kraft_rules import (
+    HEARTBEAT_TIMEOUT_HALF_SESSION,
+    HEARTBEAT_TIMEOUT_INTERVAL,
+    HEARTBEAT_TIMEOUT_REQUEST,
+    KRaftRules,
+)
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of, defaults_of
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -36,6 +43,8 @@ from tidegauge.replication.release_rules import (
     ReleaseRules,
 )
 from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
     Cell,
     ProtocolVersion,
     Release,
@@ -52,7 +61,7 @@ from tidegauge.replication.releases import (
     value_name,
 )
 
-ROWS = {**RULE_CELLS, **DEFAULTS}
+ROWS = {**RULE_CELLS, **KRAFT_CELLS, **DEFAULTS}
 
 
 def rule(name: str, release: str, protocol: str | None = None) -> int:
@@ -65,8 +74,12 @@ def rule(name: str, release: str, protocol: str | None = None) -> int:
 
 
 @pytest.mark.parametrize("release", all_releases(), ids=str)
-def test_every_switch_has_a_cell_in_every_release(release: Release) -> None:
-    assert rule_cells_of(str(release)).keys() == get_type_hints(ReleaseRules).keys()
+def test_every_switch_has_a_cell_in_every_release_and_mode(release: Release) -> None:
+    for mode in release.modes:
+        cells = rule_cells_of(str(release), None, mode)
+        assert cells.keys() == get_type_hints(ReleaseRules).keys()
+    if KRAFT_MODE in release.modes:
+        assert kraft_cells_of(str(release)).keys() == get_type_hints(KRaftRules).keys()
 
 
 @pytest.mark.parametrize("line", REFERENCE_LINES)
@@ -109,18 +122,21 @@ def test_each_cell_begins_with_an_exact_release_and_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_each_cell_decides_in_some_release(name: str) -> None:
     deciding: set[Cell] = set()
-    for release in all_releases():
-        for protocol in all_protocol_versions():
-            if protocol <= release.protocol():
-                applying = [cell for cell in ROWS[name] if cell.applies(release, protocol)]
-                deciding.update(applying[-1:])
+    modes = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
+    for mode in modes:
+        for release in all_releases(mode):
+            for version in all_protocol_versions(mode):
+                if version <= release.version(mode):
+                    applying = [cell for cell in ROWS[name] if cell.applies(release, version, mode)]
+                    deciding.update(applying[-1:])
     assert deciding == set(ROWS[name])
 
 
-@pytest.mark.parametrize("name", RULE_CELLS)
+@pytest.mark.parametrize("name", RULE_CELLS | KRAFT_CELLS)
 def test_each_cell_changes_something(name: str) -> None:
     """A cell that repeats what applies without it would say nothing."""
-    cells = RULE_CELLS[name]
+    cells = ROWS[name]
+    mode = KRAFT_MODE if name in KRAFT_CELLS else ZOOKEEPER_MODE
     for index, cell in enumerate(cells[1:], start=1):
         before = [
             earlier
@@ -128,6 +144,7 @@ def test_each_cell_changes_something(name: str) -> None:
             if earlier.applies(
                 Release.parse(cell.since),
                 ProtocolVersion.parse(cell.protocol or str(Release.parse(cell.since))),
+                mode,
             )
         ]
         assert before[-1].value is not cell.value, cell
@@ -455,16 +472,25 @@ def test_versions_are_ordered_by_number() -> None:
 )
 def test_what_is_no_release_is_told_which_there_are(written: str) -> None:
     with pytest.raises(
-        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 3\.9\.2"
+        ValueError, match=r"no release .*: there are 0\.10\.2\.0 to 4\.1\.1"
     ) as error:
         rules_of(written)
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("written", ["4.0", "4.0.0", "10.1"])
+@pytest.mark.parametrize("written", ["4.0", "4.1.0"])
 def test_from_4_0_on_there_is_no_zookeeper(written: str) -> None:
-    with pytest.raises(ValueError, match="no ZooKeeper"):
-        rules_of(written)
+    assert Release.parse(written).mode() == KRAFT_MODE
+    with pytest.raises(ValueError, match=r"no ZooKeeper mode: the last .* is 3\.9\.2"):
+        rules_of(written, mode=ZOOKEEPER_MODE)
+
+
+def test_kraft_is_possible_from_3_3_on() -> None:
+    """KIP-833: the first release in which KRaft is fit for production."""
+    with pytest.raises(ValueError, match=r"no KRaft mode: the first .* is 3\.3\.0"):
+        rules_of("3.2", mode=KRAFT_MODE)
+    assert Release.parse("3.3.0").modes == (ZOOKEEPER_MODE, KRAFT_MODE)
+    assert Release.parse("3.9").mode() == ZOOKEEPER_MODE
 
 
 @pytest.mark.parametrize(
@@ -483,7 +509,7 @@ def test_a_short_protocol_version_means_the_last_of_its_line(written: str, meant
     assert str(ProtocolVersion.parse(written)) == meant
 
 
-@pytest.mark.parametrize("release", all_releases(), ids=str)
+@pytest.mark.parametrize("release", all_releases(ZOOKEEPER_MODE), ids=str)
 def test_a_release_speaks_the_last_version_of_its_line(release: Release) -> None:
     assert release.protocol().line == release.numbers[:-1]
     assert release.protocol("0.10.2") <= release.protocol()
@@ -500,6 +526,103 @@ def test_what_is_no_protocol_version_is_told_so(written: str) -> None:
 def test_a_release_does_not_speak_a_newer_protocol() -> None:
     with pytest.raises(ValueError, match=r"2\.7-IV0 is newer than release 2\.6\.3"):
         rules_of("2.6", "2.7-IV0")
+
+
+@pytest.mark.parametrize(
+    ("release", "version", "message"),
+    [
+        ("4.0", "4.1", r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1"),
+        ("4.1", "3.3-IV2", r"older than 3\.3-IV3, the oldest that release 4\.1\.1 knows"),
+        ("3.9", "3.2", r"older than 3\.3-IV3, the oldest that is simulated"),
+        ("2.6", None, r"has no KRaft mode"),
+    ],
+)
+def test_a_metadata_version_is_one_that_the_release_knows(
+    release: str, version: str | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        kraft_rules_of(release, version)
+
+
+# KRaft: the release and the metadata.version decide together.
+
+
+def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> int:
+    """One switch of KRaft."""
+    value: int = getattr(kraft_rules_of(release, metadata_version), name)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("name", "issue", "last_before", "first_after"),
+    [
+        ("shutdown_offset_grows", "KAFKA-14292", "3.3.1", "3.3.2"),
+        ("expired_heartbeat_is_contact", "KAFKA-15019", "3.4.1", "3.5.0"),
+        ("large_operation_refused", "KAFKA-14996", "3.4.1", "3.5.0"),
+        ("fetch_of_earlier_broker_epoch_refused", "KAFKA-15221", "3.6.2", "3.7.0"),
+        ("leader_checks_quorum", "KAFKA-15489", "3.6.2", "3.7.0"),
+        ("reassignment_requires_whole_target", "KAFKA-15665", "3.7.2", "3.8.0"),
+        ("unclean_election_periodic", "KAFKA-12670", "3.8.1", "3.9.0"),
+        ("reregistration_keeps_epoch", "KAFKA-16952", "3.8.1", "3.9.0"),
+        ("contact_noted_at_arrival", "KAFKA-17793", "3.9.2", "4.0.0"),
+        ("pre_vote", "KIP-996", "3.9.2", "4.0.0"),
+        ("stale_broker_rule", "", "3.9.2", "4.0.0"),
+        ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
+        ("election_loss_rule", "KAFKA-18345", "4.0.1", "4.1.0"),
+    ],
+)
+def test_first_release_of_a_change_of_kraft(
+    name: str, issue: str, last_before: str, first_after: str
+) -> None:
+    assert kraft_rule(name, last_before) != kraft_rule(name, first_after)
+    assert issue in kraft_cells_of(first_after)[name].source
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "last_before", "first_after"),
+    [
+        ("isr_members_have_broker_epochs", "4.1", "3.5-IV0", "3.5-IV1"),
+        ("leader_epoch_raised_at_isr_shrink", "3.6", "3.5-IV2", "3.6-IV0"),
+        ("directories_known", "4.0", "3.7-IV1", "3.7-IV2"),
+        ("eligible_leader_replicas_possible", "4.0", "4.0-IV0", "4.0-IV1"),
+        ("eligible_leader_replicas_by_default", "4.1", "4.0-IV3", "4.1-IV0"),
+        ("metadata_fetch_carries_high_watermark", "4.1", "4.1-IV0", "4.1-IV1"),
+    ],
+)
+def test_some_rules_come_with_the_metadata_version(
+    name: str, release: str, last_before: str, first_after: str
+) -> None:
+    """metadata.version is a setting of the cluster: an upgraded one may still have an old one."""
+    assert kraft_rule(name, release, last_before) != kraft_rule(name, release, first_after)
+    assert kraft_rule(name, release) == kraft_rule(name, release, first_after)
+
+
+def test_three_timeouts_of_a_heartbeat() -> None:
+    """KAFKA-14392, KAFKA-19294."""
+    for releases, expected in (
+        (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_REQUEST),
+        (("3.3.2", "3.4.0", "3.9.2", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
+        (("4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
+    ):
+        assert {kraft_rule("heartbeat_timeout_rule", each) for each in releases} == {expected}
+
+
+def test_with_kraft_a_leader_asks_the_controller_from_the_first_release_on() -> None:
+    """KIP-497; with ZooKeeper it depends on inter.broker.protocol.version."""
+    for release in all_releases(KRAFT_MODE):
+        rules = rules_of(str(release), "3.3-IV3", KRAFT_MODE)
+        assert rules.isr_update_path == ISR_UPDATE_ALTER_PARTITION
+        assert rules.truncation_protocol == TRUNCATE_ON_FETCH
+
+
+def test_each_mode_has_settings_of_its_own() -> None:
+    zookeeper, kraft = defaults_of("3.9", ZOOKEEPER_MODE), defaults_of("3.9", KRAFT_MODE)
+    assert zookeeper["zookeeper.session.timeout.ms"] == 18_000
+    assert "zookeeper.session.timeout.ms" not in kraft
+    assert kraft["broker.session.timeout.ms"] == 9_000
+    assert kraft["broker.heartbeat.interval.ms"] == 2_000
+    assert "broker.session.timeout.ms" not in zookeeper
+    assert defaults_of("4.1") == kraft
 
 
 # The command.
@@ -525,13 +648,29 @@ def test_the_command_shows_a_release_with_names_and_sources() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["4.0"], ["2.6", "--protocol", "3.0"], ["--protocol", "2.0"], ["2.6", "--protocol", ""]],
+    [
+        ["4.2"],
+        ["2.6", "--mode", "kraft"],
+        ["2.6", "--protocol", "3.0"],
+        ["--protocol", "2.0"],
+        ["2.6", "--protocol", ""],
+    ],
 )
 def test_the_command_ends_an_error_in_one_line(arguments: list[str]) -> None:
     shown = CliRunner().invoke(app, ["releases", *arguments])
     assert shown.exit_code == 2
     assert shown.stdout == ""
     assert len(shown.stderr.splitlines()) == 1
+
+
+def test_the_command_shows_a_release_with_kraft() -> None:
+    shown = CliRunner().invoke(app, ["releases", "3.9", "--mode", "kraft", "--protocol", "3.5"])
+    assert shown.exit_code == 0
+    assert "Release 3.9.2 with KRaft, metadata.version 3.5-IV2" in shown.stdout
+    assert all(name in shown.stdout for name in KRAFT_CELLS)
+    assert "broker.session.timeout.ms" in shown.stdout
+    assert "zookeeper.session.timeout.ms" not in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 100
 
 
 def test_the_help_of_the_command_has_examples() -> None:

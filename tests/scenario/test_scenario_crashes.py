@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tidegauge.replication.release_versions import Release, all_releases
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Release, all_releases
 from tidegauge.scenario.model.component_faults import ControllerMoveFault
 from tidegauge.scenario.model.costs import Costs
 from tidegauge.scenario.model.operator_steps import ObserveStep, WaitStep
@@ -195,7 +195,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("release", all_releases(), ids=str)
+@pytest.mark.parametrize("release", all_releases(ZOOKEEPER_MODE), ids=str)
 def test_the_settings_they_depend_on_are_known_to_every_release(release: Release) -> None:
     cluster = {"brokers": 1}
     plain = {"duration": "1m", "release": str(release), "cluster": cluster}

@@ -216,5 +216,6 @@ def test_a_setting_counts_as_modelled_exactly_if_something_reads_it(kind: str) -
     read = {name for name in NAMES[kind] if re.search(rf'"{re.escape(name)}"', text)}
     read |= {name for several, names in TOGETHER.items() if several in text for name in names}
     read &= set(NAMES[kind])
-    listed = settings_not_modelled((), dict.fromkeys(NAMES[kind], 7), kind, {})
+    of_all_releases = dict.fromkeys(NAMES[kind], 0)
+    listed = settings_not_modelled((), dict.fromkeys(NAMES[kind], 7), kind, of_all_releases)
     assert {line.removeprefix(".") for line in listed} == set(NAMES[kind]) - read

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tidegauge.replication.release_versions import all_releases
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE, all_releases
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES
 from tidegauge.scenario.model.settings import NAMES
@@ -180,7 +180,7 @@ def _other_setting(dice: random.Random, content: Any) -> None:
 
 
 def _other_release(dice: random.Random, content: Any) -> None:
-    content["release"] = str(dice.choice(all_releases()))
+    content["release"] = str(dice.choice(all_releases(ZOOKEEPER_MODE)))
 
 
 def _other_load(dice: random.Random, content: Any) -> None:

@@ -27,7 +27,15 @@ def show_releases(
         str | None,
         typer.Option(
             metavar="VERSION",
-            help="inter.broker.protocol.version of the brokers. Default: the release's own.",
+            help="inter.broker.protocol.version of the brokers, or with KRaft metadata.version of "
+            "the cluster. Default: the release's own.",
+        ),
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.",
         ),
     ] = None,
     as_json: Annotated[
@@ -47,22 +55,26 @@ def show_releases(
       tidegauge releases 2.6                       rules and defaults of 2.6.3
       tidegauge releases 2.0.0                     rules and defaults of 2.0.0
       tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
+      tidegauge releases 3.9 --mode kraft          without ZooKeeper
+      tidegauge releases 4.1 --protocol 4.0        with metadata.version 4.0-IV3
       tidegauge releases 2.6 --json                JSON for programs
     """
-    if release is None and protocol is not None:
-        fail("--protocol needs a release, as in: tidegauge releases 2.6 --protocol 2.0")
+    for option, value, example in (("protocol", protocol, "2.0"), ("mode", mode, "kraft")):
+        if release is None and value is not None:
+            fail(f"--{option} needs a release, as in: tidegauge releases 3.9 --{option} {example}")
     try:
         if as_json:
-            print_json(_changes() if release is None else _one(release, protocol))
+            print_json(_changes() if release is None else _one(release, protocol, mode))
         elif release is None:
             _show_changes(console())
         else:
-            _show_one(console(), release, protocol)
+            _show_one(console(), release, protocol, mode)
     except ValueError as error:
         fail(str(error))
 
 
 def _show_changes(console: Console) -> None:
+    from tidegauge.replication.kraft_releases import KRAFT_CELLS
     from tidegauge.replication.release_defaults import DEFAULTS
     from tidegauge.replication.release_versions import all_releases
     from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
@@ -71,9 +83,11 @@ def _show_changes(console: Console) -> None:
     console.print(
         f"Releases {releases[0]} to {releases[-1]}, {DEFAULT_RELEASE} if a scenario names none.\n"
         "A row has its first value, then each release that changes it. 'if' means: only with that\n"
-        "inter.broker.protocol.version or a newer one. The last applicable value counts."
+        "inter.broker.protocol.version or a newer one (with KRaft: metadata.version), or only in\n"
+        "that mode. The last applicable value counts."
     )
     _print_histories(console, "rule", RULE_CELLS)
+    _print_histories(console, "rule of KRaft", KRAFT_CELLS)
     first = str(releases[0])
     changing = {
         name: cells for name, cells in DEFAULTS.items() if len(cells) > 1 or cells[0].since != first
@@ -81,23 +95,30 @@ def _show_changes(console: Console) -> None:
     _print_histories(console, "default", changing)
 
 
-def _show_one(console: Console, release: str, protocol: str | None) -> None:
+def _show_one(console: Console, release: str, protocol: str | None, mode: str | None) -> None:
+    from tidegauge.replication.kraft_releases import kraft_cells_of
     from tidegauge.replication.release_defaults import default_cells_of
-    from tidegauge.replication.release_versions import Release
+    from tidegauge.replication.release_versions import KRAFT_MODE, Release
     from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
 
     parsed = Release.parse(release)
-    spoken = parsed.protocol(protocol)
-    console.print(
-        f"Release {parsed}, inter.broker.protocol.version {spoken}, "
-        f"reads checkpoint files as {checkpoint_format_of(release).name}"
+    chosen = parsed.mode(mode)
+    version = parsed.version(chosen, protocol)
+    spoken = (
+        f"Release {parsed} with KRaft, metadata.version {version}"
+        if chosen == KRAFT_MODE
+        else f"Release {parsed}, inter.broker.protocol.version {version}"
     )
-    _print_sourced(console, "Rules", rule_cells_of(release, protocol))
-    _print_sourced(console, "Defaults", default_cells_of(release))
+    console.print(f"{spoken}, reads checkpoint files as {checkpoint_format_of(release).name}")
+    _print_sourced(console, "Rules", rule_cells_of(release, protocol, chosen))
+    if chosen == KRAFT_MODE:
+        _print_sourced(console, "Rules of KRaft", kraft_cells_of(release, protocol))
+    _print_sourced(console, "Defaults", default_cells_of(release, chosen))
 
 
 def _changes() -> dict[str, Any]:
     """All values of each rule and default, the first one first."""
+    from tidegauge.replication.kraft_releases import KRAFT_CELLS
     from tidegauge.replication.release_defaults import DEFAULTS
     from tidegauge.replication.release_versions import all_releases
     from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
@@ -106,28 +127,39 @@ def _changes() -> dict[str, Any]:
         "releases": [str(release) for release in all_releases()],
         "default_release": DEFAULT_RELEASE,
         "rules": {name: [_cell(cell) for cell in cells] for name, cells in RULE_CELLS.items()},
+        "kraft_rules": {
+            name: [_cell(cell) for cell in cells] for name, cells in KRAFT_CELLS.items()
+        },
         "defaults": {name: [_cell(cell) for cell in cells] for name, cells in DEFAULTS.items()},
     }
 
 
-def _one(release: str, protocol: str | None) -> dict[str, Any]:
+def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]:
     """The rules and defaults of one release, and the source of each."""
+    from tidegauge.replication.kraft_releases import kraft_cells_of
     from tidegauge.replication.release_defaults import default_cells_of
-    from tidegauge.replication.release_versions import Release
+    from tidegauge.replication.release_versions import KRAFT_MODE, Release
     from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
 
     parsed = Release.parse(release)
-    rules, defaults = rule_cells_of(release, protocol), default_cells_of(release)
+    chosen = parsed.mode(mode)
+    defaults = default_cells_of(release, chosen)
+    has_kraft = chosen == KRAFT_MODE
     return {
         "release": str(parsed),
-        "protocol": str(parsed.protocol(protocol)),
+        "mode": chosen,
+        "metadata_version" if has_kraft else "protocol": str(parsed.version(chosen, protocol)),
         "checkpoint_format": checkpoint_format_of(release).name,
-        "rules": {
-            name: {**_cell(cell), "meaning": switch_meanings().get(name)}
-            for name, cell in rules.items()
-        },
+        "rules": _meant(rule_cells_of(release, protocol, chosen)),
+        "kraft_rules": _meant(kraft_cells_of(release, protocol)) if has_kraft else {},
         "defaults": {name: _cell(cell) for name, cell in defaults.items()},
     }
+
+
+def _meant(rules: dict[str, Cell]) -> dict[str, Any]:
+    """Rules with their meanings."""
+    meanings = switch_meanings()
+    return {name: {**_cell(cell), "meaning": meanings.get(name)} for name, cell in rules.items()}
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
@@ -149,8 +181,9 @@ def _history(cells: tuple[Cell, ...]) -> Text:
     parts = []
     for cell in cells:
         part = Text()
-        if cell.since != str(all_releases()[0]):
-            condition = f" if {cell.protocol}" if cell.protocol else ""
+        if cell.since != str(all_releases()[0]) or cell.mode is not None:
+            conditions = [each for each in (cell.protocol, cell.mode) if each is not None]
+            condition = f" if {' and '.join(conditions)}" if conditions else ""
             part.append(f"{cell.since}{condition}", style="bold cyan").append(": ")
         parts.append(part.append(value_name(cell.value)))
     line = Text(", ").join(parts)
@@ -184,14 +217,16 @@ def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None
 
 
 def switch_meanings() -> dict[str, str]:
-    """The meaning of each switch: the comment above its field in ``ReleaseRules``."""
+    """The meaning of each switch: the comment above its field in its record."""
     import inspect
 
+    from tidegauge.replication.kraft_rules import KRaftRules
     from tidegauge.replication.release_rules import ReleaseRules
 
     meanings: dict[str, str] = {}
     comment: list[str] = []
-    for line in map(str.strip, inspect.getsource(ReleaseRules).splitlines()):
+    sources = inspect.getsource(ReleaseRules) + inspect.getsource(KRaftRules)
+    for line in map(str.strip, sources.splitlines()):
         if line.startswith("#:"):
             comment.append(line.removeprefix("#:").strip())
         elif comment:

@@ -16,6 +16,7 @@ from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
+    Controllers,
     FormerState,
     Topic,
     ZooKeeper,
@@ -51,9 +52,20 @@ checks: {strong_isr: true}
 alerts: {fire: {UnderReplicatedPartitions: 90s}}
 """
 
+_SCENARIO_WITH_KRAFT = """\
+name: my-cluster
+duration: 4m
+release: "4.1"
+mode: kraft
+metadata_version: "4.0"
+eligible_leader_replicas: true
+cluster: {brokers: 3}
+controllers: {count: 3}
+"""
+
 #: The parts of a scenario but faults and steps, which have their own.
 _PARTS: dict[type[Part], list[str]] = {
-    Scenario: [_SCENARIO],
+    Scenario: [_SCENARIO, _SCENARIO_WITH_KRAFT],
     Cluster: [
         """\
 brokers: 3
@@ -70,6 +82,7 @@ broker_releases: {3: {release: "2.8"}}
     ],
     BrokerRelease: ['{release: "2.8", protocol: "2.6"}'],
     ZooKeeper: ["{tick_ms: 2000, servers: 3, rack: a}"],
+    Controllers: ["{count: 3, racks: [a, b, c], settings: {broker.session.timeout.ms: 6000}}"],
     Topic: [
         """\
 name: orders
@@ -142,7 +155,18 @@ broker_stop_interrupting: 700ms
 offsets_load: 5ms
 offsets_load_mebibyte: 10ms
 controller_failover_partition: 100us
-"""
+""",
+        """\
+metadata_record: 2us
+metadata_append: 200us
+metadata_fsync: 570us
+metadata_commit: 1ms
+metadata_publication: 50ms
+metadata_publication_partition: 20us
+metadata_first_publication: 150ms
+broker_registration: 300ms
+broker_stop_request: 11ms
+""",
     ],
     Latency: [
         "{min: 1ms, p50: 5ms, p90: 20ms, p99: 300ms, max: 1s}",
@@ -182,11 +206,12 @@ EXAMPLES: dict[type[Part], Sequence[str]] = {
 
 #: What can stand in `brokers` and `between` of a fault, and what it selects.
 SELECTORS = {
-    "2": "the host of broker 2: the broker and its controller",
+    "2": "the host of broker 2: the broker and, with ZooKeeper, its controller",
     '"broker:2"': "broker 2 without its controller",
-    '"controller:2"': "the controller of broker 2 alone",
+    '"controller:2"': "the controller of broker 2 alone, with ZooKeeper",
     '"rack:b"': "all hosts in rack b",
     "zookeeper": "ZooKeeper",
+    "controllers": "the controllers of a KRaft cluster: only in `between`",
     "clients": "all clients",
     '"client:shop"': "the clients of the group `shop`",
 }

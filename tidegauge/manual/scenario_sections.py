@@ -10,6 +10,7 @@ from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
+    Controllers,
     FormerState,
     Topic,
     ZooKeeper,
@@ -48,6 +49,7 @@ SECTIONS = (
     Section("Cluster", Cluster),
     Section("Release of a broker", BrokerRelease, 3),
     Section("ZooKeeper", ZooKeeper),
+    Section("Controllers", Controllers),
     Section("Topic", Topic),
     Section("State of a partition", FormerState, 3),
     Section("Workload", Workload),

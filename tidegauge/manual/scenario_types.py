@@ -19,6 +19,7 @@ _UNITS = {
     "acks": "acks",
     "batches_per_second": "batches/s",
     "clients": "clients",
+    "count": "controllers",
     "leader_epoch": "epoch",
     "log_directories": "directories",
     "partition": "partition number",

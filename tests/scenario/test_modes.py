@@ -1,0 +1,318 @@
+"""ZooKeeper or KRaft: the default of each release, effective values, and what a mode has not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidegauge.scenario.cluster_plan import QUORUM_CONTROLLER, ClusterPlan
+from tidegauge.scenario.leaned_on import leaned_on
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.scenario.warnings import warnings_of
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+
+
+def scenario(release: str = "4.1", **parts: Any) -> Scenario:
+    cluster = {"brokers": 3, "racks": ["a", "b", "c"]} | parts.pop("cluster", {})
+    topics = [{"name": "orders", "partitions": 3, "replication_factor": 3}]
+    plain = {"duration": "1m", "release": release, "cluster": cluster, "topics": topics}
+    return scenario_from_mapping(plain | parts, "test.yaml")
+
+
+# Modes and versions.
+
+
+@pytest.mark.parametrize(
+    ("release", "mode"),
+    [("2.6", "zookeeper"), ("3.3.0", "zookeeper"), ("3.9", "zookeeper"), ("4.0.0", "kraft")],
+)
+def test_the_mode_of_a_release(release: str, mode: str) -> None:
+    assert scenario(release).mode == mode
+
+
+def test_from_3_3_to_3_9_kraft_is_a_choice() -> None:
+    chosen = scenario("3.5", mode="kraft")
+    assert chosen.version_in_force() == "3.5-IV2"
+    assert chosen.release_of(1) == ("3.5.2", "3.5-IV2", "kraft")
+    assert scenario("3.5").release_of(1) == ("3.5.2", None, "zookeeper")
+
+
+@pytest.mark.parametrize(
+    ("release", "parts", "has_elr"),
+    [
+        ("4.1", {}, True),
+        ("4.1", {"metadata_version": "4.0"}, False),
+        ("4.1", {"metadata_version": "4.0", "eligible_leader_replicas": True}, True),
+        ("4.1", {"eligible_leader_replicas": False}, False),
+        ("4.0", {}, False),
+        ("4.0", {"eligible_leader_replicas": True}, True),
+        ("3.9", {"mode": "kraft"}, False),
+        ("3.9", {}, False),
+    ],
+)
+def test_a_new_cluster_of_4_1_has_eligible_leader_replicas(
+    release: str, parts: dict[str, Any], has_elr: bool
+) -> None:
+    """KIP-966: on by default from 4.1-IV0; an upgraded cluster keeps its metadata.version."""
+    assert scenario(release, **parts).has_eligible_leader_replicas() is has_elr
+
+
+# Settings and costs.
+
+
+def test_controllers_have_settings_of_their_own() -> None:
+    """broker.session.timeout.ms is a setting of the controllers, one value for all brokers."""
+    chosen = scenario(
+        controllers={"count": 5, "settings": {"broker.session.timeout.ms": 4000}},
+        cluster={"broker_settings": {2: {"broker.heartbeat.interval.ms": 500}}},
+    )
+    plan = ClusterPlan(chosen)
+    assert plan.quorum is not None
+    assert (plan.quorum.voters, plan.quorum.session_timeout_ms) == (5, 4000)
+    assert plan.quorum.append_linger_ms == 25
+    assert plan.quorum.unclean_leader_election_interval_ms == 300_000
+    assert plan.registration_of(1).heartbeat_interval_ms == 2_000
+    assert plan.registration_of(2).heartbeat_interval_ms == 500
+    assert "broker.session.timeout.ms" not in chosen.settings_of(1)
+    assert ClusterPlan(scenario("2.6")).quorum is None
+
+
+def test_an_old_controller_does_not_look_for_leaderless_partitions() -> None:
+    """KAFKA-12670."""
+    plan = ClusterPlan(scenario("3.8", mode="kraft"))
+    assert plan.quorum is not None
+    assert plan.quorum.unclean_leader_election_interval_ms == 0
+
+
+def test_kafka_ignores_the_percentage_of_imbalance() -> None:
+    name = "leader.imbalance.per.broker.percentage"
+    (line, *_) = warnings_of(scenario(controllers={"settings": {name: 20}}))
+    assert line.startswith(f"controllers.settings.{name}: Kafka accepts and ignores it")
+
+
+@pytest.mark.parametrize("release", ["2.6", "4.1"])
+def test_a_run_leans_on_costs_of_its_mode(release: str) -> None:
+    fault = {"kind": "restart", "at": "30s", "for": "5s", "brokers": [2]}
+    chosen = scenario(release, faults=[fault])
+    names = {each.name for each in leaned_on(chosen)}
+    assert names & {"costs.zookeeper_write", "costs.metadata_fsync"} == {
+        "costs.zookeeper_write" if release == "2.6" else "costs.metadata_fsync"
+    }
+    assert {name.partition(".")[2] for name in names if name.startswith("costs.")} <= set(
+        chosen.resolved()["costs"]
+    )
+
+
+# Processes.
+
+
+def test_with_kraft_the_active_controller_is_the_last_process() -> None:
+    plan = ClusterPlan(scenario(controllers={"racks": ["b"]}))
+    assert [each.name for each in plan.processes] == [
+        *("broker 1", "broker 2", "broker 3", "operator", "active controller")
+    ]
+    ranges = plan.process_ranges
+    assert (ranges[BROKER], ranges[CLIENT]) == (range(3), range(3, 4))
+    assert len(ranges[CONTROLLER]) == len(ranges[ZOOKEEPER]) == 0
+    assert ranges[QUORUM_CONTROLLER] == range(4, 5)
+    (active,) = (plan.processes[number] for number in ranges[QUORUM_CONTROLLER])
+    assert (active.role, active.host, active.rack) == (QUORUM_CONTROLLER, -1, 1)
+
+
+def test_with_zookeeper_the_processes_are_as_they_were() -> None:
+    plan = ClusterPlan(scenario("2.6"))
+    for role, numbers in enumerate(plan.process_ranges):
+        assert all(plan.processes[number].role == role for number in numbers)
+    assert plan.process_ranges[ZOOKEEPER] == range(6, 7)
+    assert len(plan.process_ranges[QUORUM_CONTROLLER]) == 0
+
+
+def test_a_cut_can_end_at_the_controllers() -> None:
+    cut = {"kind": "cut_link", "at": "5s", "between": [[2, "rack:c"], ["controllers"]]}
+    plan = ClusterPlan(scenario(faults=[cut]))
+    one, other = plan.scenario.faults[0].sides(plan.scenario)
+    assert [plan.process_of(end) for end in one] == [1, 2]
+    assert [plan.process_of(end) for end in other] == [4]
+
+
+def test_a_crash_with_kraft_hits_no_controller_of_the_broker() -> None:
+    crash = {"kind": "crash", "at": "5s", "brokers": [2]}
+    plan = ClusterPlan(scenario(faults=[crash]))
+    hit, _ = plan.scenario.faults[0].sides(plan.scenario)
+    assert [plan.process_of(end) for end in hit] == [1]
+
+
+# All of it, written down.
+
+
+@pytest.mark.parametrize(
+    ("release", "parts"),
+    [
+        ("4.1", {"controllers": {"count": 1}, "eligible_leader_replicas": False}),
+        ("3.9", {"mode": "kraft", "metadata_version": "3.6"}),
+        ("3.9", {"protocol": "3.6"}),
+        ("4.1", {"cluster": {"broker_releases": {2: {"release": "4.1.0"}}}}),
+    ],
+)
+def test_a_resolved_scenario_is_the_same_scenario(release: str, parts: dict[str, Any]) -> None:
+    chosen = scenario(release, **parts)
+    resolved = chosen.resolved()
+    assert ("zookeeper" in resolved) == (chosen.mode == "zookeeper")
+    assert ("controllers" in resolved) == (chosen.mode == "kraft")
+    again = scenario_from_mapping(resolved, "manifest.json")
+    assert again == chosen
+    assert again.resolved() == resolved
+
+
+# What a mode has not.
+
+KRAFT_ONLY = r"has no meaning in mode zookeeper \(release 2\.6\.3\)"
+ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
+
+
+@pytest.mark.parametrize(
+    ("release", "parts", "message"),
+    [
+        ("4.0", {"mode": "zookeeper"}, r"mode: release 4\.0\.1 has no ZooKeeper mode.* 3\.9\.2"),
+        ("3.2", {"mode": "kraft"}, r"mode: release 3\.2\.3 has no KRaft mode.* 3\.3\.0"),
+        (
+            "4.0",
+            {"cluster": {"broker_releases": {2: {"release": "3.2"}}}},
+            r"broker_releases\[2\]\.release: release 3\.2\.3 has no KRaft mode",
+        ),
+        (
+            "4.1",
+            {"cluster": {"broker_releases": {2: {"release": "4.0"}}}},
+            r"metadata\.version 4\.1-IV1 is newer than release 4\.0\.1",
+        ),
+        ("4.0", {"metadata_version": "4.1"}, r"4\.1-IV1 is newer than release 4\.0\.1"),
+        ("4.1", {"metadata_version": "3.3-IV2"}, r"older than 3\.3-IV3, the oldest that release"),
+        ("3.9", {"mode": "kraft", "metadata_version": "2.8"}, r"the oldest that is simulated"),
+        ("4.1", {"metadata_version": 4.1}, r'must be in quotes: "4\.1"'),
+        ("4.1", {"protocol": "3.9"}, rf"protocol: {ZOOKEEPER_ONLY}; use metadata_version"),
+        (
+            "4.1",
+            {"cluster": {"broker_releases": {2: {"protocol": "3.9"}}}},
+            rf"broker_releases\[2\]\.protocol: {ZOOKEEPER_ONLY}; use metadata_version",
+        ),
+        ("2.6", {"metadata_version": "2.6"}, rf"metadata_version: {KRAFT_ONLY}; use protocol"),
+        ("2.6", {"eligible_leader_replicas": False}, rf"eligible_leader_replicas: {KRAFT_ONLY}"),
+        (
+            "3.9",
+            {"mode": "kraft", "eligible_leader_replicas": True},
+            r"release 3\.9\.2 does not have them: they were added in 4\.0\.0",
+        ),
+        (
+            "4.1",
+            {"metadata_version": "3.9", "eligible_leader_replicas": True},
+            r"need metadata_version 4\.0-IV1 or newer, not 3\.9-IV0",
+        ),
+        ("2.6", {"controllers": {"count": 3}}, rf"controllers: {KRAFT_ONLY}; use zookeeper"),
+        ("4.1", {"zookeeper": {"servers": 3}}, rf"zookeeper: {ZOOKEEPER_ONLY}; use controllers"),
+        ("4.1", {"costs": {"zookeeper_read": "1ms"}}, rf"costs\.zookeeper_read: {ZOOKEEPER_ONLY}"),
+        ("2.6", {"costs": {"metadata_fsync": "1ms"}}, rf"costs\.metadata_fsync: {KRAFT_ONLY}"),
+        ("4.1", {"controllers": {"count": 2}}, r"controllers\.count: must be 1, 3 or 5, not 2"),
+        ("4.1", {"controllers": {"racks": ["d"]}}, r"controllers\.racks\[0\]: there is no rack d"),
+        (
+            "4.1",
+            {"controllers": {"count": 1, "racks": ["a", "b"]}},
+            r"controllers\.racks: are 2, for 1 controllers",
+        ),
+        (
+            "4.1",
+            {"controllers": {"settings": {"num.io.threads": 4}}},
+            r"is a setting of brokers, not of controllers",
+        ),
+        (
+            "4.1",
+            {"controllers": {"settings": {"broker.session.timeout.ms": 0}}},
+            r"must be from 1 to",
+        ),
+        (
+            "3.8",
+            {
+                "mode": "kraft",
+                "controllers": {"settings": {"unclean.leader.election.interval.ms": 1000}},
+            },
+            r"this release does not have it yet: it was added in 3\.9\.0",
+        ),
+        *(
+            (
+                "4.1",
+                {"cluster": {"settings": {name: value}}},
+                rf"has no meaning in mode kraft: it is a setting of ZooKeeper mode{instead}",
+            )
+            for name, value, instead in (
+                ("zookeeper.session.timeout.ms", 6000, "; use broker.session.timeout.ms in"),
+                ("zookeeper.connect", "zk:2181", "; use controllers"),
+                ("isr_change_notification_quiet_ms", 0, ""),
+                ("inter.broker.protocol.version", "3.9", "; use metadata_version"),
+                ("controlled.shutdown.max.retries", 1, ""),
+            )
+        ),
+        *(
+            (
+                "4.1",
+                {"cluster": {"settings": {name: value}}},
+                r"is a setting of controllers in mode kraft; use controllers\.settings",
+            )
+            for name, value in (
+                ("broker.session.timeout.ms", 6000),
+                ("auto.leader.rebalance.enable", False),
+            )
+        ),
+        *(
+            (
+                "4.1",
+                {"faults": [{"kind": kind, "at": "1s"}]},
+                rf"faults\[0\]\.kind: {ZOOKEEPER_ONLY}; use a cut_link",
+            )
+            for kind in ("zookeeper_outage", "controller_move")
+        ),
+        (
+            "4.1",
+            {"faults": [{"kind": "cut_link", "at": "1s", "between": [[1], ["zookeeper"]]}]},
+            rf"between\[1\]\[0\]: zookeeper {ZOOKEEPER_ONLY}; use controllers",
+        ),
+        (
+            "4.1",
+            {"faults": [{"kind": "cut_link", "at": "1s", "between": [["controller:2"], [1]]}]},
+            rf"between\[0\]\[0\]: controller:2 {ZOOKEEPER_ONLY}; use controllers",
+        ),
+        (
+            "2.6",
+            {"faults": [{"kind": "cut_link", "at": "1s", "between": [[1], ["controllers"]]}]},
+            rf"controllers {KRAFT_ONLY}; use zookeeper, or controller:ID",
+        ),
+        (
+            "4.1",
+            {"faults": [{"kind": "power_loss", "at": "1s", "brokers": [1, "zookeeper"]}]},
+            rf"brokers\[1\]: zookeeper {ZOOKEEPER_ONLY}",
+        ),
+        *(
+            (
+                "4.1",
+                {"faults": [{"kind": kind, "at": "1s", "brokers": ["controllers"]}]},
+                r"faults of controllers of KRaft are not simulated yet, only their links",
+            )
+            for kind in ("crash", "pause", "power_loss")
+        ),
+        (
+            "4.1",
+            {"fault_rates": [{"kind": "zookeeper_outage", "mtbf": "1h", "repair_time": "5s"}]},
+            rf"fault_rates\[0\]\.kind: {ZOOKEEPER_ONLY}",
+        ),
+        (
+            "4.1",
+            {"steps": [{"do": "wait", "when": {"controller": 1}, "within": "5s"}]},
+            rf"steps\[0\]\.when\.controller: {ZOOKEEPER_ONLY}: no broker is controller",
+        ),
+    ],
+)
+def test_what_has_no_meaning_in_the_mode_is_an_error(
+    release: str, parts: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        scenario(release, **parts)
