@@ -15,8 +15,8 @@ from recordings import GOLDEN
 from tidegauge.conformance.comparison import EXACT
 from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
 from tidegauge.conformance.known_differences import known_differences
-from tidegauge.conformance.recorded_dialects import ZOOKEEPER_MODE
 from tidegauge.conformance.recorded_schedule import RecordingError, load_schedule, recorded_files
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE
 from tidegauge.views.conformance_report import SEEDS
 
 TABLE = known_differences()

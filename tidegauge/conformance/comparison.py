@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegauge.conformance.recorded_dialects import KRAFT_MODE, STATE, Tree
+from tidegauge.conformance.recorded_dialects import STATE, Tree
 from tidegauge.conformance.recorded_schedule import (
     ABSENT,
     REASSIGNED_MS,
@@ -22,6 +22,7 @@ from tidegauge.conformance.recorded_schedule import (
     StateWrites,
 )
 from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
+from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegauge.conformance.kraft_state import KRaftState
-from tidegauge.conformance.recorded_dialects import KRAFT_MODE, Tree
+from tidegauge.conformance.recorded_dialects import Tree
 from tidegauge.conformance.schedule_writer import PlayedStep
 from tidegauge.conformance.step_outcome import StepOutcome
 from tidegauge.conformance.translation import Translation
 from tidegauge.conformance.zookeeper_state import ZooKeeperState
 from tidegauge.history.story import Names
 from tidegauge.replication import errors
+from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.codes.occasions import (
     NOT_HOSTED,

@@ -20,15 +20,14 @@ state of a partition            ``zk``                     ``kraft``
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from tidegauge.conformance.broker_records import BrokerRecords, records_by_step
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
 #: A tree of observed values by name.
 Tree = dict[str, Any]
 
-ZOOKEEPER_MODE: Final = "zookeeper"
-KRAFT_MODE: Final = "kraft"
 #: What people call the modes.
 MODES = {ZOOKEEPER_MODE: "ZooKeeper", KRAFT_MODE: "KRaft"}
 

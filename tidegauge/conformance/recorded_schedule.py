@@ -25,17 +25,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tidegauge.conformance.recorded_dialects import (
     MODES,
-    ZOOKEEPER_MODE,
     Tree,
     UnknownDialectError,
     in_one_form,
 )
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Mode
 
 #: Steps without a wait for quiescence after them.
 _CHANGES_NOTHING = {
@@ -154,7 +154,7 @@ class RecordedSchedule(RecordedPart):
     name: str
     about: str = ""
     release: str
-    mode: Literal["zookeeper", "kraft"] = ZOOKEEPER_MODE
+    mode: Mode = ZOOKEEPER_MODE
     brokers: list[int] = Field(min_length=1)
     #: ZooKeeper: the broker that was started first. KRaft: the controller that was active first.
     first_controller: int

@@ -15,7 +15,6 @@ from typing import Any
 
 from tidegauge.conformance.kraft_writer import KRaftWriter
 from tidegauge.conformance.recorded_costs import COSTS, KRAFT_COSTS
-from tidegauge.conformance.recorded_dialects import KRAFT_MODE
 from tidegauge.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.conformance.schedule_writer import (
     NotPlayed,
@@ -24,6 +23,7 @@ from tidegauge.conformance.schedule_writer import (
     setting_value,
 )
 from tidegauge.conformance.zookeeper_writer import ZooKeeperWriter
+from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
