@@ -51,7 +51,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         steps = [*BEFORE.get(part["do"], []), part]
         begins = {} if part["do"] in {"begin_fault", "end_fault"} else {"at": "1s"}
         faults = [{"name": "power", "kind": "power_loss", "brokers": [2]} | begins]
-    story = {
+    story: dict[str, Any] = {
         "duration": "10m",
         "cluster": {"brokers": 5, "racks": {"a": [1, 3], "b": [2, 4, 5]}},
         "topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}],
