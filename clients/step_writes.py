@@ -41,7 +41,6 @@ CONFIGURES_BROKERS = STEP_CODES.new("configure_brokers", 12)
 VERIFIES = STEP_CODES.new("verify_reassignment", 13)
 ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
 #: With KRaft only.
-ELECTS_UNCLEANLY = STEP_CODES.new("unclean_election", 16)
 
 
 @inner_rule
