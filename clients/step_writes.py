@@ -40,7 +40,6 @@ DELETES_TOPIC = STEP_CODES.new("delete_topic", 11)
 CONFIGURES_BROKERS = STEP_CODES.new("configure_brokers", 12)
 VERIFIES = STEP_CODES.new("verify_reassignment", 13)
 ALTERS_REASSIGNMENTS = STEP_CODES.new("alter_reassignments", 15)
-#: With KRaft only.
 
 
 @inner_rule
