@@ -34,7 +34,7 @@ OPERATOR_NAME = "operator"
 #: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
-#: The role of the controllers of a KRaft cluster, behind those of ``kernel.py``.
+#: The role of the controllers of a KRaft cluster, behind those of ``simulation/kernel.py``.
 QUORUM_CONTROLLER = 4
 
 _DEFAULT_RECORD_BYTES = 100

@@ -46,6 +46,7 @@ from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Cell,
+    Mode,
     ProtocolVersion,
     Release,
     all_protocol_versions,
@@ -122,7 +123,7 @@ def test_each_cell_begins_with_an_exact_release_and_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_each_cell_decides_in_some_release(name: str) -> None:
     deciding: set[Cell] = set()
-    modes = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
+    modes: tuple[Mode, ...] = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
     for mode in modes:
         for release in all_releases(mode):
             for version in all_protocol_versions(mode):
@@ -136,7 +137,7 @@ def test_each_cell_decides_in_some_release(name: str) -> None:
 def test_each_cell_changes_something(name: str) -> None:
     """A cell that repeats what applies without it would say nothing."""
     cells = ROWS[name]
-    mode = KRAFT_MODE if name in KRAFT_CELLS else ZOOKEEPER_MODE
+    mode: Mode = KRAFT_MODE if name in KRAFT_CELLS else ZOOKEEPER_MODE
     for index, cell in enumerate(cells[1:], start=1):
         before = [
             earlier
