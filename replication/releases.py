@@ -13,9 +13,11 @@ cells the last one that applies counts. **To add a switch**, declare it in ``rel
 and add its row here: a switch without a row is an error at import.
 
 Read were the sources of 3.9.0 and of everything before, except for the patches 3.7.2, 3.8.1,
-3.9.1 and 3.9.2, which are taken to be like the one before them. Of 4.0 and 4.1 the partition's
-rules were read (Partition, its ISR and high watermark): none differs from those of 3.9. The message format is taken to
-follow the protocol: Kafka does not start with a newer one (``KafkaConfig.validateValues@2.0.0``),
+3.9.1 and 3.9.2, which are taken to be like the one before them. 4.0 and 4.1 are taken to be like
+3.9, too: in a development state after 4.0 the rules of ISR and high watermark
+(``Partition.maybeIncrementLeaderHW``, ``Partition.isReplicaIsrEligible``) are the same. The message
+format is taken to follow the protocol: Kafka does not start with a newer one
+(``KafkaConfig.validateValues@2.0.0``),
 so a protocol before 0.11.0 comes with records that carry no epoch.
 """
 
