@@ -11,6 +11,7 @@ room or file    subject
 ``leaders``     a leader's log, its high watermark, its ISR
 ``process``     the process: start, end, controlled shutdown, failed log directories
 ``followers``   fetching, appending and truncating as a follower
+``metadata``    KRaft: registration, heartbeats, the metadata log as a broker reads it
 ``requests``    ``num.io.threads`` and each request that they handle
 ==============  ==================================================================================
 

@@ -17,6 +17,10 @@ becomeLeaderOrFollower          ``requests/controller_requests.py``, ``requests/
 isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``state/locks.py``
 AlterPartitionManager           ``leaders/alter_partition.py``
 isr-change-propagation          ``session/isr_change_propagation.py``
+BrokerLifecycleManager          ``metadata/broker_lifecycle.py``
+KafkaRaftClient, as observer    ``metadata/metadata_fetch.py``
+BrokerMetadataPublisher,        ``metadata/metadata_publisher.py``, ``metadata/applied_delta.py``
+ReplicaManager.applyDelta       ..
 KafkaZkClient, its session      ``session/zookeeper_client.py``, ``zookeeper_responses.py``
 KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.py``
 KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
@@ -39,6 +43,9 @@ from tidegauge.actors.fetches.throttled_replication import take_throttles
 from tidegauge.actors.followers.follower import lose_source_broker, waits_for_disk
 from tidegauge.actors.leaders.alter_partition import lose_alter_partition
 from tidegauge.actors.leaders.leader import close_account
+from tidegauge.actors.metadata import metadata_publisher
+from tidegauge.actors.metadata.broker_lifecycle import lose_heartbeat, shut_down
+from tidegauge.actors.metadata.metadata_fetch import lose_metadata_fetch
 from tidegauge.actors.process import log_dir_failures
 from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_cleanly
 from tidegauge.actors.process.lifecycle import end, lose_power, start
@@ -62,10 +69,16 @@ from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin,
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.topology import active_controller_process, controller_process, is_kraft
 
 #: Modules of which only the handlers are used: they enter them.
-_HANDLED_IN = (delayed_operations, log_dir_failures, sampling, zookeeper_responses)
+_HANDLED_IN = (
+    delayed_operations,
+    log_dir_failures,
+    metadata_publisher,
+    sampling,
+    zookeeper_responses,
+)
 
 
 @inner_rule
@@ -109,7 +122,12 @@ def _lose_connection(world: Brokers, event: Event) -> None:
     until_us = view_as(event, Disconnected).until_us
     if event.source < world.sizes[0].brokers:
         lose_source_broker(world, broker, event.source, until_us)
+        if is_kraft(world):
+            return
         controller = controller_process(world, event.source)
+    elif is_kraft(world) and controller == active_controller_process(world):
+        lose_metadata_fetch(world, broker, until_us)
+        lose_heartbeat(world, broker, until_us)
     if controller == state.shutdown_controller:
         lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:
@@ -136,7 +154,9 @@ def take_broker_fault(world: Brokers, event: FaultChange) -> None:
 def _take_down(world: Brokers, broker: int, fault: int) -> None:
     kind = world.faults[fault].kind
     is_alive = world.processes[broker].alive
-    if kind == RESTART and is_alive:
+    if kind == RESTART and is_alive and is_kraft(world):
+        shut_down(world, broker)
+    elif kind == RESTART and is_alive:
         stop_cleanly(world, broker)
     elif kind == POWER_LOSS:
         lose_power(world, broker, fault)
@@ -149,7 +169,7 @@ def _take_down(world: Brokers, broker: int, fault: int) -> None:
 @inner_rule
 def _bring_back(world: Brokers, broker: int, fault: int) -> None:
     process = world.processes[broker]
-    if world.faults[fault].stopped_us != NONE:
+    if world.faults[fault].stopped_us != NONE and not is_kraft(world):
         tell_controller_of_end(world, broker, fault)
     if world.faults[fault].kind == POWER_LOSS and process.without_power == 0:
         reset_all(world, broker)

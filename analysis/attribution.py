@@ -144,7 +144,7 @@ class _Attribution:
     def __init__(self, links: Links, causes: Causes, roles: Roles) -> None:
         self._links = links
         self._causes = causes
-        self._zookeeper = roles.zookeeper
+        self._control_plane = roles.control_plane
         self._reach = FaultReach(links, roles)
         self._partitions = [_Partition(slots) for slots in roles.slots]
         #: When each controller was elected, and which process it is.
@@ -240,9 +240,9 @@ class _Attribution:
         if effect.kind == "log_lost":
             return (effect.process,)
         is_chance = effect.kind == "truncated" or self._is_balance(effect)
-        if is_chance or effect.fault & self._reach.of_zookeeper:
+        if is_chance or effect.fault & self._reach.of_control_plane:
             return self._reach.spans
-        involved = {effect.process, self._zookeeper}
+        involved = {effect.process, self._control_plane}
         involved |= {own[name] for name in ("leader", "old_leader", "replica") if name in own}
         if effect.kind == "isr_shrunk":
             involved |= partition.members(own["old_isr"]) - partition.members(own["isr"])

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.analysis.causes import Links
+from tidegauge.traces.directory import CONTROL_PLANES
 
 #: Faults, by their numbers.
 Faults = frozenset[int]
@@ -22,7 +23,8 @@ _BETWEEN = ("cut_link", "slow_link")
 class Roles(NamedTuple):
     """Who is who in a run, as its manifest says."""
 
-    zookeeper: int
+    #: Whoever holds the cluster's state: ZooKeeper, or a quorum's active controller.
+    control_plane: int
     #: By partition: the process of the broker of each slot.
     slots: tuple[tuple[int, ...], ...]
     #: The kinds of its faults, by number.
@@ -41,7 +43,7 @@ def roles_of(manifest: Mapping[str, Any]) -> Roles:
     """Take who is who from the manifest of a run."""
     place = {broker: process for process, broker in enumerate(manifest["brokers"])}
     return Roles(
-        next(each["process"] for each in manifest["processes"] if each["role"] == "zookeeper"),
+        next(each["process"] for each in manifest["processes"] if each["role"] in CONTROL_PLANES),
         tuple(tuple(place[id_] for id_ in each["slots"]) for each in manifest["partitions"]),
         tuple(fault["kind"] for fault in manifest["faults"]),
     )
@@ -66,10 +68,10 @@ class FaultReach:
             for kind in ("fault_began", "fault_ended")
             for row, fault in _faults_of(links, kind)
         }
-        #: Those that hit ZooKeeper itself, and not a link of it.
-        self.of_zookeeper = frozenset(
+        #: Those that hit the control plane itself, and not a link of it.
+        self.of_control_plane = frozenset(
             span.fault
-            for span in self.spans.get(roles.zookeeper, ())
+            for span in self.spans.get(roles.control_plane, ())
             if not self._is_between(span.fault)
         )
 

@@ -121,6 +121,8 @@ class Client(Record):
     #: Whom the request of a step has gone to, and when.
     asked: i64
     asked_us: i64
+    #: When it gives up a request to the active controller of a quorum.
+    gives_up_us: i64
     #: How many steps were taken, and whether one's condition did not come true in time.
     steps_taken: i64
     steps_timed_out: i64
@@ -313,6 +315,32 @@ class Throttled(Record):
     followers: i64
 
 
+class Answer(Record):
+    """What the control plane has just answered to a question of the operator, in either mode."""
+
+    #: Who asked: STEPS, or the number of a rolling restart; and which of its questions it is.
+    asker: i64
+    question: i64
+    #: It is about live brokers: ``Clients.live_brokers`` has them.
+    names_live_brokers: flag
+    #: All is at rest, no replicas are being moved, the partition has a state.
+    holds: flag
+    #: State of the partition that the question was about: the leader's slot, replica lists.
+    partition: i64
+    leader: i64
+    isr: i64
+    replicas: i64
+    #: The broker that is the active controller; in KRaft mode number of brokers + that of the
+    #: controller; -1: there is none.
+    controller: i64
+
+
+class LiveBroker(Record):
+    """Whether a broker is live, by the last answer: registered, in KRaft mode unfenced."""
+
+    is_live: flag
+
+
 class BatchPool(Record):
     """Free batches: one record."""
 
@@ -341,5 +369,8 @@ class Clients(Cluster, part=4):
     rolls: Records[Roll]
     rolled: Records[RolledBroker]
     throttled_by_steps: Records[Throttled]
+    #: One record, and one for each broker.
+    answers: Records[Answer]
+    live_brokers: Records[LiveBroker]
     #: How long batches took to be acknowledged: at ``client * BUCKETS`` (``latency_counts.py``).
     latencies: Records[LatencyCount]

@@ -1,20 +1,37 @@
-"""What the operator asks of the control plane, in the terms of ZooKeeper: questions and commands.
+"""Questions of the operator to the control plane in either mode, and commands of ZooKeeper mode.
 
 Conditions of steps and rolling restarts ask who is live, who leads and who is in sync, who is
-controller, whether replicas are being moved, whether all is at rest. A step's question sets a
-watch, so that the operator hears of changes. Kafka's tools command by creating znodes, and do not
-wait for the response. Where a tool reads something first and then writes what follows from it,
-ZooKeeper does both in one step here.
+controller, whether replicas are being moved, whether all is at rest. In ZooKeeper mode a step's
+question sets a watch, so that the operator hears of changes; in KRaft mode nobody watches, and it
+asks the active controller again. The response becomes the one :class:`Answer`.
+
+With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
+tool reads something first and then writes what follows from it, ZooKeeper does both in one step
+here. The commands of KRaft mode are requests to the active controller (``admin_requests.py``).
 """
 
 from __future__ import annotations
 
+from tidegauge.clients.client_state import Answer, Clients
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication.replica_list import EMPTY
+from tidegauge.simulation.codes.questions import (
+    ACTIVE_CONTROLLER,
+    LIVE_BROKERS,
+    PARTITION_STATE,
+    QUIESCENT,
+    REASSIGNED,
+)
 from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.quorum_requests import (
+    DescribedBroker,
+    DescribeQuorumStateRequest,
+    DescribeQuorumStateResponse,
+)
 from tidegauge.simulation.messages.zookeeper_requests import (
     Child,
     ZkChildrenRequest,
@@ -29,7 +46,12 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkWatch,
     ZnodeData,
 )
-from tidegauge.simulation.topology import Cluster, zookeeper_process
+from tidegauge.simulation.topology import (
+    Cluster,
+    active_controller_process,
+    is_kraft,
+    zookeeper_process,
+)
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     BROKERS,
@@ -51,17 +73,23 @@ STEPS = code(-1)
 
 @inner_rule
 def ask_live_brokers(world: Cluster, process: int, asker: int, question: int) -> None:
-    """Ask which brokers are registered: they are the entries of the response."""
+    """Ask which brokers are live: registered, in KRaft mode unfenced."""
+    if is_kraft(world):
+        _ask_quorum(world, process, LIVE_BROKERS, NONE, asker, question)
+        return
     request = new_event(world, process, zookeeper_process(world), ZkChildrenRequest)
     _ask(world, request, BROKER_IDS_ZNODE, asker, question)
 
 
 @inner_rule
 def ask_state(world: Cluster, process: int, partition: int, asker: int, question: int) -> None:
-    """Ask for the state of a partition: the entry of the response, if there is one.
+    """Ask for the state of a partition, and whether it has one.
 
     A rolling restart needs its replicas, too.
     """
+    if is_kraft(world):
+        _ask_quorum(world, process, PARTITION_STATE, partition, asker, question)
+        return
     request = new_event(world, process, zookeeper_process(world), ZkGetRequest)
     if asker != STEPS:
         request.partition = partition
@@ -70,7 +98,10 @@ def ask_state(world: Cluster, process: int, partition: int, asker: int, question
 
 @inner_rule
 def ask_controller(world: Cluster, process: int, question: int) -> None:
-    """Ask which broker is the active controller."""
+    """Ask which controller is active."""
+    if is_kraft(world):
+        _ask_quorum(world, process, ACTIVE_CONTROLLER, NONE, STEPS, question)
+        return
     request = new_event(world, process, zookeeper_process(world), ZkExistsRequest)
     _ask(world, request, CONTROLLER_ZNODE, STEPS, question)
 
@@ -78,6 +109,9 @@ def ask_controller(world: Cluster, process: int, question: int) -> None:
 @inner_rule
 def ask_reassigned(world: Cluster, process: int, question: int) -> None:
     """Ask whether all replicas are where a reassignment was to move them."""
+    if is_kraft(world):
+        _ask_quorum(world, process, REASSIGNED, NONE, STEPS, question)
+        return
     request = new_event(world, process, zookeeper_process(world), ZkExistsRequest)
     _ask(world, request, reassign_partitions_znode(world), STEPS, question)
 
@@ -85,6 +119,9 @@ def ask_reassigned(world: Cluster, process: int, question: int) -> None:
 @inner_rule
 def ask_quiescent(world: Cluster, process: int, question: int) -> None:
     """Ask whether everything has come to rest."""
+    if is_kraft(world):
+        _ask_quorum(world, process, QUIESCENT, NONE, STEPS, question)
+        return
     request = new_event(world, process, zookeeper_process(world), ZkIsQuiescentRequest)
     _ask(world, request, NONE, STEPS, question)
 
@@ -98,61 +135,107 @@ def _ask(world: Kernel, request: ZkRead, znode: int, asker: int, question: int) 
     send(world, request, world.context[0].time_us)
 
 
+@inner_rule
+def _ask_quorum(
+    world: Cluster, process: int, about: int, partition: int, asker: int, question: int
+) -> None:
+    to = active_controller_process(world)
+    request = new_event(world, process, to, DescribeQuorumStateRequest)
+    request.question = about
+    request.partition = partition
+    request.correlation_id = question
+    request.continuation = asker
+    send(world, request, world.context[0].time_us)
+
+
 # Responses.
 
 
 @inner_rule
-def roll_of(response: ZkResponse) -> int:
-    """The rolling restart that a response is for; NONE: it is for the steps."""
-    return NONE if response.continuation == STEPS else response.continuation
+def read_zookeeper_response(world: Clients, response: ZkResponse) -> Answer:
+    """The answer that a response of ZooKeeper gives."""
+    answer = _new_answer(world, response.continuation, response.correlation_id)
+    answer.partition = response.partition
+    if response.operation == ZkChildrenRequest.KIND:
+        answer.names_live_brokers = True
+        _read_children(world, response)
+    elif response.operation == ZkGetRequest.KIND:
+        if response.first_item != NONE:
+            state = view_as(world.items[response.first_item], ZnodeData)
+            answer.holds = True
+            answer.leader = state.leader
+            answer.isr = state.isr
+            answer.replicas = state.replicas
+    elif response.operation == ZkIsQuiescentRequest.KIND:
+        answer.holds = response.error == OK
+    elif response.operation == ZkExistsRequest.KIND:
+        # Of the reassignment: there is nothing left to be moved.
+        answer.holds = response.error == NO_NODE
+        answer.controller = response.owner if response.error == OK else NONE
+    return answer
 
 
 @inner_rule
-def is_about_live_brokers(response: ZkResponse) -> bool:
-    """Whether a response has the brokers that are registered."""
-    return response.operation == ZkChildrenRequest.KIND
+def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> Answer:
+    """The answer that a response of the active controller gives."""
+    answer = _new_answer(world, response.continuation, response.correlation_id)
+    answer.partition = response.partition
+    answer.holds = response.holds
+    answer.leader = response.leader
+    answer.isr = response.isr
+    answer.replicas = response.replicas
+    answer.controller = response.controller
+    if response.question == LIVE_BROKERS:
+        answer.names_live_brokers = True
+        _forget_live_brokers(world)
+        cursor = response.first_item
+        while cursor != NONE:
+            described = view_as(world.items[cursor], DescribedBroker)
+            world.live_brokers[described.broker].is_live = True
+            cursor = described.next
+    return answer
 
 
 @inner_rule
-def registered_broker(world: Cluster, cursor: int) -> int:
-    """The broker that an entry of such a response names; -1: the entry is of one that is gone."""
-    child = view_as(world.items[cursor], Child)
-    return place_in(world, BROKERS, child.znode) if child.created_zxid >= 0 else NONE
+def _new_answer(world: Clients, asker: int, question: int) -> Answer:
+    answer = world.answers[0]
+    answer.asker = asker
+    answer.question = question
+    answer.names_live_brokers = False
+    answer.holds = False
+    answer.partition = NONE
+    answer.leader = NONE
+    answer.isr = EMPTY
+    answer.replicas = EMPTY
+    answer.controller = NONE
+    return answer
 
 
 @inner_rule
-def registered_count(world: Cluster, response: ZkResponse) -> int:
-    """How many brokers are registered, by such a response."""
-    count = 0
+def _forget_live_brokers(world: Clients) -> None:
+    for broker in range(len(world.live_brokers)):
+        world.live_brokers[broker].is_live = False
+
+
+@inner_rule
+def _read_children(world: Clients, response: ZkResponse) -> None:
+    """Read which brokers are registered; a child without a transaction is one that is gone."""
+    _forget_live_brokers(world)
     cursor = response.first_item
     while cursor != NONE:
-        count += 1 if registered_broker(world, cursor) != NONE else 0
-        cursor = world.items[cursor].next
+        child = view_as(world.items[cursor], Child)
+        if child.created_zxid >= 0:
+            world.live_brokers[place_in(world, BROKERS, child.znode)].is_live = True
+        cursor = child.next
+
+
+@inner_rule
+def live_count(world: Clients) -> int:
+    """How many brokers are live, by the last answer."""
+    count = 0
+    for broker in range(len(world.live_brokers)):
+        count += 1 if world.live_brokers[broker].is_live else 0
     return count
-
-
-@inner_rule
-def state_told(world: Kernel, response: ZkResponse) -> ZnodeData:
-    """The state of the partition that was asked about; it has one."""
-    return view_as(world.items[response.first_item], ZnodeData)
-
-
-@inner_rule
-def active_controller(response: ZkResponse) -> int:
-    """The broker that is the active controller, by a response; NONE: there is none."""
-    return response.owner if response.error == OK else NONE
-
-
-@inner_rule
-def says_reassigned(response: ZkResponse) -> bool:
-    """Whether no replicas are to be moved any more."""
-    return response.error == NO_NODE
-
-
-@inner_rule
-def says_quiescent(response: ZkResponse) -> bool:
-    """Whether everything has come to rest."""
-    return response.error == OK
 
 
 @inner_rule
@@ -161,7 +244,7 @@ def tells_of_live_brokers(watch: ZkWatch) -> bool:
     return watch.znode == BROKER_IDS_ZNODE
 
 
-# Commands: the caller adds what they are about, and sends them.
+# Commands of ZooKeeper mode: the caller adds what they are about, and sends them.
 
 
 @inner_rule

@@ -11,15 +11,12 @@ before it was to be restarted is registered, and in ISRs, until others have miss
 
 from __future__ import annotations
 
-from tidegauge.clients.client_state import Clients, Roll
+from tidegauge.clients.admin_requests import PREFERRED, new_election
+from tidegauge.clients.client_state import Answer, Clients, Roll
 from tidegauge.clients.control_plane_requests import (
     ask_live_brokers,
     ask_state,
-    is_about_live_brokers,
     new_preferred_election,
-    registered_broker,
-    roll_of,
-    state_told,
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule
@@ -39,9 +36,10 @@ from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_timers import RollGoesOn, RollTimesOut
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkResponse
+from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
+from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import slot_of
+from tidegauge.simulation.topology import is_kraft, slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
 
 ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
@@ -188,54 +186,48 @@ def _is_on_batch(world: Clients, roll: Roll, partition: int) -> bool:
 
 
 @inner_rule
-def take_roll_response(world: Clients, response: ZkResponse) -> None:
+def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
     """Take what the control plane says to a rolling restart."""
-    number = roll_of(response)
+    number = answer.asker
     roll = world.rolls[number]
-    if roll.phase != _WAITS or roll.question != response.correlation_id:
+    if roll.phase != _WAITS or roll.question != answer.question:
         return
-    if is_about_live_brokers(response):
-        roll.unregistered = _unregistered(world, roll, response)
-    elif response.first_item != NONE and _is_under_replicated(world, roll, response):
+    if answer.names_live_brokers:
+        roll.unregistered = _unregistered(world, roll)
+    elif answer.holds and _is_under_replicated(world, roll, answer):
         roll.under_replicated += 1
     roll.answers -= 1
     if roll.answers > 0:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
-        _write(world, roll, response.destination, ROLL_IN_SYNC)
-        _finish_batch(world, number, response.destination)
+        _write(world, roll, process, ROLL_IN_SYNC)
+        _finish_batch(world, number, process)
     else:
         due_us = world.context[0].time_us + roll.poll_us
-        _go_on_at(world, roll, number, response.destination, due_us)
+        _go_on_at(world, roll, number, process, due_us)
 
 
 @inner_rule
-def _unregistered(world: Clients, roll: Roll, response: ZkResponse) -> int:
-    """How many brokers of the batch are not among those that are registered."""
+def _unregistered(world: Clients, roll: Roll) -> int:
+    """How many brokers of the batch are not live."""
     missing = 0
     for place in range(roll.position, _batch_end(roll)):
-        missing += 1
-        cursor = response.first_item
-        while cursor != NONE:
-            registered = registered_broker(world, cursor)
-            cursor = world.items[cursor].next
-            if registered == world.rolled[roll.first_broker + place].broker:
-                missing -= 1
+        broker = world.rolled[roll.first_broker + place].broker
+        missing += 0 if world.live_brokers[broker].is_live else 1
     return missing
 
 
 @inner_rule
-def _is_under_replicated(world: Clients, roll: Roll, response: ZkResponse) -> bool:
+def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
     """
-    state = state_told(world, response)
     if size(state.isr) >= size(state.replicas):
         return False
     for place in range(roll.position, _batch_end(roll)):
         broker = world.rolled[roll.first_broker + place].broker
-        if contains(state.replicas, slot_of(world, response.partition, broker)):
+        if contains(state.replicas, slot_of(world, state.partition, broker)):
             return True
     return False
 
@@ -260,6 +252,13 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
 @inner_rule
 def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
     """Name the partitions that are to be led by their preferred replicas."""
+    if is_kraft(world):
+        election = new_election(world, process, PREFERRED)
+        for partition in range(world.sizes[0].partitions):
+            if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
+                new_item(world, election, partition, PartitionOutcome)
+        send(world, election, world.context[0].time_us)
+        return
     request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):

@@ -7,8 +7,7 @@ the broker that the step names, and is not repeated.
 from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
-from tidegauge.clients.client_state import Client, Clients, Step
-from tidegauge.clients.control_plane_requests import state_told
+from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
@@ -31,7 +30,6 @@ from tidegauge.simulation.messages.client_requests import (
 from tidegauge.simulation.messages.client_timers import RequestTimesOut
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
@@ -54,28 +52,34 @@ _FETCH_BYTES = code(50 * 1024 * 1024)
 
 
 @inner_rule
-def request_of_leader(world: Clients, process: int, response: ZkResponse) -> bool:
-    """Send a step's request to the leader that a response names; whether one will come to it.
+def request_of_leader(world: Clients, process: int, state: Answer) -> bool:
+    """Send a step's request to the leader that an answer names; whether one will come to it.
 
     Where nobody leads the step is over.
     """
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
     leader = NONE
-    if response.first_item != NONE:
-        leader = broker_of(world, step.partition, state_told(world, response).leader)
+    if state.holds:
+        leader = broker_of(world, step.partition, state.leader)
     if leader >= 0:
         return request_of(world, process, leader)
+    end_with(world, process, client.step, NONE, errors.LEADER_NOT_AVAILABLE)
+    return False
+
+
+@inner_rule
+def end_with(world: Kernel, process: int, step: int, source: int, error: int) -> None:
+    """Write down that a step ends with an error, or none, that a process has answered."""
     row = new_row(world, process, StepAnswered)
-    row.step = client.step
-    row.from_process = NONE
-    row.error = errors.LEADER_NOT_AVAILABLE
+    row.step = step
+    row.from_process = source
+    row.error = error
     row.offset = NONE
     row.end_offset = NONE
     row.epoch = NONE
     row.high_watermark = NONE
     write_row(world, row)
-    return False
 
 
 @inner_rule

@@ -8,27 +8,28 @@ or ends reach the processes that they hit as messages.
 
 from __future__ import annotations
 
+from tidegauge.clients.admin_requests import (
+    ask_again,
+    create_topic_by_request,
+    request_of_controller,
+    take_admin_response,
+)
 from tidegauge.clients.client_metadata import client_of
-from tidegauge.clients.client_state import Client, Clients, Step
+from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.control_plane_requests import (
     STEPS,
-    active_controller,
     ask_controller,
     ask_live_brokers,
     ask_quiescent,
     ask_reassigned,
     ask_state,
-    is_about_live_brokers,
-    registered_broker,
-    registered_count,
-    roll_of,
-    says_quiescent,
-    says_reassigned,
-    state_told,
+    live_count,
+    read_quorum_response,
+    read_zookeeper_response,
     tells_of_live_brokers,
 )
 from tidegauge.clients.handlers import OPERATOR
-from tidegauge.clients.rolling_restarts import take_roll_response
+from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.clients.step_codes import (
     AFTER,
     AT,
@@ -48,6 +49,7 @@ from tidegauge.clients.step_requests import (
     PRODUCES,
     UNATTENDED,
     all_answered,
+    end_with,
     give_up,
     give_up_unattended,
     request_of,
@@ -58,6 +60,7 @@ from tidegauge.clients.step_writes import (
     ALTERS_REASSIGNMENTS,
     CREATES_TOPIC,
     DELETES_TOPIC,
+    REASSIGNS,
     alter_reassignments,
     create_topic,
     write_as_operator,
@@ -83,9 +86,10 @@ from tidegauge.simulation.messages.client_timers import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected, Observe
+from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import Cluster, broker_of
+from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
 from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
 
 # Step.action
@@ -100,6 +104,7 @@ _CONDITION = code(0)
 _LEADER = code(1)
 _ANSWER = code(2)
 _CONTROLLER = code(3)
+_REASSIGNED = code(4)
 
 #: Number of the question whether all brokers are there, for the topics.
 _OF_TOPICS = code(0)
@@ -117,19 +122,27 @@ def handle_client_start(world: Clients, timer: ClientStart) -> None:
 
 @inner_rule
 def _ask_for_topics(world: Cluster, process: int) -> None:
-    """Wait until all brokers that are up are registered, to create the topics then."""
+    """Wait until all brokers that are up are live, to create the topics then."""
     ask_live_brokers(world, process, STEPS, _OF_TOPICS)
+    if is_kraft(world):
+        timer = new_event(world, process, process, StepLooks)
+        timer.question = _OF_TOPICS
+        set_timer(world, timer, world.context[0].time_us + _LOOK_PERIOD_US)
 
 
 @inner_rule
-def _create_topics(world: Clients, client: Client, response: ZkResponse) -> None:
-    """Create the topics that no step creates, as soon as all brokers that are up are registered."""
-    if registered_count(world, response) < world.pool[0].brokers_awaited:
+def _create_topics(world: Clients, client: Client, process: int) -> None:
+    """Create the topics that no step creates, as soon as all brokers that are up are live."""
+    if live_count(world) < world.pool[0].brokers_awaited:
         return
     client.topics_created = True
     for topic in range(world.sizes[0].topics):
-        if not _a_step_creates(world, topic):
-            create_topic(world, topic, response.destination)
+        if _a_step_creates(world, topic):
+            continue
+        if is_kraft(world):
+            create_topic_by_request(world, topic, process)
+        else:
+            create_topic(world, topic, process)
 
 
 @inner_rule
@@ -166,7 +179,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 @inner_rule
 def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
-    """Read, and watch, what the condition is about."""
+    """Read what the condition is about, and watch it; where nobody watches look again later."""
     client.question += 1
     if step.start == WHEN_ANSWERED:
         _look_at(world, client, process, world.context[0].time_us)
@@ -178,10 +191,11 @@ def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
         ask_reassigned(world, process, client.question)
     elif step.start == WHEN_QUIESCENT:
         ask_quiescent(world, process, client.question)
-        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
     else:
         partition = step.condition_partition
         ask_state(world, process, partition, STEPS, client.question)
+    if step.start == WHEN_QUIESCENT or (is_kraft(world) and step.start != WHEN_ANSWERED):
+        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -201,13 +215,19 @@ def _look_for_answers(world: Clients, client: Client, process: int) -> None:
 @OPERATOR.handles(StepLooks)
 @inner_rule
 def handle_step_looks(world: Clients, timer: StepLooks) -> None:
-    """Look again at what cannot be watched."""
+    """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if client.step != timer.step or client.waiting != _CONDITION:
+    if timer.question == _OF_TOPICS:
+        if not client.topics_created:
+            _ask_for_topics(world, process)
         return
-    if client.question != timer.question:
+    if client.step != timer.step or client.question != timer.question:
         # Something that is watched has changed, so it was looked since.
+        return
+    if client.waiting == _ANSWER:
+        ask_again(world, process)
+    if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
     if step.start != WHEN_ANSWERED:
@@ -245,7 +265,12 @@ def _take(world: Clients, process: int) -> None:
     row = new_row(world, process, StepTaken)
     row.step = client.step
     write_row(world, row)
-    if step.action == ALTERS_REASSIGNMENTS:
+    if is_kraft(world) and step.action == REASSIGNS:
+        client.waiting = _REASSIGNED
+        client.question += 1
+        ask_reassigned(world, process, client.question)
+        return
+    if step.action == ALTERS_REASSIGNMENTS and not is_kraft(world):
         client.waiting = _CONTROLLER
         client.question += 1
         ask_controller(world, process, client.question)
@@ -265,6 +290,10 @@ def _take(world: Clients, process: int) -> None:
         _restart_consumers(world, step, process)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(world, step, process)
+    elif step.action != WAITS and is_kraft(world):
+        is_awaited = request_of_controller(world, process)
+        _await(world, process, is_awaited)
+        return
     elif step.action != WAITS:
         write_as_operator(world, step, process)
     _go_on(world, process)
@@ -323,34 +352,74 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
 
 @OPERATOR.handles(ZkResponse)
 @inner_rule
-def handle_control_plane_response(world: Clients, response: ZkResponse) -> None:
-    """Take a response of the control plane: to a rolling restart, or to what a step waits for."""
-    process = response.destination
-    client = world.clients[client_of(world, process)]
-    if roll_of(response) != NONE:
-        take_roll_response(world, response)
-    elif is_about_live_brokers(response) and response.correlation_id == _OF_TOPICS:
-        if not client.topics_created:
-            _create_topics(world, client, response)
-    elif response.correlation_id == client.question:
-        _take_awaited(world, response)
+def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
+    """Take a response of ZooKeeper."""
+    answer = read_zookeeper_response(world, response)
+    _take_answer(world, answer, response.destination)
+
+
+@OPERATOR.handles(DescribeQuorumStateResponse)
+@inner_rule
+def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
+    """Take a response of the active controller of a quorum."""
+    answer = read_quorum_response(world, response)
+    _take_answer(world, answer, response.destination)
 
 
 @inner_rule
-def _take_awaited(world: Clients, response: ZkResponse) -> None:
-    """The response has come that the step waits for."""
-    process = response.destination
+def _take_answer(world: Clients, answer: Answer, process: int) -> None:
+    """Take what the control plane says: to a rolling restart, or to what a step waits for."""
+    client = world.clients[client_of(world, process)]
+    if answer.asker != STEPS:
+        take_roll_answer(world, answer, process)
+    elif answer.names_live_brokers and answer.question == _OF_TOPICS:
+        if not client.topics_created:
+            _create_topics(world, client, process)
+    elif answer.question == client.question:
+        _take_awaited(world, answer, process)
+
+
+@inner_rule
+def _take_awaited(world: Clients, answer: Answer, process: int) -> None:
+    """The answer has come that the step waits for."""
     client = world.clients[client_of(world, process)]
     if client.waiting == _CONDITION:
-        if _holds(world, client, response):
+        if _holds(world, client, answer):
             _take(world, process)
     elif client.waiting == _LEADER:
-        is_awaited = request_of_leader(world, process, response)
+        is_awaited = request_of_leader(world, process, answer)
         _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
-        controller = active_controller(response)
-        if controller != NONE:
-            alter_reassignments(world, process, controller)
+        if answer.controller != NONE:
+            alter_reassignments(world, process, answer.controller)
+        _go_on(world, process)
+    elif client.waiting == _REASSIGNED:
+        _move_if_done(world, answer, process)
+
+
+@inner_rule
+def _move_if_done(world: Clients, answer: Answer, process: int) -> None:
+    """Move replicas as the tool does: not while others are being moved.
+
+    Source: ReassignPartitionsCommand.executeAssignment@4.1.0.
+    """
+    if answer.holds:
+        is_awaited = request_of_controller(world, process)
+        _await(world, process, is_awaited)
+        return
+    step = world.clients[client_of(world, process)].step
+    end_with(world, process, step, NONE, errors.REASSIGNMENT_IN_PROGRESS)
+    _go_on(world, process)
+
+
+@OPERATOR.handles(AdminResponse)
+@inner_rule
+def handle_admin_response(world: Clients, response: AdminResponse) -> None:
+    """Take the active controller's response to a step's request."""
+    process = response.destination
+    client = world.clients[client_of(world, process)]
+    is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
+    if is_awaited and take_admin_response(world, response):
         _go_on(world, process)
 
 
@@ -371,34 +440,29 @@ def handle_broker_response(world: Clients, response: Event) -> None:
 
 
 @inner_rule
-def _holds(world: Clients, client: Client, response: ZkResponse) -> bool:
+def _holds(world: Clients, client: Client, answer: Answer) -> bool:
     """Whether what a step waits for is so, by what the control plane has just answered."""
     step = world.steps[client.step]
-    if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED):
-        is_quiescence = step.start == WHEN_QUIESCENT
-        return says_quiescent(response) if is_quiescence else says_reassigned(response)
     if step.start == WHEN_CONTROLLER:
-        return active_controller(response) == step.condition_leader
+        return answer.controller == step.condition_leader
     if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        found = _count_members(world, step, response)
+        found = _count_live_members(world, step)
         return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
-    if response.first_item == NONE:
-        return False
-    state = state_told(world, response)
+    if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED) or not answer.holds:
+        return answer.holds
     if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
-        leader = broker_of(world, step.condition_partition, state.leader)
+        leader = broker_of(world, step.condition_partition, answer.leader)
         return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
-    return _is_isr(world, step, state.isr)
+    return _is_isr(world, step, answer.isr)
 
 
 @inner_rule
-def _count_members(world: Clients, step: Step, response: ZkResponse) -> int:
-    """How many of a step's brokers are among those that are registered."""
+def _count_live_members(world: Clients, step: Step) -> int:
+    """How many of a step's brokers are live."""
     found = 0
-    cursor = response.first_item
-    while cursor != NONE:
-        found += 1 if _is_member(world, step, registered_broker(world, cursor)) else 0
-        cursor = world.items[cursor].next
+    for member in range(step.first_member, step.first_member + step.member_count):
+        broker = world.awaited_brokers[member].broker
+        found += 1 if world.live_brokers[broker].is_live else 0
     return found
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
 from tidegauge.actors.process.lifecycle import start
-from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import close_client, handle_client_event, stop_client
 from tidegauge.clients.rolling_restarts import take_operator_fault
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
+from tidegauge.controller.kraft.active_controller import handle_quorum_event, take_quorum_fault
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
@@ -24,7 +24,15 @@ from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, NONE, ZOOKEEPER, Kernel
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    CONTROLLER,
+    NONE,
+    QUORUM_CONTROLLER,
+    ZOOKEEPER,
+    Kernel,
+)
 from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
@@ -85,8 +93,12 @@ def _run_until(world: World, budget: int) -> int:
 
 
 @inner_rule
-def _needs_room(world: Brokers) -> bool:
+def _needs_room(world: World) -> bool:
     context = world.context[0]
+    if len(world.active_controller) > 0:
+        state = world.active_controller[0]
+        if len(world.metadata_records) - state.record_count < state.record_reserve:
+            return True
     return (
         context.needs_room
         or context.free_events < context.reserve
@@ -128,8 +140,10 @@ def _deliver(world: World, event: Event) -> None:
         handle_client_event(world, event)
     elif role == ZOOKEEPER:
         handle_zookeeper_event(world, event)
-    else:
+    elif role == CONTROLLER:
         handle_controller_event(world, event)
+    else:
+        handle_quorum_event(world, event)
 
 
 @FAULTS.handles(FaultBegin, FaultEnd)
@@ -145,6 +159,8 @@ def take_fault_change(world: World, event: FaultChange) -> None:
         take_controller_fault(world, event)
     elif role == ZOOKEEPER:
         take_zookeeper_fault(world, event)
+    elif role == QUORUM_CONTROLLER:
+        take_quorum_fault(world, event)
     else:
         take_operator_fault(world, event)
 

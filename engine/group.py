@@ -20,6 +20,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.engine.event_loop import (
     BUDGET,
@@ -46,6 +47,7 @@ from tidegauge.engine.group_counts import GroupCounts, counts_of
 from tidegauge.engine.group_states import (
     ObservedPartition,
     ObservedReplica,
+    look_at_committed,
     look_at_partitions,
     look_at_replicas,
 )
@@ -60,15 +62,24 @@ from tidegauge.engine.layout.cluster_tables import (
     new_topology,
 )
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
+from tidegauge.engine.layout.quorum_tables import enlarge_quorum, new_quorum
 from tidegauge.engine.log_directories import LogDirectories
 from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import push, set_timer, take_slot
-from tidegauge.simulation.kernel import BROKER, CLIENT, SCENARIO, ZOOKEEPER, Kernel
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    QUORUM_CONTROLLER,
+    SCENARIO,
+    ZOOKEEPER,
+    Kernel,
+)
 from tidegauge.simulation.messages.broker_timers import BrokerStart
 from tidegauge.simulation.messages.client_timers import ClientStart
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
+from tidegauge.simulation.messages.quorum_timers import QuorumStart
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
@@ -231,12 +242,15 @@ class Group:
     def look_at_states(
         self, replicas: Records[ObservedReplica], partitions: Records[ObservedPartition]
     ) -> None:
-        """Enter the replicas of the brokers that are hosted here, and partitions if ZooKeeper is.
+        """Enter the replicas of the brokers hosted here, and partitions if the control plane is.
 
         There is an entry for each slot of the topology, and for each partition.
         """
         look_at_replicas(self.world.view_as(Brokers), replicas)
-        look_at_partitions(self.world.view_as(ControlPlane), partitions)
+        if self.plan.is_kraft:
+            look_at_committed(self.world.view_as(Quorum), partitions)
+        else:
+            look_at_partitions(self.world.view_as(ControlPlane), partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
@@ -332,6 +346,7 @@ class Group:
         self._make_room_for_metadata()
         enlarge_commits(self.world, self.reserve)
         enlarge_control_plane(self.plan, self.world)
+        enlarge_quorum(self.plan, self.world)
         enlarge_clients(self.world)
         self.world.context[0].needs_room = False
         self.view = self._make_view()
@@ -372,7 +387,7 @@ class Group:
     # What is planned before anything happens.
 
     def _plan_beginning(self) -> None:
-        """Plan the starts of brokers and clients, and the first tick of ZooKeeper."""
+        """Plan the starts of brokers, clients and the quorum, and the first tick of ZooKeeper."""
         plan = self.plan
         for process in self.hosted:
             role = plan.processes[process].role
@@ -381,6 +396,8 @@ class Group:
             elif role == ZOOKEEPER:
                 first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
                 self._plan_timer(process, ZkTick.KIND, first_us)
+            elif role == QUORUM_CONTROLLER:
+                self._plan_timer(process, QuorumStart.KIND, 0)
             elif role == CLIENT:
                 group = plan.clients[plan.processes[process].number].group
                 start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
@@ -473,6 +490,7 @@ def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_res
         topology,
         new_brokers(plan, topology, reserve),
         new_control_plane(plan),
+        new_quorum(plan),
         new_clients(plan),
     ):
         world.take_over(tables)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers, runs_of
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import rule
+from tidegauge.controller.kraft.described import is_quorum_hosted
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
     has_state,
@@ -16,6 +18,7 @@ from tidegauge.replication.fetcher import TRUNCATING
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.topology import broker_of
 
 
 class ObservedReplica(Record):
@@ -66,7 +69,7 @@ def look_at_replicas(world: Brokers, states: Records[ObservedReplica]) -> None:
 
 @rule
 def look_at_partitions(world: ControlPlane, states: Records[ObservedPartition]) -> None:
-    """Enter the partitions, if this group hosts what the control plane holds."""
+    """Enter the partitions, if this group hosts ZooKeeper."""
     if not is_control_plane_hosted(world):
         return
     for partition in range(len(world.partitions)):
@@ -77,6 +80,21 @@ def look_at_partitions(world: ControlPlane, states: Records[ObservedPartition]) 
         state.isr = isr_of(world, partition)
         state.replicas = assignment.replicas
         state.moving = assignment.adding != EMPTY or assignment.removing != EMPTY
+
+
+@rule
+def look_at_committed(world: Quorum, states: Records[ObservedPartition]) -> None:
+    """Enter the partitions as they are committed, if this group hosts the active controller."""
+    if not is_quorum_hosted(world):
+        return
+    for partition in range(len(world.partitions)):
+        state = states[partition]
+        known = world.committed_partitions[partition]
+        state.exists = known.exists
+        state.leader = broker_of(world, partition, known.leader)
+        state.isr = known.isr
+        state.replicas = known.replicas
+        state.moving = known.adding != EMPTY or known.removing != EMPTY
 
 
 def new_states(plan: ClusterPlan) -> tuple[Records[ObservedReplica], Records[ObservedPartition]]:

@@ -119,10 +119,8 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
         for broker in range(len(plan.brokers))
     )
     lag_us = 1000 * max(each["replica.lag.time.max.ms"] for each in settings)
-    session_us = 1000 * (
-        max(each["zookeeper.session.timeout.ms"] for each in settings)
-        + 2 * scenario.zookeeper.tick_ms
-    )
+    session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
+    session_us += _quorum_us(plan) if plan.is_kraft else 2000 * scenario.zookeeper.tick_ms
     timeout_us = 1000 * max(
         max(each["replica.socket.timeout.ms"], each["controller.socket.timeout.ms"])
         for each in settings
@@ -156,6 +154,28 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     return (
         3 * lag_us + catch_up_us + session_us + timeout_us + start_us + controller_us + network_us
     )
+
+
+def _quorum_us(plan: ClusterPlan) -> int:
+    """The time for KRaft's own work: fencing, registrations, the metadata log, twice each.
+
+    A broker that comes back before its session is over is refused until then, and asks again.
+    """
+    costs, partitions = plan.scenario.costs, len(plan.partitions)
+    log_us = sum(
+        map(_most, (costs.metadata_append, costs.metadata_fsync, costs.metadata_commit))
+    ) + partitions * _most(costs.metadata_record)
+    publication_us = (
+        _most(costs.metadata_publication)
+        + _most(costs.metadata_first_publication)
+        + partitions * _most(costs.metadata_publication_partition)
+    )
+    heartbeat_us = 1000 * max(
+        plan.registration_of(broker).heartbeat_interval_ms for broker in plan.brokers
+    )
+    session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
+    registration_us = _most(costs.broker_registration) + 5 * heartbeat_us
+    return session_us + 4 * (log_us + publication_us) + 2 * registration_us
 
 
 #: The time after which the supervisor restarts a broker that exits in this phase.

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from tidegauge.engine.group import Group
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 _PERIOD_S = 0.003
 
@@ -24,6 +24,7 @@ KINDS = {
     int(CONTROLLER): "controller",
     int(ZOOKEEPER): "zookeeper",
     int(CLIENT): "client",
+    int(QUORUM_CONTROLLER): "quorum controller",
 }
 _ELSEWHERE = "driver"
 

@@ -154,3 +154,30 @@ class LeaderAndIsr(Record):
     isr: i64
     #: Version of the state in ZooKeeper (from 3.x: partition epoch).
     partition_epoch: i64
+
+
+class PartitionRegistration(Record):
+    """A partition's state in KRaft's metadata log (Kafka: metadata ``PartitionRegistration``)."""
+
+    #: Assigned replicas in order of preference; a replica list.
+    replicas: i64
+    #: Replicas that an ongoing reassignment adds; a replica list.
+    adding: i64
+    #: ... and those that it will remove.
+    removing: i64
+    #: Replicas in sync; a replica list in the stored order. Empty only with ELR.
+    isr: i64
+    #: Replicas outside the ISR that have every record below the high watermark (ELR, KIP-966): a
+    #: set, kept in the order of slots, that views show by broker id.
+    elr: i64
+    #: The last leader of a partition without leader and ISR (Kafka: ``LastKnownElr``); a replica
+    #: list of at most one.
+    last_known_elr: i64
+    #: Slot of the leader, -1 if there is none.
+    leader: i64 = -1
+    #: Grows by one with each record that names a leader, also with one that names none.
+    leader_epoch: i64
+    #: Grows by one with every record of the partition.
+    partition_epoch: i64
+    #: The leader was elected uncleanly and has not changed the ISR since (LeaderRecoveryState).
+    recovering: flag

@@ -45,6 +45,11 @@ RESTART_UNLESS_NEXT_EPOCH = code(2)  #: not for the same leader in the same or t
 RESTART_UNLESS_SAME_EPOCH = code(3)  #: not for the same leader in the same epoch
 RESTART_ON_NEW_EPOCH = code(4)  #: a larger epoch
 
+# heartbeat_timeout: how long a broker of KRaft waits for the response to a heartbeat.
+HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
+HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
+HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend
+
 
 class ReleaseRules(Record):
     """The switches of one release and inter.broker.protocol.version."""
@@ -242,3 +247,10 @@ class ReleaseRules(Record):
     stop_interrupts_polls: flag
     #: A broker that dies while it loads its logs has not stopped cleanly.
     clean_marker_deleted_before_loading: flag
+
+    # With KRaft (room ``metadata`` of ``actors``).
+    #: Fetches and proposals carry broker epochs: nobody joins an ISR by what the process before it
+    #: has fetched (KIP-903).
+    broker_epochs_checked: flag
+    #: HEARTBEAT_TIMEOUT_*.
+    heartbeat_timeout: i64

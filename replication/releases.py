@@ -34,6 +34,9 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
     EPOCH_CACHE_NONE,
+    HEARTBEAT_TIMEOUT_HALF_SESSION,
+    HEARTBEAT_TIMEOUT_INTERVAL,
+    HEARTBEAT_TIMEOUT_SOCKET,
     HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
     HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
@@ -53,7 +56,14 @@ from tidegauge.replication.release_rules import (
     TRUNCATE_TO_HIGH_WATERMARK,
     ReleaseRules,
 )
-from tidegauge.replication.release_versions import Cell, Mode, Release, Table, cells_that_apply
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    Cell,
+    Mode,
+    Release,
+    Table,
+    cells_that_apply,
+)
 
 #: The release of a scenario that names none: the last in which leaders notify by default.
 DEFAULT_RELEASE = "2.6"
@@ -471,6 +481,19 @@ RULE_CELLS: Table = {
     "clean_marker_deleted_before_loading": (
         Cell("0.10.2.0", False, "LogManager.loadLogs@0.10.2.0"),
         Cell("2.8.0", True, "KAFKA-10471, LogManager.loadLogs@2.8.0"),
+    ),
+    # With KRaft.
+    "broker_epochs_checked": (
+        Cell("0.10.2.0", False, "Partition.isReplicaIsrEligible@3.3.0"),
+        Cell("3.5.0", True, "KIP-903, Partition.isBrokerEpochIsrEligible@3.5.0",
+             protocol="3.5-IV1", mode=KRAFT_MODE),
+    ),
+    "heartbeat_timeout": (
+        Cell("0.10.2.0", HEARTBEAT_TIMEOUT_SOCKET, "BrokerServer.startup@3.3.1"),
+        Cell("3.3.2", HEARTBEAT_TIMEOUT_HALF_SESSION, "KAFKA-14392, BrokerServer.startup@3.3.2",
+             mode=KRAFT_MODE),
+        Cell("4.0.1", HEARTBEAT_TIMEOUT_INTERVAL, "KAFKA-19294, BrokerServer.startup@4.1.0",
+             mode=KRAFT_MODE),
     ),
 }
 # fmt: on

@@ -10,10 +10,15 @@ from typing import Any
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
-from tidegauge.simulation.kernel import CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.zookeeper_tree import SORTS
 
-_ROLES = {int(CONTROLLER): "controller", int(ZOOKEEPER): "zookeeper", int(CLIENT): "client"}
+_ROLES = {
+    int(CONTROLLER): "controller",
+    int(ZOOKEEPER): "zookeeper",
+    int(CLIENT): "client",
+    int(QUORUM_CONTROLLER): "quorum controller",
+}
 
 
 def directory_of(plan: ClusterPlan) -> dict[str, Any]:
@@ -29,6 +34,7 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
             for number, each in enumerate(plan.processes)
         ],
         "brokers": list(plan.brokers),
+        "controllers": list(plan.controllers),
         "registered_before": [
             broker
             for broker, is_registered in zip(plan.brokers, plan.registered_before, strict=True)

@@ -23,8 +23,8 @@ from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.java_hash import java_abs, java_hash
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
-from tidegauge.simulation.topology import number_ranges
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.topology import process_ranges
 from tidegauge.simulation.zookeeper_tree import tree_ranges
 
 #: The name of the client that creates topics and takes the steps.
@@ -34,10 +34,9 @@ OPERATOR_NAME = "operator"
 #: knows (KAFKA-6082 describes the consequences otherwise). This switch disables the rule.
 UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
-#: The role of the controllers of a KRaft cluster, behind those of ``simulation/kernel.py``.
-QUORUM_CONTROLLER = 4
 
 _DEFAULT_RECORD_BYTES = 100
+_FIRST_CONTROLLER = 3000
 
 
 class PlannedProcess(NamedTuple):
@@ -122,6 +121,17 @@ class ClusterPlan:
         """The index of a broker by its id; -1 (no broker) remains -1."""
         return self.brokers.index(broker) if broker >= 0 else broker
 
+    @cached_property
+    def controllers(self) -> tuple[int, ...]:
+        """Ids of the controllers of a KRaft quorum, behind those of brokers; else none.
+
+        They begin at 3000, as in Kafka's examples, or at the next thousand that is free.
+        """
+        if not self.is_kraft:
+            return ()
+        first = max(_FIRST_CONTROLLER, (max(self.brokers) // 1000 + 1) * 1000)
+        return tuple(range(first, first + self.scenario.controllers.count))
+
     @property
     def mode(self) -> Mode:
         """Whether ZooKeeper or a quorum of controllers keeps the cluster's state."""
@@ -154,6 +164,12 @@ class ClusterPlan:
             settings["initial.broker.registration.timeout.ms"],
             settings.get("log.dir.failure.timeout.ms", 0),
         )
+
+    def session_timeout_ms(self, broker: int) -> int:
+        """The time after which the control plane gives up a silent broker, by its id."""
+        if self.quorum is not None:
+            return self.quorum.session_timeout_ms
+        return self.scenario.settings_of(broker)["zookeeper.session.timeout.ms"]
 
     @cached_property
     def clients(self) -> tuple[PlannedClient, ...]:
@@ -197,19 +213,19 @@ class ClusterPlan:
         if self.scenario.has_kraft:
             # Of the quorum, only the active controller.
             own = racks.index(in_racks[0]) if (in_racks := self.scenario.controllers.racks) else -1
-            planned.append(PlannedProcess("active controller", QUORUM_CONTROLLER, 0, -1, own))
+            planned.append(PlannedProcess("active controller", int(QUORUM_CONTROLLER), 0, -1, own))
         return tuple(planned)
+
+    @property
+    def is_kraft(self) -> bool:
+        """Whether a KRaft quorum is the control plane."""
+        return self.scenario.has_kraft
 
     @cached_property
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
         brokers, clients = len(self.brokers), len(self.clients)
-        by_role = (
-            (brokers, 0, 0, clients, 1)
-            if self.scenario.has_kraft
-            else (brokers, brokers, 1, clients, 0)
-        )
-        return number_ranges(0, by_role)
+        return process_ranges(brokers, clients, 1 if self.is_kraft else 0)
 
     @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:

@@ -269,7 +269,7 @@ def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
     if isinstance(fault, CrashFault):
         # Until the session has expired, and others lead. A broker that is paused or without power
         # refuses no connection, so requests wait for their timeout.
-        return min(lasts, plan.scenario.session_timeout_ms(plan.brokers[0]) / 1e3)
+        return min(lasts, plan.session_timeout_ms(plan.brokers[0]) / 1e3)
     if isinstance(fault, CutLinkFault):
         # Until followers are out of the ISR batches wait with the leader.
         return lasts - settings["replica.lag.time.max.ms"] / 1e3

@@ -116,6 +116,22 @@ def copy_event(world: Kernel, event: Event) -> Event:
 
 
 @inner_rule
+def move_items(world: Kernel, source: Event, target: Event) -> None:
+    """Put the chain of one event behind that of another."""
+    if source.first_item == NONE:
+        return
+    if target.last_item == NONE:
+        target.first_item = source.first_item
+    else:
+        world.items[target.last_item].next = source.first_item
+    target.last_item = source.last_item
+    target.item_count += source.item_count
+    source.first_item = NONE
+    source.last_item = NONE
+    source.item_count = 0
+
+
+@inner_rule
 def free_items(world: Kernel, event: Event) -> None:
     """Give back the event's chain."""
     if event.first_item == NONE:

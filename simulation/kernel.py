@@ -1,10 +1,10 @@
 """The kernel: events, processes and their order in virtual time.
 
-A *process* is the unit of order: a broker, a broker's controller, ZooKeeper, a client. All
-that happens to it is an *event*: a message of another process, a timer of its own, a
-fault. Its events are handled in the order (time, source, source's sequence), which does
-not depend on which other processes run beside it, so the cluster can be cut into *groups*
-that run apart (``engine/exchange/frames.py``) and come to the same end.
+A *process* is the unit of order: a broker, a client; in ZooKeeper mode a broker's controller and
+ZooKeeper, in KRaft mode a controller of the quorum. All that happens to it is an *event*: a message
+of another process, a timer of its own, a fault. Its events are handled in the order (time, source,
+source's sequence), which does not depend on which other processes run beside it, so the cluster can
+be cut into *groups* that run apart (``engine/exchange/frames.py``) and come to the same end.
 
 All state lies in tables (``compiled/rules.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
@@ -35,6 +35,7 @@ BROKER = code(0)
 CONTROLLER = code(1)
 ZOOKEEPER = code(2)
 CLIENT = code(3)
+QUORUM_CONTROLLER = code(4)
 
 #: Source of what the scenario sends: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
@@ -53,7 +54,7 @@ class HeapEntry(Record):
 class Process(Record):
     """A process, whichever group hosts it."""
 
-    #: BROKER, CONTROLLER, ZOOKEEPER or CLIENT.
+    #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT or QUORUM_CONTROLLER.
     role: i64
     #: Which of its role: index of the broker, number of the client.
     number: i64
@@ -227,7 +228,8 @@ class MetadataChange(Record):
 
     #: Number of a partition, or broker ``b`` as ``-1 - b``.
     subject: i64
-    #: Leader's broker and leader epoch of a partition; of a broker whether it is alive.
+    #: Leader's broker and leader epoch of a partition; of a broker whether it is alive, and in
+    #: KRaft mode its epoch.
     leader: i64
     leader_epoch: i64
     #: Its place: the controller's epoch, and which of this controller's changes.

@@ -21,7 +21,7 @@ Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, i64
-from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange
 from tidegauge.simulation.messages.client_requests import (
@@ -29,6 +29,11 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     PartitionLeader,
 )
+
+# MetadataChange.leader of a broker; 0: it is not alive, or fenced.
+ALIVE = code(1)
+#: It is in controlled shutdown (KRaft).
+SHUTTING_DOWN = code(2)
 
 
 class MetadataPosition(Record):
@@ -147,7 +152,19 @@ def is_known_alive(world: Kernel, known: MetadataPosition, broker: int) -> bool:
     if broker < 0:
         return False
     index = known_change(world, known, broker_subject(broker))
-    return index != NONE and world.metadata_changes[index].leader == 1
+    return index != NONE and world.metadata_changes[index].leader > 0
+
+
+@inner_rule
+def is_known_eligible(world: Kernel, known: MetadataPosition, broker: int, epoch: int) -> bool:
+    """Whether a broker may be in an ISR: it is unfenced, stays, and has a broker epoch (-1: any).
+
+    The change about a broker of a KRaft cluster has its epoch in ``leader_epoch``.
+    """
+    index = known_change(world, known, broker_subject(broker))
+    if index == NONE or world.metadata_changes[index].leader != ALIVE:
+        return False
+    return epoch in (NONE, world.metadata_changes[index].leader_epoch)
 
 
 @inner_rule

@@ -25,6 +25,7 @@ RECONNECT = code(6)
 DISK = code(7)
 FAILURE = code(8)
 REPAIR = code(9)
+FENCING = code(10)
 
 #: How many values a quantile table has.
 QUANTILES = 17

@@ -1,8 +1,9 @@
 """Who is who in the cluster: numbers that the scenario fixes and every group knows.
 
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
-by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then
-each broker's controller, then ZooKeeper, then the clients.
+by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then in
+ZooKeeper mode each broker's controller and ZooKeeper, then the clients, then in KRaft mode the
+controllers of the quorum.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, inner_rule
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.replica_list import NO_REPLICA
-from tidegauge.simulation.kernel import CONTROLLER, ZOOKEEPER, Kernel
+from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 
 class Sizes(Record):
@@ -84,9 +85,17 @@ class Cluster(Kernel, Topology):
     """Virtual time, and the cluster in which it passes."""
 
 
-def process_ranges(brokers: int, clients: int) -> tuple[range, ...]:
-    """The numbers of processes, by their role (``kernel.py``); a broker's is its index."""
-    return number_ranges(0, (brokers, brokers, 1, clients))
+def process_ranges(brokers: int, clients: int, quorum: int = 0) -> tuple[range, ...]:
+    """The numbers of processes, by their role (``kernel.py``); a broker's is its index.
+
+    Args:
+        brokers: how many brokers there are.
+        clients: how many clients, the operator among them.
+        quorum: how many controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
+    """
+    if quorum:
+        return number_ranges(0, (brokers, 0, 0, clients, quorum))
+    return number_ranges(0, (brokers, brokers, 1, clients, 0))
 
 
 def number_ranges(first: int, counts: Iterable[int]) -> tuple[range, ...]:
@@ -129,3 +138,15 @@ def broker_of(world: Topology, partition: int, slot: int) -> int:
     if slot < 0:
         return slot
     return world.slots[world.partitions[partition].first_slot + slot].broker
+
+
+@inner_rule
+def is_kraft(world: Topology) -> bool:
+    """Whether the control plane is a KRaft quorum, and not ZooKeeper with its controllers."""
+    return world.process_ranges[QUORUM_CONTROLLER].count > 0
+
+
+@inner_rule
+def active_controller_process(world: Topology) -> int:
+    """The process of the quorum's active controller."""
+    return world.process_ranges[QUORUM_CONTROLLER].first

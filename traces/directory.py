@@ -1,7 +1,8 @@
 """The directory of a run: the names of all that has a number in rows, as its manifest holds them.
 
 ``scenario/cluster_directory.py`` writes it, once for each run. A process has a role and a number
-within this role, which is the index of the broker for a broker and for its controller. A partition
+within this role, which is the index of the broker for a broker and for its controller. A member of
+the cluster is a broker by its index, or behind these a controller of a KRaft quorum. A partition
 has its topic, the brokers in its slots and its need for in-sync replicas. What ZooKeeper holds has
 numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
@@ -15,15 +16,18 @@ from typing import Any, NamedTuple
 #: The lists of a manifest that are its directory; rows refer to most of their items by number.
 LISTS = (
     *("processes", "brokers", "registered_before", "topics", "partitions", "faults"),
-    "zookeeper_tree",
+    *("controllers", "zookeeper_tree"),
 )
+
+#: The roles of processes that hold a cluster's state, of which a run has one.
+CONTROL_PLANES = ("zookeeper", "quorum controller")
 
 
 class NamedProcess(NamedTuple):
     """A process."""
 
     name: str
-    #: ``broker``, ``controller``, ``zookeeper`` or ``client``.
+    #: ``broker``, ``controller``, ``zookeeper``, ``client`` or ``quorum controller``.
     role: str
     #: Its number within its role; for a broker and its controller the broker's index.
     number: int
@@ -96,6 +100,8 @@ class Directory:
         self._manifest = manifest
         #: Ids; a broker's place is its index.
         self.brokers: tuple[int, ...] = tuple(manifest["brokers"])
+        #: Ids of the controllers of a KRaft quorum; with ZooKeeper there are none.
+        self.controllers: tuple[int, ...] = tuple(manifest["controllers"])
         #: Names; a topic's place is its number.
         self.topics: tuple[str, ...] = tuple(manifest["topics"])
         #: Indexes of the brokers that count as registered until the control plane says otherwise.
@@ -169,6 +175,18 @@ class Directory:
     def broker_id(self, index: int) -> int | None:
         """Id of the broker with this index within the cluster; None for no broker."""
         return self.brokers[index] if 0 <= index < len(self.brokers) else None
+
+    def member_id(self, number: int) -> int | None:
+        """Id of a broker, or of a controller of a quorum, by its number; None for nobody."""
+        members = (*self.brokers, *self.controllers)
+        return members[number] if 0 <= number < len(members) else None
+
+    def member(self, number: int) -> str:
+        """A broker, or a controller of a quorum, in words: ``broker 2``, ``controller 3000``."""
+        if self.broker_id(number) is not None:
+            return f"broker {self.broker_id(number)}"
+        identity = self.member_id(number)
+        return "none" if identity is None else f"controller {identity}"
 
     # Topics and partitions.
 

@@ -55,6 +55,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         told.fetch_offset = item.fetch_offset
         told.leader_epoch = item.leader_epoch
         told.last_fetched_epoch = item.last_fetched_epoch
+        told.broker_epoch = request.replica_epoch
         if not told.active:
             _activate(world, session, index)
         told.unread = True

@@ -127,6 +127,8 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     broker = world.brokers[fetcher.broker]
     request = new_event(world, fetcher.broker, fetcher.source_broker, FetchRequest)
     request.replica_id = fetcher.broker
+    if world.rules[fetcher.broker].broker_epochs_checked:
+        request.replica_epoch = broker.broker_epoch
     request.max_wait_ms = broker.replica_fetch_wait_max_ms
     request.min_bytes = broker.replica_fetch_min_bytes
     request.partition_max_bytes = broker.replica_fetch_max_bytes

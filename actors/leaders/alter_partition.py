@@ -2,10 +2,10 @@
 
 A proposal is queued, one per partition. At most one request is on its way, with all that is
 queued; what is queued meanwhile goes into the next one. The request goes to the controller that
-the metadata cache names. It is never given up: if its connection fails, if it is not answered
-within controller.socket.timeout.ms or whom it asked is not controller (any more), it is sent
-again as it is, to whom the cache names then; if the controller refuses it as a whole, a new
-one is made after 50 ms. What the answer does to a partition stands in ``isr_changes.py``.
+the metadata cache names, in KRaft mode to the active controller. It is never given up: if its
+connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
+controller (any more), it is sent again as it is, to whom the cache names then; if the controller
+refuses it as a whole, a new one is made after 50 ms. What the answer does to a partition stands in ``isr_changes.py``.
 
 Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
 
@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.events import (
     copy_event,
     free_event,
@@ -34,10 +35,16 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionRequest,
     AlterPartitionResponse,
+    IsrMember,
 )
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.topology import (
+    active_controller_process,
+    controller_process,
+    is_kraft,
+    row_of,
+)
 from tidegauge.simulation.trace_rows.isr_rows import AlterPartitionFailed, AlterPartitionSent
 
 #: After a request that was refused as a whole; in 2.7 also the period in which it looks.
@@ -114,29 +121,82 @@ def _make_request(world: Brokers, broker: int) -> None:
             item.isr = hosted.submitted_isr
             item.partition_epoch = hosted.submitted_partition_epoch
         row = hosted.next_log
+    request.proposal_count = request.item_count
+    if world.rules[broker].broker_epochs_checked:
+        _name_members(world, request)
     state.alter_partition = request.index
     state.alter_partition_sent_us = NONE
     _send(world, broker)
 
 
 @inner_rule
+def _name_members(world: Brokers, request: AlterPartitionRequest) -> None:
+    """Name the members of each proposed ISR with their broker epochs, behind all proposals.
+
+    Source: Partition.addBrokerEpochToIsr@3.5.0 (KIP-903).
+    """
+    cursor = request.first_item
+    for _ in range(request.proposal_count):
+        proposed = view_as(world.items[cursor], AlterPartitionData)
+        row = row_of(world, proposed.partition, request.broker_id)
+        members = proposed.isr
+        while members != EMPTY:
+            member = new_item(world, request, proposed.partition, IsrMember)
+            member.replica = first(members)
+            member.broker_epoch = request.broker_epoch
+            if member.replica != world.replicas[row].local_replica:
+                place = row * world.sizes[0].width + member.replica
+                member.broker_epoch = world.follower_fetches[place].broker_epoch
+            members = rest(members)
+        cursor = proposed.next
+
+
+@inner_rule
+def _known_controller(world: Brokers, broker: int) -> int:
+    """The process of the controller that a broker knows; NONE if it knows none.
+
+    In ZooKeeper mode the metadata cache names it; in KRaft mode whoever answers fetches of the
+    metadata log.
+
+    Source: MetadataCacheControllerNodeProvider, RaftControllerNodeProvider@3.8.0.
+    """
+    if is_kraft(world):
+        is_known = world.lifecycles[broker].leader_epoch != NONE
+        return active_controller_process(world) if is_known else NONE
+    known = world.brokers[broker].known_controller
+    return controller_process(world, known) if known != NONE else NONE
+
+
+@inner_rule
+def _is_alive(world: Brokers, broker: int, controller: int) -> bool:
+    """Whether the metadata cache has the controller's broker as alive, which KRaft does not ask."""
+    return controller != NONE and (
+        is_kraft(world)
+        or is_known_alive(
+            world, world.known_metadata[broker], world.brokers[broker].known_controller
+        )
+    )
+
+
+@inner_rule
 def _send(world: Brokers, broker: int) -> None:
-    """Send the request to the controller, if the metadata cache names one that is alive.
+    """Send the request to the controller, if one is known that is alive.
 
     Source: NodeToControllerRequestThread.doWork@3.8.0.
     """
     state = world.brokers[broker]
-    if not is_known_alive(world, world.known_metadata[broker], state.known_controller):
+    controller = _known_controller(world, broker)
+    if not _is_alive(world, broker, controller):
         _look_later(world, broker, _NO_CONTROLLER_US)
         return
-    request = world.events[state.alter_partition]
-    state.alter_partition_controller = controller_process(world, state.known_controller)
+    request = view_as(world.events[state.alter_partition], AlterPartitionRequest)
+    state.alter_partition_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
     written = new_row(world, broker, AlterPartitionSent)
     written.to_process = state.alter_partition_controller
     written.request = state.alter_partition_sends
-    written.partition_count = request.item_count
+    written.partition_count = request.proposal_count
     write_row(world, written)
     request.destination = state.alter_partition_controller
     request.correlation_id = state.alter_partition_sends
@@ -222,8 +282,8 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
     state = world.brokers[broker]
     _write_failure(world, state, broker, error)
     state.alter_partition_sent_us = NONE
-    known = state.known_controller
-    if known != NONE and controller_process(world, known) != state.alter_partition_controller:
+    known = _known_controller(world, broker)
+    if known not in (NONE, state.alter_partition_controller):
         _send(world, broker)
     else:
         _look_later(world, broker, _RECONNECT_US)

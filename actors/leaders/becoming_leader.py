@@ -15,12 +15,18 @@ from tidegauge.actors.storage.checkpoints import note_epoch
 from tidegauge.actors.storage.group_offsets import begin_loading
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.partition import is_leader, make_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import EMPTY, first, rest, without
-from tidegauge.simulation.codes.occasions import MOMENT_LEADER, REASON_LEADER, REASON_TERM
+from tidegauge.simulation.codes.occasions import (
+    MOMENT_LEADER,
+    REASON_ISR,
+    REASON_LEADER,
+    REASON_TERM,
+)
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
@@ -77,6 +83,25 @@ def _forget_accounts(world: Brokers, row: int) -> None:
         told.session_high_watermark = UNDEFINED
         told.session_log_start_offset = UNDEFINED
         told.last_sent_high_watermark = 0
+        told.broker_epoch = UNDEFINED
+
+
+@inner_rule
+def continue_to_lead(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+    """Take over another ISR or assignment in the same term, as the metadata log of KRaft has it.
+
+    A proposal that is pending is of no use any more.
+
+    Source: Partition.makeLeader and updateAssignmentAndIsr@4.1.0.
+    """
+    touch(world, row)
+    partition = world.replicas[row]
+    is_other = partition.isr != state.isr
+    update_assignment(world, row, state)
+    commit_isr(partition, state.isr, state.partition_epoch)
+    if is_other:
+        close_account(world, row, REASON_ISR)
+    try_high_watermark(world, row, MOMENT_LEADER)
 
 
 @inner_rule
@@ -91,7 +116,7 @@ def take_state(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     told.leader_epoch = state.leader_epoch
     told.isr = state.isr
     told.partition_epoch = state.partition_epoch
-    _update_assignment(world, row, state)
+    update_assignment(world, row, state)
     if world.rules[world.hosted[row].broker].leader_and_isr_drops_isr_update:
         drop_submitted_isr(world, row)
     if is_leader(world.replicas[row]):
@@ -99,7 +124,7 @@ def take_state(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
 
 
 @inner_rule
-def _update_assignment(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+def update_assignment(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over who has replicas; what was known of those that have none any more is forgotten.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.

@@ -4,6 +4,8 @@ The broker asks whoever is controller to take it out of everything (ControlledSh
 controlled.shutdown.max.retries times, and goes on without if that does not help. Then it
 takes no request any more, flushes, checkpoints, closes its session and is gone.
 
+In KRaft mode heartbeats ask for it (``metadata/broker_lifecycle.py``).
+
 Source: KafkaServer.shutdown and controlledShutdown@2.6.3.
 """
 
@@ -58,7 +60,7 @@ def stop_cleanly(world: Brokers, broker: int) -> None:
     if state.controlled_shutdown_enable:
         _attempt(world, broker)
     else:
-        _stop(world, broker)
+        stop_serving(world, broker)
 
 
 @inner_rule
@@ -157,7 +159,7 @@ def _take_outcome(world: Brokers, broker: int, error: int, remaining: int) -> No
     written.remaining = remaining
     write_row(world, written)
     if error == errors.NONE and remaining == 0:
-        _stop(world, broker)
+        stop_serving(world, broker)
     else:
         _retry_later(world, broker)
 
@@ -168,7 +170,7 @@ def _retry_later(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     is_last = state.shutdown_attempt >= state.controlled_shutdown_max_retries
     if is_last and not world.rules[broker].shutdown_backs_off_after_last:
-        _stop(world, broker)
+        stop_serving(world, broker)
         return
     backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
     timer = new_event(world, broker, broker, ShutdownRetries)
@@ -184,11 +186,11 @@ def handle_shutdown_retries(world: Brokers, timer: ShutdownRetries) -> None:
     if state.shutdown_attempt < state.controlled_shutdown_max_retries:
         _attempt(world, broker)
     else:
-        _stop(world, broker)
+        stop_serving(world, broker)
 
 
 @inner_rule
-def _stop(world: Brokers, broker: int) -> None:
+def stop_serving(world: Brokers, broker: int) -> None:
     """Take no request any more, fetch nothing; the end comes when everything is on disk.
 
     Connections are closed, whatever was asked on them. Up to 3.1 the end also waits for the

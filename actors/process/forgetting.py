@@ -14,6 +14,7 @@ from tidegauge.actors.fetches.throttled_replication import forget_quotas
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_stats import forget_stats
 from tidegauge.actors.state.brokers import BrokerMemory, Brokers, ReplicaMemory
+from tidegauge.actors.state.lifecycles import LifecycleMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
 from tidegauge.compiled.record_views import blank
 from tidegauge.compiled.rules import inner_rule
@@ -23,6 +24,7 @@ from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.topology import is_kraft
 
 
 @inner_rule
@@ -41,6 +43,8 @@ def forget_everything(world: Brokers, broker: int) -> None:
         stop_hosting(world, row)
         blank(world.hosted[row], ReplicaMemory)
         row = world.hosted[row].next_log
+    if is_kraft(world):
+        _forget_lifecycle(world, broker)
     blank(world.brokers[broker], BrokerMemory)
     blank(world.known_metadata[broker], MetadataPosition)
     room = len(world.fetchers) // world.sizes[0].brokers
@@ -48,6 +52,17 @@ def forget_everything(world: Brokers, broker: int) -> None:
         # Timers of this process mean nothing to the next one.
         world.fetchers[index].deadline_timer = False
         world.fetchers[index].wake_timer = False
+
+
+@inner_rule
+def _forget_lifecycle(world: Brokers, broker: int) -> None:
+    """The next process registers anew, and fetches the metadata log from its beginning."""
+    state = world.lifecycles[broker]
+    if state.pending != NONE:
+        free_event(world, world.events[state.pending])
+    if state.publishing != NONE:
+        free_event(world, world.events[state.publishing])
+    blank(state, LifecycleMemory)
 
 
 @inner_rule

@@ -19,6 +19,8 @@ again what lies behind the recovery points) and then registers. If the registrat
 former session is still there it exits: no broker comes back before ZooKeeper has noticed that
 it was gone.
 
+In KRaft mode a start registers first, and loads the logs with the first metadata (``metadata``).
+
 Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.registerBroker,
 all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
 """
@@ -38,6 +40,7 @@ from tidegauge.actors.session.zookeeper_client import (
 )
 from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage.checkpoints import (
     READ_DUE,
     checkpoint_high_watermarks,
@@ -60,11 +63,13 @@ from tidegauge.simulation.codes.occasions import (
     REASON_TERM,
     STOP_CLEAN,
     STOP_LOG_DIRECTORY,
+    STOP_NOT_REGISTERED,
     STOP_POWER,
     STOP_REGISTERED_ALREADY,
 )
 from tidegauge.simulation.costs import (
     BROKER_READY,
+    BROKER_REGISTRATION,
     BROKER_START_COST,
     LOG_LOAD,
     LOG_RECOVERY,
@@ -84,10 +89,11 @@ from tidegauge.simulation.messages.broker_timers import (
 )
 from tidegauge.simulation.messages.controller_timers import BrokerDied
 from tidegauge.simulation.messages.fault_events import SupervisorStarts
+from tidegauge.simulation.messages.quorum_timers import LifecycleBegins
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.timed_stops import end_restarts_later
-from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.topology import controller_process, is_kraft
 from tidegauge.simulation.trace_rows.broker_rows import (
     BrokerLoading,
     BrokerStarted,
@@ -112,15 +118,33 @@ def start(world: Brokers, broker: int) -> None:
     if _cannot_start(world, broker):
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
+    if is_kraft(world):
+        _begin_lifecycle_later(world, broker)
+        return
     connect(world, broker)
     ping_later(world, broker)
     if state.starts == 1:
-        _run(world, broker)
+        run(world, broker)
         return
     # Real files, if there are any, are read between this event and the next.
     want_files(world, state, READ_DUE)
     timer = new_event(world, broker, broker, LoadingBegins)
     set_timer(world, timer, world.context[0].time_us)
+
+
+@inner_rule
+def _begin_lifecycle_later(world: Brokers, broker: int) -> None:
+    """In KRaft mode a broker first registers; its logs wait for the first metadata.
+
+    At its first start it is up at once, as in ZooKeeper mode.
+
+    Source: BrokerServer.startup@4.1.0 (``metadata``).
+    """
+    due_us = world.context[0].time_us
+    if world.brokers[broker].starts > 1:
+        due_us += cost_us(world, broker, BROKER_START_COST)
+        due_us += cost_us(world, broker, BROKER_REGISTRATION)
+    set_timer(world, new_event(world, broker, broker, LifecycleBegins), due_us)
 
 
 @inner_rule
@@ -140,13 +164,14 @@ def _cannot_start(world: Brokers, broker: int) -> bool:
 def handle_loading_begins(world: Brokers, timer: LoadingBegins) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
-    until_us = world.context[0].time_us + _loading_us(world, broker)
+    start_us = cost_us(world, broker, BROKER_START_COST)
+    until_us = world.context[0].time_us + begin_loading(world, broker, start_us)
     set_timer(world, new_event(world, broker, broker, LogsLoaded), until_us)
 
 
 @inner_rule
-def _loading_us(world: Brokers, broker: int) -> int:
-    """How long a start takes, by its logs and by what has to be read again.
+def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
+    """How long a start takes: ``start_us``, and more by its logs and what has to be read again.
 
     Source: LogManager.loadLogs@2.6.3, Log.recoverLog@2.6.3.
     """
@@ -169,7 +194,7 @@ def _loading_us(world: Brokers, broker: int) -> int:
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
         row = world.hosted[row].next_log
-    loading_us = cost_us(world, broker, BROKER_START_COST)
+    loading_us = start_us
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
     if all_clean or clean_logs > 0:
         loading_us += clean_logs * cost_us(world, broker, LOG_LOAD)
@@ -194,12 +219,7 @@ def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
     state = world.brokers[broker]
-    row = state.first_log
-    while row != NONE:
-        if world.on_disk[row].exists and not is_offline(world, row):
-            _load_log(world, row)
-        row = world.hosted[row].next_log
-    _run(world, broker)
+    end_loading(world, broker)
     state.ready_us = world.context[0].time_us + cost_us(world, broker, BROKER_READY)
     if world.rules[broker].port_opened_last:
         state.port_opens_us = state.ready_us
@@ -209,6 +229,17 @@ def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
         _register_later(world, broker)
     elif state.session != NONE:
         register(world, broker)
+
+
+@inner_rule
+def end_loading(world: Brokers, broker: int) -> None:
+    """Take over what the checkpoints say of all logs, and start the periodic tasks."""
+    row = world.brokers[broker].first_log
+    while row != NONE:
+        if world.on_disk[row].exists and not is_offline(world, row):
+            _load_log(world, row)
+        row = world.hosted[row].next_log
+    run(world, broker)
 
 
 @inner_rule
@@ -276,7 +307,7 @@ def _load_log(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def _run(world: Brokers, broker: int) -> None:
+def run(world: Brokers, broker: int) -> None:
     """Start the periodic tasks; they and the broker's clocks count from now.
 
     Source: ReplicaManager.startup@2.6.3, LogManager.startup@2.6.3.
@@ -341,13 +372,17 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
         state.clean_directories = 0
-        if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY):
+        if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY, STOP_NOT_REGISTERED):
             unusable = state.offline_directories | state.failing_directories
             state.clean_directories = all_directories(state) & ~unusable
+            if is_kraft(world):
+                world.lifecycles[broker].clean_epoch = state.broker_epoch
             _flush_all(world, broker)
             checkpoint_high_watermarks(world, broker)
             checkpoint_recovery_points(world, broker)
-    elif world.rules[broker].clean_marker_deleted_before_loading:
+    elif world.rules[broker].clean_marker_deleted_before_loading and not _loads_later(
+        world, broker
+    ):
         state.clean_directories = 0
     _close_accounts(world, broker)
     written = new_row(world, broker, BrokerStopped)
@@ -358,9 +393,28 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     forget_everything(world, broker)
     if stop != STOP_POWER:
         disconnect_all(world, broker)
-    died = new_event(world, broker, controller_process(world, broker), BrokerDied)
-    send(world, died, world.context[0].time_us)
+    if not is_kraft(world):
+        died = new_event(world, broker, controller_process(world, broker), BrokerDied)
+        send(world, died, world.context[0].time_us)
     end_restarts_later(world, broker)
+
+
+@inner_rule
+def _loads_later(world: Brokers, broker: int) -> bool:
+    """Whether a broker that starts has not begun to load its logs: so in KRaft mode at first."""
+    return is_kraft(world) and world.lifecycles[broker].phase in (IDLE, READS_CHECKPOINTS)
+
+
+@inner_rule
+def previous_epoch(world: Brokers, broker: int) -> int:
+    """The broker epoch in the clean-shutdown files, if there is one in each directory; else -1.
+
+    Source: LogManager.readBrokerEpochFromCleanShutdownFiles@3.7.0.
+    """
+    state = world.brokers[broker]
+    if state.clean_directories | state.offline_directories != all_directories(state):
+        return NONE
+    return world.lifecycles[broker].clean_epoch
 
 
 @inner_rule

@@ -2,7 +2,8 @@
 
 With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
 taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
-/log_dir_event_notification asks the controller to find out which they are. The others stay. A
+/log_dir_event_notification asks the controller to find out which they are; in KRaft mode heartbeats
+name the directory (KIP-858). The others stay. A
 broker whose last directory fails halts, and before that any broker does. A directory comes back
 only with the next start of the broker, if it can be read then.
 
@@ -17,6 +18,7 @@ from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import stop_hosting
 from tidegauge.actors.process.lifecycle import halt
+from tidegauge.actors.session.next_heartbeat import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
@@ -26,10 +28,13 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import REASON_OFFLINE, REASON_TERM, STOP_LOG_DIRECTORY
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import LogDirFails
+from tidegauge.simulation.messages.quorum_timers import LogDirFailureExpires
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.broker_rows import LogDirFailed, ReplicaOffline
 
 
@@ -59,9 +64,40 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
         row = world.hosted[row].next_log
     if state.offline_directories == all_directories(state):
         halt(world, broker, STOP_LOG_DIRECTORY)
+    elif is_kraft(world):
+        _tell_quorum(world, broker, timer.directory)
     else:
         state.untold_failures |= 1 << timer.directory
         send_log_dir_events(world, broker)
+
+
+@inner_rule
+def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
+    """Have heartbeats say so; the broker halts if the controller does not hear of it in time.
+
+    Releases before 3.7 tell nobody.
+
+    Source: BrokerLifecycleManager.propagateDirectoryFailure@3.7.0 (KIP-858).
+    """
+    timeout_us = world.lifecycles[broker].log_dir_failure_timeout_us
+    if timeout_us > 0:
+        report_offline_directory(world, broker, directory)
+        timer = new_event(world, broker, broker, LogDirFailureExpires)
+        timer.directory = directory
+        set_timer(world, timer, world.context[0].time_us + timeout_us)
+
+
+@BROKER.handles(LogDirFailureExpires)
+@inner_rule
+def handle_log_dir_failure_expires(world: Brokers, timer: LogDirFailureExpires) -> None:
+    """Halt, if the controller has not heard of a failed directory.
+
+    Source: BrokerLifecycleManager.OfflineDirBrokerFailureEvent@3.9.0.
+    """
+    broker = timer.destination
+    is_told = (world.lifecycles[broker].told_directories >> timer.directory) & 1 == 1
+    if not is_told and not world.brokers[broker].ends:
+        halt(world, broker, STOP_LOG_DIRECTORY)
 
 
 @inner_rule

@@ -13,13 +13,11 @@ from tidegauge.actors.fetches.fetcher_thread import (
 from tidegauge.actors.followers.becoming_follower import become_follower
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.leaders.becoming_leader import become_leader
-from tidegauge.actors.process.log_dir_failures import mark_offline
-from tidegauge.actors.session.topic_configs import topic_config
+from tidegauge.actors.process.hosting import host
 from tidegauge.actors.session.zookeeper_client import read_topic_configs
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
-from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -28,10 +26,6 @@ from tidegauge.replication.controller_requests import (
     leader_and_isr_error,
     skips_older_partition_epoch,
 )
-from tidegauge.replication.partition import (
-    initialize_partition,
-)
-from tidegauge.replication.remote_replica import initialize_follower
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
 from tidegauge.simulation.events import new_item, new_response
@@ -49,7 +43,7 @@ from tidegauge.simulation.messages.controller_requests import (
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
 from tidegauge.simulation.rows import caused_by, new_row, write_row
-from tidegauge.simulation.topology import broker_of, slot_of
+from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
 
 _FALSE = code(False)
@@ -164,69 +158,19 @@ def write_refused_partition(world: Kernel, request: ControlRequest, item: Contro
 
 @inner_rule
 def _host(world: Brokers, request: LeaderAndIsrRequest, item: LeaderAndIsrPartition) -> int:
-    """The replica that an entry is about, new or known; NONE if the broker has none.
-
-    Source: ReplicaManager.getOrCreatePartition@0.10.2.0, createPartition@2.4.0.
-    """
+    """The replica that an entry is about, new or known; NONE if the broker can have none."""
     broker = request.destination
-    slot = slot_of(world, item.partition, broker)
-    if slot < 0:
+    if slot_of(world, item.partition, broker) < 0:
         return NONE
-    facts = world.partitions[item.partition]
-    row = facts.first_slot + slot
+    row = row_of(world, item.partition, broker)
     if world.hosted[row].exists:
         return row
-    if not _has_directory(world, row, item):
-        mark_offline(world, row)
+    if not host(world, row, item):
         item.error = errors.KAFKA_STORAGE_ERROR
         write_refused_partition(world, request, item)
         return NONE
-    hosted = world.hosted[row]
-    hosted.exists = True
     world.brokers[broker].reads_topic_configs = True
-    width = world.sizes[0].width
-    config = topic_config(world, broker, item.partition)
-    initialize_partition(
-        world.replicas[row], slot, item.replicas, row * width, config.min_insync_replicas
-    )
-    for other in range(facts.slot_count):
-        initialize_follower(
-            world.followers[row * width + other], world.slots[facts.first_slot + other].broker
-        )
-    if not world.on_disk[row].exists:
-        world.on_disk[row].exists = True
-        _list(world.brokers[broker], world, row)
     return row
-
-
-@inner_rule
-def _has_directory(world: Brokers, row: int, item: LeaderAndIsrPartition) -> bool:
-    """Find, or choose, the log directory of a replica; False if it cannot be used.
-
-    Where a directory is offline the log of a replica that is not new may lie in it.
-
-    Source: LogManager.getOrCreateLog@2.6.0.
-    """
-    hosted = world.hosted[row]
-    if hosted.offline:
-        return False
-    if world.on_disk[row].exists:
-        return not is_offline(world, row)
-    if world.brokers[hosted.broker].offline_directories != 0 and not item.is_new:
-        return False
-    directory = next_log_directory(world, hosted.broker)
-    world.on_disk[row].directory = max(0, directory)
-    return directory != NONE
-
-
-@inner_rule
-def _list(state: Broker, world: Brokers, row: int) -> None:
-    """A new log: it is the broker's from now on, whether it runs or not."""
-    if state.last_log == NONE:
-        state.first_log = row
-    else:
-        world.hosted[state.last_log].next_log = row
-    state.last_log = row
 
 
 @inner_rule

@@ -9,8 +9,8 @@ Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 from __future__ import annotations
 
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.process.deleted_logs import delete_log
 from tidegauge.actors.requests.controller_requests import answer_controller, write_refused_partition
-from tidegauge.actors.requests.deleted_logs import delete_log
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.locks import wait_for_lock
 from tidegauge.compiled.record_views import view_as

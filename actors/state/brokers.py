@@ -6,6 +6,7 @@ A replica's *row* is its place in ``Topology.slots``.
 
 from __future__ import annotations
 
+from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
@@ -20,8 +21,12 @@ from tidegauge.replication.records import (
 from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive
-from tidegauge.simulation.topology import Cluster
+from tidegauge.simulation.metadata_log import (
+    MetadataPosition,
+    is_known_alive,
+    is_known_eligible,
+)
+from tidegauge.simulation.topology import Cluster, is_kraft
 
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
 #: uses 0 for "never caught up".
@@ -265,6 +270,9 @@ class ReplicaMemory(Record):
     submitted_leader_epoch: i64
     submitted_partition_epoch: i64
 
+    #: The newest entry about it in the metadata that is being published (``metadata``).
+    published_item: i64 = -1
+
     # isr-change-propagation.
     changed: flag
     #: ... and once more while the notification about it is being written.
@@ -380,6 +388,8 @@ class FollowerFetch(Record):
     session_log_start_offset: i64 = -1
     #: The high watermark that its last fetch has read (Kafka: ``lastSentHighWatermark``).
     last_sent_high_watermark: i64
+    #: The epoch of the follower's broker in its last request (KIP-903); -1: it did not tell.
+    broker_epoch: i64 = -1
     #: How often the session had been read when it joined.
     reads_before: i64
 
@@ -513,6 +523,8 @@ class Brokers(Cluster, part=2):
     epochs_read: Records[EpochEntry]
     #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
     told_state: Records[LeaderAndIsr]
+    #: By broker; none in ZooKeeper mode.
+    lifecycles: Records[Lifecycle]
 
 
 @inner_rule
@@ -523,13 +535,25 @@ def now_ms(context: Context) -> int:
 
 @inner_rule
 def ineligible_replicas(world: Brokers, row: int) -> int:
-    """Replicas whose brokers the metadata cache of this replica's broker has not as alive."""
+    """Replicas whose brokers the metadata cache of this replica's broker has not as alive.
+
+    In KRaft mode also those whose brokers are in controlled shutdown, or have another epoch than
+    that with which they have fetched last (KIP-903).
+
+    Source: Partition.isReplicaIsrEligible and isBrokerEpochIsrEligible@3.5.0.
+    """
     slot = world.slots[row]
     facts = world.partitions[slot.partition]
     ineligible = EMPTY
     for other in range(facts.slot_count):
         broker = world.slots[facts.first_slot + other].broker
-        if not is_known_alive(world, world.known_metadata[slot.broker], broker):
+        known = world.known_metadata[slot.broker]
+        if is_kraft(world):
+            fetched_epoch = world.follower_fetches[row * world.sizes[0].width + other].broker_epoch
+            is_eligible = is_known_eligible(world, known, broker, fetched_epoch)
+        else:
+            is_eligible = is_known_alive(world, known, broker)
+        if not is_eligible:
             ineligible = append(ineligible, other)
     return ineligible
 

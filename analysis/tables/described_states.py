@@ -21,7 +21,12 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_CREATED, STATE_DELETED
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
+    BROKER_SHUTTING_DOWN,
+    STATE_CREATED,
+    STATE_DELETED,
+)
 
 _KEYS = ("run", "partition")
 _NEVER_US = (1 << 63) - 1
@@ -45,23 +50,26 @@ _ASSIGNED = View(
     tiled(
         f"""(
         select run, partition, first_replicas as replicas, replica_ids(0, slot_ids) as adding,
-            replica_ids(0, slot_ids) as removing, {FROM_THE_BEGINNING}
+            replica_ids(0, slot_ids) as removing, replica_ids(0, slot_ids) as eligible_leaders,
+            cast(null as bigint) as last_known_leader, {FROM_THE_BEGINNING}
         from partitions
         union all
         select r.run, r.partition, replica_ids(r.replicas, slot_ids),
             replica_ids(r.adding, slot_ids), replica_ids(r.removing, slot_ids),
+            replica_ids(r.eligible_leaders, slot_ids),
+            case when r.last_known_leader >= 0 then r.last_known_leader end,
             r.time_us, r.process, r.sequence, r.minor
         from partition_replicas_to_the_last as r
         join partitions as p on p.run = r.run and p.partition = r.partition
         union all
         select s.run, s.partition, first_replicas, replica_ids(0, slot_ids),
-            replica_ids(0, slot_ids), s.time_us, s.process, s.sequence, s.minor
+            replica_ids(0, slot_ids), replica_ids(0, slot_ids), null, s.time_us, s.process, s.sequence, s.minor
         from partition_state_to_the_last as s
         join partitions as p on p.run = s.run and p.partition = s.partition
         where change = {int(STATE_CREATED)}
         )""",
         _KEYS,
-        ("replicas", "adding", "removing"),
+        ("replicas", "adding", "removing", "eligible_leaders", "last_known_leader"),
         "whole_runs",
     ),
 )
@@ -91,7 +99,9 @@ _ACTIVE = View(
         f"""(
         select run, broker as leader, registered as active, {FROM_THE_BEGINNING} from brokers
         union all
-        select run, broker, state = {int(BROKER_ACTIVE)}, {IN_ORDER} from broker_state_to_the_last
+        select run, broker, state in ({int(BROKER_ACTIVE)}, {int(BROKER_SHUTTING_DOWN)}),
+            {IN_ORDER}
+        from broker_state_to_the_last
         )""",
         ("run", "leader"),
         ("active",),
@@ -99,15 +109,18 @@ _ACTIVE = View(
     ),
 )
 
-_SAYS = ("leader", "leader_epoch", "isr", "replicas", "adding", "removing", "min_insync_replicas")
+_SAYS = (
+    *("leader", "leader_epoch", "isr", "replicas", "adding", "removing", "eligible_leaders"),
+    *("last_known_leader", "min_insync_replicas"),
+)
 
 _STATES = View(
     "states_to_the_last",
     f"""
     with assigned as (
-        {overlaid("held_to_the_last", "assigned_to_the_last", _KEYS, _SAYS[:3], _SAYS[3:6])}
+        {overlaid("held_to_the_last", "assigned_to_the_last", _KEYS, _SAYS[:3], _SAYS[3:8])}
     ),
-    states as ({overlaid("assigned", "needed_to_the_last", _KEYS, _SAYS[:6], _SAYS[6:])})
+    states as ({overlaid("assigned", "needed_to_the_last", _KEYS, _SAYS[:8], _SAYS[8:])})
     {overlaid(
         "(select * from states where leader >= 0)", "active_to_the_last", ("run", "leader"),
         ("partition", *_SAYS[1:]), ("active",),
@@ -135,15 +148,21 @@ DESCRIBED_STATES = ResultTable(
         Column("replicas", "array<bigint>", "broker id", "the assignment, the preferred one first"),
         Column("adding", "array<bigint>", "broker id", "replicas that a reassignment adds"),
         Column("removing", "array<bigint>", "broker id", "replicas that it removes"),
+        Column(
+            "eligible_leaders", "array<bigint>", "broker id", "eligible leader replicas (KRaft)"
+        ),
+        Column("last_known_leader", "bigint", "broker id", "the last leader, if nobody may lead"),
         Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
     ),
     f"""
     select s.run, s.partition, p.topic, p.topic_partition, s.begin_us,
         case when s.end_us < {_NEVER_US} then s.end_us end as end_us, b.broker_id as leader,
         s.active as leader_is_active, s.leader_epoch, replica_ids(s.isr, p.slot_ids) as isr,
-        s.replicas, s.adding, s.removing, s.min_insync_replicas
+        s.replicas, s.adding, s.removing, s.eligible_leaders, l.broker_id as last_known_leader,
+        s.min_insync_replicas
     from states_to_the_last as s
     join partitions as p on p.run = s.run and p.partition = s.partition
     left join brokers as b on b.run = s.run and b.broker = s.leader
+    left join brokers as l on l.run = s.run and l.broker = s.last_known_leader
     """,
 )

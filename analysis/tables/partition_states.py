@@ -23,7 +23,12 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, STATE_CREATED, STATE_DELETED
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
+    BROKER_FENCED,
+    STATE_CREATED,
+    STATE_DELETED,
+)
 from tidegauge.simulation.faults import PAUSE
 
 _KEYS = ("run", "partition")
@@ -66,14 +71,15 @@ _NEEDS = View(
     """,
 )
 
-#: Whether each broker (its index) is registered, from 0 to the end of the run.
+#: Whether each broker (its index) is registered and not fenced, from 0 to the end of the run.
 REGISTRATIONS = View(
     "registrations",
     tiled(
         f"""(
         select run, broker, registered, {FROM_THE_BEGINNING} from brokers
         union all
-        select run, broker, state <> {int(BROKER_ABSENT)} as registered, {IN_ORDER}
+        select run, broker, state not in ({int(BROKER_ABSENT)}, {int(BROKER_FENCED)}) as registered,
+            {IN_ORDER}
         from broker_state
         )""",
         ("run", "broker"),

@@ -12,7 +12,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import Cluster, broker_of, zookeeper_process
+from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, broker_znode, state_znode
 
 #: So long nothing is written where everything has come to rest.
@@ -21,8 +21,8 @@ _QUIET_US = code(1_500_000)
 
 @inner_rule
 def is_control_plane_hosted(world: Cluster) -> bool:
-    """Whether this group hosts the process that holds the states."""
-    return world.processes[zookeeper_process(world)].hosted
+    """Whether this group hosts ZooKeeper."""
+    return not is_kraft(world) and world.processes[zookeeper_process(world)].hosted
 
 
 @inner_rule

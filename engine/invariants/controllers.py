@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.controller.state.control_plane import broker_at, partition_at, state_at
+from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (
     HOLDS,
     Checked,
@@ -21,7 +22,7 @@ from tidegauge.simulation.messages.controller_requests import (
     StopReplicaRequest,
 )
 from tidegauge.simulation.messages.controller_timers import ControllerWorks
-from tidegauge.simulation.topology import controller_process, zookeeper_process
+from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_EPOCH_ZNODE, state_znode
 
 CONTROLLERS = Invariants()
@@ -60,7 +61,7 @@ def one_controller_in_each_epoch(world: Checked) -> int:
         if not state.active:
             continue
         newest = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
-        if world.processes[zookeeper_process(world)].hosted and state.controller_epoch > newest:
+        if is_control_plane_hosted(world) and state.controller_epoch > newest:
             return number
         for other in range(number):
             if world.controllers[other].active and (
@@ -91,8 +92,9 @@ def events_go_on_by_answers_or_work(world: Checked) -> int:
         state = world.controllers[number]
         if state.unsent.length > state.pending or state.pending < 0:
             return number
-        works = pending(world, controller_process(world, number), ControllerWorks.KIND)
-        if state.event != NONE and state.pending == 0 and works == 0:
+        if state.event == NONE or state.pending != 0:
+            continue
+        if pending(world, controller_process(world, number), ControllerWorks.KIND) == 0:
             return number
     return HOLDS
 
@@ -171,7 +173,7 @@ def moves_are_listed(world: Checked) -> int:
 @CONTROLLERS.of("controllers")
 def controllers_know_no_state_before_zookeeper(world: Checked) -> int:
     """A controller knows no later version or leader epoch of a state than ZooKeeper holds."""
-    if not world.processes[zookeeper_process(world)].hosted:
+    if not is_control_plane_hosted(world):
         return HOLDS
     for number in range(len(world.controllers)):
         for partition in range(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.zookeeper.former_states import FORMER_SESSION
+from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (
     ANY,
     HOLDS,
@@ -199,7 +200,7 @@ def watches_end_with_their_session(world: Checked) -> int:
 def zookeeper_ticks_once(world: Checked) -> int:
     """ZooKeeper looks at its sessions by one timer."""
     process = zookeeper_process(world)
-    if world.processes[process].hosted and pending(world, process, ZkTick.KIND) != 1:
+    if is_control_plane_hosted(world) and pending(world, process, ZkTick.KIND) != 1:
         return process
     return HOLDS
 
@@ -207,7 +208,7 @@ def zookeeper_ticks_once(world: Checked) -> int:
 @ZOOKEEPER.of("brokers")
 def brokers_have_sessions_of_their_own(world: Checked) -> int:
     """The session that a broker believes to have was opened for it, and may be over."""
-    if not world.processes[zookeeper_process(world)].hosted:
+    if not is_control_plane_hosted(world):
         return HOLDS
     for number in range(len(world.brokers)):
         session = world.brokers[number].session

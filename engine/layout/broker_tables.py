@@ -23,6 +23,7 @@ from tidegauge.actors.state.brokers import (
     Watch,
     WatchList,
 )
+from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.storage.write_back import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.cluster_tables import (
@@ -37,6 +38,10 @@ from tidegauge.replication.records import (
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
+)
+from tidegauge.replication.release_rules import (
+    HEARTBEAT_TIMEOUT_HALF_SESSION,
+    HEARTBEAT_TIMEOUT_INTERVAL,
 )
 from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
@@ -90,6 +95,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         kept_logs=_kept_logs(plan, topology),
         epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
         told_state=new_records(LeaderAndIsr, 1),
+        lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
     brokers.pools[0].epoch_room = _EPOCH_ROOM
@@ -98,6 +104,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
+        if plan.quorum is None:
+            _set_for_zookeeper(brokers.brokers[index], each)
         _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
         unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
         brokers.brokers[index].isr_written_unconditionally = unconditional
@@ -105,6 +113,31 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
     return brokers
+
+
+def _lifecycles(
+    plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
+) -> Records[Lifecycle]:
+    """What brokers keep of KRaft; with ZooKeeper nothing."""
+    if plan.quorum is None:
+        return new_records(Lifecycle, 0)
+    lifecycles = new_records(Lifecycle, len(plan.brokers))
+    for index, broker in enumerate(plan.brokers):
+        own = lifecycles[index]
+        planned = plan.registration_of(broker)
+        own.heartbeat_interval_us = 1000 * planned.heartbeat_interval_ms
+        own.registration_timeout_us = 1000 * planned.registration_timeout_ms
+        own.log_dir_failure_timeout_us = 1000 * planned.log_dir_failure_timeout_ms
+        own.fetch_timeout_us = 1000 * plan.quorum.request_timeout_ms
+        own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
+        own.request_timeout_us = own.heartbeat_interval_us
+        rule = world.rules[index].heartbeat_timeout
+        if rule != HEARTBEAT_TIMEOUT_INTERVAL:
+            own.most_backoff_us = 1000 * plan.quorum.session_timeout_ms
+            own.request_timeout_us = 1000 * settings[index]["controller.socket.timeout.ms"]
+        if rule == HEARTBEAT_TIMEOUT_HALF_SESSION:
+            own.request_timeout_us = 1000 * plan.quorum.session_timeout_ms // 2
+    return lifecycles
 
 
 def _number(world: Brokers, count: int, fetchers: int) -> None:
@@ -126,11 +159,6 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
     broker.num_replica_fetchers = settings["num.replica.fetchers"]
     broker.num_io_threads = settings["num.io.threads"]
-    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
-    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
-    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
-    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
-    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
     broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
     broker.log_flush_offset_checkpoint_interval_ms = settings[
         "log.flush.offset.checkpoint.interval.ms"
@@ -141,10 +169,19 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
         "replica.high.watermark.checkpoint.interval.ms"
     ]
     broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
-    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
-    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
     broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
     broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
+
+
+def _set_for_zookeeper(broker: Broker, settings: dict[str, int]) -> None:
+    """Take over the settings that have no meaning with KRaft."""
+    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
+    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
+    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
+    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
+    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
+    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
+    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:

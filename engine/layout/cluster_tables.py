@@ -15,11 +15,13 @@ from tidegauge.clients.client_state import (
     FEW_BATCHES,
     OPERATOR,
     PRODUCER,
+    Answer,
     Batch,
     BatchPool,
     Client,
     Clients,
     Connection,
+    LiveBroker,
     Target,
 )
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
@@ -289,6 +291,8 @@ def new_clients(plan: ClusterPlan) -> Clients:
         rolls=rolls,
         rolled=rolled,
         throttled_by_steps=steps.throttled,
+        answers=new_records(Answer, 1),
+        live_brokers=new_records(LiveBroker, len(plan.brokers)),
         latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
     clients.pool[0].clients = len(plan.clients)

@@ -78,7 +78,8 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
         config.min_insync_replicas = partition.min_insync_replicas
         config.unclean_leader_election = partition.unclean_leader_election
     _set_throttles(plan, plane)
-    _set_controllers(plan, plane)
+    if not plan.is_kraft:
+        _set_controllers(plan, plane)
     enlarge_control_plane(plan, plane)
     for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True

@@ -21,7 +21,7 @@ from tidegauge.scenario.model.step import (
     StepOfAnyKind,
 )
 from tidegauge.simulation.java_hash import java_hash
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import CLIENT, NONE
 
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
@@ -84,7 +84,7 @@ class _Numbers(Numbers):
         return [fault.name for fault in self._plan.scenario.faults].index(name)
 
     def consumers(self, group: str) -> range:
-        first = 2 * len(self._plan.brokers) + 1
+        first = self._plan.process_ranges[CLIENT].start
         named = [each.group is not None and each.group.name == group for each in self._plan.clients]
         return range(first + named.index(True), first + named.index(True) + sum(named))
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
@@ -45,7 +47,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.topology import broker_of, is_kraft
 
 
 @rule
@@ -254,10 +256,12 @@ def _watches(world: Brokers, index: int) -> int:
 
 @rule
 def read_controllers(world: ControlPlane, gauges: Records[BrokerGauges]) -> None:
-    """Enter the controller contexts that are hosted here; Kafka has these gauges at every broker.
+    """Enter the controller contexts hosted here; with ZooKeeper every broker has these gauges.
 
     Source: KafkaController (newGauge, updateMetrics)@2.6.0, ControllerStats@2.6.0.
     """
+    if is_kraft(world):
+        return
     count = world.sizes[0].brokers
     for broker in range(count):
         process = world.processes[count + broker]
@@ -345,6 +349,28 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
     gauge.in_sync_replicas = size(isr_of(world, partition))
     gauge.replicas = size(replicas)
     gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
+
+
+@rule
+def read_quorum(
+    world: Quorum, gauges: Records[PartitionGauges], of_brokers: Records[BrokerGauges]
+) -> None:
+    """Enter what is committed, if the active controller of a quorum is hosted here."""
+    if not is_quorum_hosted(world):
+        return
+    for broker in range(world.sizes[0].brokers):
+        of_brokers[broker].registered = is_unfenced(world, broker)
+    for partition in range(len(world.partitions)):
+        known = world.committed_partitions[partition]
+        if not known.exists:
+            continue
+        gauge = gauges[partition]
+        gauge.exists = True
+        gauge.leader = broker_of(world, partition, known.leader)
+        gauge.leader_epoch = known.leader_epoch
+        gauge.in_sync_replicas = size(known.isr)
+        gauge.replicas = size(known.replicas)
+        gauge.leader_is_preferred = known.leader == first(known.replicas)
 
 
 @rule

@@ -73,7 +73,7 @@ class BrokerGauges(Record):
     # isr-change-propagation: partitions in the set of changes, notifications written.
     isr_changes_pending: i64
     isr_change_notifications: i64
-    #: It stands under /brokers/ids, so that metadata names it: as long as its session lasts.
+    #: It stands under /brokers/ids, or a quorum has it unfenced: so metadata names it.
     registered: flag
 
     # MBeans of kafka.controller, KafkaController, ControllerStats, ControllerEventManager
@@ -128,7 +128,7 @@ class ReplicaGauges(Record):
 
 
 class PartitionGauges(Record):
-    """A partition as the cluster's metadata has it: ZooKeeper's state."""
+    """A partition as the control plane holds it."""
 
     #: It has a state.
     exists: flag

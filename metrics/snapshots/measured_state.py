@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 
 
-class MeasuredState(Brokers, ControlPlane):
-    """Brokers and control plane of one group."""
+class MeasuredState(Brokers, ControlPlane, Quorum):
+    """Brokers and control planes of one group."""

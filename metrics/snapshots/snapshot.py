@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import R, new_records
+from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.metrics.snapshots.gauge_rules import (
     read_brokers,
     read_controllers,
     read_groups,
+    read_quorum,
     read_replicas,
     read_zookeeper,
 )
@@ -104,6 +106,7 @@ def take_snapshot(
     read_controllers(plane, of_brokers)
     partitions = _records(taken.partitions)
     read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
+    read_quorum(state.view_as(Quorum), partitions, of_brokers)
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
     return taken

@@ -175,12 +175,6 @@ class Deployment(Part):
         protocol = self.protocol if own is None else own.protocol or self.protocol
         return Versions(release, protocol, self.mode)
 
-    def session_timeout_ms(self, broker: int) -> int:
-        """The session timeout of a broker: its own with ZooKeeper, the controllers' with KRaft."""
-        if self.has_kraft:
-            return self.controller_settings()["broker.session.timeout.ms"]
-        return self.settings_of(broker)["zookeeper.session.timeout.ms"]
-
     def controller_settings(self) -> dict[str, int]:
         """All settings of the controllers of a KRaft cluster."""
         settings = controller_defaults(self.release)

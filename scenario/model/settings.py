@@ -205,7 +205,11 @@ def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
 def controller_defaults(release: str) -> dict[str, int]:
     """The defaults of the controllers of a KRaft cluster; flags are booleans."""
     defaults = defaults_of(release, KRAFT_MODE)
-    return {name: int(defaults[name]) for name in CONTROLLER_SETTINGS if name in defaults}
+    return {
+        name: value
+        for name, value in defaults.items()
+        if name in CONTROLLER_SETTINGS and isinstance(value, int)
+    }
 
 
 def producer_defaults(release: str) -> dict[str, int]:

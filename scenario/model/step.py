@@ -87,10 +87,13 @@ class Condition(Part):
         default=None, description="The leader of a partition is as given."
     )
     registered: BrokerIds | None = Field(
-        default=None, description="At least these brokers are registered in ZooKeeper."
+        default=None,
+        description="At least these brokers are registered in ZooKeeper; in mode kraft: unfenced.",
     )
     unregistered: BrokerIds | None = Field(
-        default=None, description="None of these brokers is registered in ZooKeeper."
+        default=None,
+        description="None of these brokers is registered in ZooKeeper; in mode kraft: each is "
+        "fenced, or has not registered yet.",
     )
     controller: BrokerId | None = Field(default=None, description="This broker is controller.")
     answered: Literal[True] | None = Field(
@@ -104,7 +107,9 @@ class Condition(Part):
     quiescent: Literal[True] | None = Field(
         default=None,
         description="Every live leader's ISR has all live replicas, no notification is pending, "
-        "and ZooKeeper has had no write for a while (1.5 s).",
+        "and ZooKeeper has had no write for a while (1.5 s). In mode kraft: the unfenced brokers "
+        "are those that run, no partition without leader has an unfenced replica in its ISR or "
+        "among its eligible leaders, and no record was committed for that while.",
     )
 
     @model_validator(mode="after")

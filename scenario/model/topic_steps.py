@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -12,11 +12,13 @@ from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.parts import (
     BrokerIds,
     Listed,
+    OfPartition,
     Unit,
     without_repetition,
 )
 from tidegauge.scenario.model.references import (
     broker_is_there,
+    partition_is_there,
     partition_number_is_there,
     topic_is_there,
 )
@@ -73,6 +75,27 @@ class PreferredElectionStep(StepOfAnyKind):
         """The partition, if it is one."""
         if self.topic is not None and self.partition is not None:
             record.partition = numbers.partition(self.topic, self.partition)
+
+
+class UncleanElectionStep(OfPartition, StepOfAnyKind):
+    """Request an unclean election of a partition without leader, by ElectLeaders; KRaft only."""
+
+    examples: ClassVar[tuple[str, ...]] = (
+        "{do: unclean_election, at: 2m, topic: orders, partition: 0}",
+    )
+
+    do: Literal["unclean_election"]
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """A partition that does not exist; ZooKeeper, with which it is not simulated."""
+        yield from partition_is_there(path, self, scenario)
+        if not scenario.has_kraft:
+            message = "is simulated in mode kraft only; use unclean.leader.election.enable"
+            yield Problem((*path, "do"), message)
+
+    def plan(self, record: StepRecord, numbers: Numbers) -> None:
+        """The partition."""
+        record.partition = numbers.partition(self.topic, self.partition)
 
 
 class ConfigureStep(StepOfAnyKind):
@@ -285,6 +308,7 @@ class VerifyReassignmentStep(StepOfAnyKind):
 
 TopicStep = (
     PreferredElectionStep
+    | UncleanElectionStep
     | ConfigureStep
     | CreateTopicStep
     | DeleteTopicStep

@@ -1,4 +1,8 @@
-"""The types of a controller's events; the steps of each are in ``controller/events``."""
+"""The types of a controller's events; the steps of each are in ``controller/events``.
+
+Those of KRaft have the names that they have in Kafka's QuorumController; ``controller/kraft`` has
+their handlers.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,19 @@ REPLICAS_DELETED = code(14)
 LOG_DIR_CHANGE = code(15)
 LEADER_AND_ISR_RESPONSE = code(16)
 REASSIGNMENT_ALTERED = code(17)
+
+REGISTER_BROKER = code(18)
+PROCESS_BROKER_HEARTBEAT = code(19)
+MAYBE_FENCE_STALE_BROKER = code(20)
+ALTER_PARTITION_OF_LEADER = code(21)
+CREATE_TOPICS = code(22)
+DELETE_TOPICS = code(23)
+ELECT_LEADERS = code(24)
+ELECT_PREFERRED = code(25)
+ELECT_UNCLEAN = code(26)
+ALTER_PARTITION_REASSIGNMENTS = code(27)
+INCREMENTAL_ALTER_CONFIGS = code(28)
+WRITE_NO_OP_RECORD = code(29)
 
 #: What moves replicas.
 REASSIGNMENTS = (
@@ -52,4 +69,16 @@ NAMES: dict[int, str] = {
     15: "LogDirChange",
     16: "LeaderAndIsrResponseReceived",
     17: "AlterPartitionReassignment (replaced or cancelled)",
+    18: "registerBroker",
+    19: "processBrokerHeartbeat",
+    20: "maybeFenceStaleBroker",
+    21: "alterPartition",
+    22: "createTopics",
+    23: "deleteTopics",
+    24: "electLeaders",
+    25: "electPreferred",
+    26: "electUnclean",
+    27: "alterPartitionReassignments",
+    28: "incrementalAlterConfigs",
+    29: "writeNoOpRecord",
 }

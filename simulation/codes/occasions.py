@@ -68,12 +68,18 @@ STATE_REASONS = {
     3: "session expired",
     4: "session closed",
     5: "deleted by request",
+    6: "shuts down",
+    7: "asks to be fenced",
+    8: "a log directory is offline",
 }
 BROKER_REGISTERS = code(1)
 BROKER_UNFENCED = code(2)
 BROKER_SESSION_EXPIRED = code(3)
 BROKER_SESSION_CLOSED = code(4)
 BROKER_DELETED = code(5)
+BROKER_SHUTS_DOWN = code(6)
+BROKER_ASKS_FOR_FENCE = code(7)
+BROKER_DIRECTORY_OFFLINE = code(8)
 
 #: ``high_watermark`` of a replica that a step sees: why it is unknown.
 UNSEEN = {
@@ -97,6 +103,7 @@ STOPS = {
     4: "exits: its registration is there already",
     5: "exits: its log is out of range",
     6: "halts: a log directory has failed, and there is no other, or its release needs all",
+    7: "exits: no controller has registered it in time",
 }
 STOP_KILLED = code(1)
 STOP_POWER = code(2)
@@ -104,6 +111,7 @@ STOP_CLEAN = code(3)
 STOP_REGISTERED_ALREADY = code(4)
 STOP_OUT_OF_RANGE = code(5)
 STOP_LOG_DIRECTORY = code(6)
+STOP_NOT_REGISTERED = code(7)
 
 #: ``progress``: of a rolling restart.
 ROLL_STATES = {

@@ -70,6 +70,8 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     is_full: flag
     #: Answer what was read first: decided before the fetch itself is counted.
     answers_first_read: flag
+    #: The epoch of the follower's broker (KIP-903); -1: it does not tell.
+    replica_epoch: i64 = -1
 
 
 class FetchPartition(PartitionData):

@@ -65,15 +65,27 @@ class ControlledShutdownResponse(Response, kind=23):
 
 
 class AlterPartitionRequest(ControllerRequest, kind=69, api_key=56):
-    """ISRs that a broker proposes as leader: entries of :class:`AlterPartitionData`."""
+    """ISRs that a broker proposes as leader: entries of :class:`AlterPartitionData`.
+
+    In KRaft mode entries of :class:`IsrMember` follow, one for each member of each of these ISRs.
+    """
 
     broker_id: i64
     broker_epoch: i64
     #: Why the controller refuses it as a whole.
     error: i64
+    #: How many entries are proposals.
+    proposal_count: i64
 
 
-class AlterPartitionResponse(Response, kind=24):
+class CommittedResponse(Response):
+    """A response that in KRaft mode waits until the records behind it are committed."""
+
+    #: The end of the metadata log whose commit it waits for.
+    waits_for_offset: i64
+
+
+class AlterPartitionResponse(CommittedResponse, kind=24):
     """What came of each ISR, or why of none: entries of :class:`AlterPartitionData`."""
 
     error: i64
@@ -133,3 +145,12 @@ class AlterPartitionData(PartitionData):
     partition_epoch: i64 = -1
     #: The controller has written it to ZooKeeper.
     is_written: flag
+
+
+class IsrMember(PartitionData):
+    """A member of a proposed ISR, as its leader knows it (KIP-903)."""
+
+    #: Its slot.
+    replica: i64
+    #: The broker epoch with which it has fetched last; -1: it did not tell.
+    broker_epoch: i64 = -1

@@ -15,6 +15,8 @@ from tidegauge.simulation.messages import (  # noqa: F401
     controller_requests,
     controller_timers,
     fault_events,
+    quorum_requests,
+    quorum_timers,
     zookeeper_requests,
 )
 from tidegauge.simulation.messages.event import KINDS as CLASSES

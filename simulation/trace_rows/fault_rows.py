@@ -58,6 +58,16 @@ class StepAnswered(CanonicalRow, number=46):
     high_watermark: column.HighWatermark
 
 
+class StepPartitionAnswered(CanonicalRow, number=97):
+    """The active controller has refused the request of a step for one partition (KRaft)."""
+
+    STORY = "step {step} ends with {error} for this partition"
+
+    step: column.Step
+    partition: column.Partition
+    error: column.Error
+
+
 class StepUnanswered(CanonicalRow, number=47):
     """The request of a step has got no response in time, or its connection is closed."""
 

@@ -15,7 +15,7 @@ from tidegauge.conformance.recorded_schedule import load_schedule
 
 NOTHING_KNOWN = KnownDifferences(())
 
-ROW = "| {} | {} | `{}` | {} | Kafka does so. | Times are short. |"
+ROW = "| {} | all | {} | `{}` | {} | Kafka does so. | Times are short. |"
 
 
 def held(
@@ -27,7 +27,8 @@ def held(
 
 def table_of(folder: Path, *rows: str) -> KnownDifferences:
     head = (
-        "| schedules | releases | fields | kind | cause | consequence |\n|---|---|---|---|---|---|"
+        "| schedules | mode | releases | fields | kind | cause | consequence |\n"
+        "|---|---|---|---|---|---|---|"
     )
     file = folder / "table.md"
     file.write_text("\n".join([head, *rows]))

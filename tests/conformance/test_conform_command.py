@@ -173,7 +173,23 @@ def test_a_file_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
 
 def test_a_folder_without_schedules_is_one_line(tmp_path: Path) -> None:
     written({"name": "an index"}, tmp_path / "index.json")
-    assert refusal(conform(tmp_path)) == f"{tmp_path}: has no recorded schedule"
+    (tmp_path / "traces").mkdir()
+    assert refusal(conform(tmp_path)) == (
+        f"{tmp_path}: has no recorded schedule, that is no .json file with steps of a ZooKeeper or"
+        " KRaft cluster; it holds index.json, traces/"
+    )
+
+
+def test_a_file_of_neither_dialect_is_told_by_what_it_is(tmp_path: Path) -> None:
+    file = written(own(mode="raft"), tmp_path / "mine.json")
+    assert refusal(conform(file)) == (
+        f"{file}: is a recording of neither a ZooKeeper nor a KRaft cluster:"
+        " its mode is 'raft', not zookeeper or kraft"
+    )
+    mixed = after_kill(leader=2, isr=[2, 3]) | {"mode": "kraft"}
+    assert "is a recording of a KRaft cluster by its mode, but step 1 has a state of ZooKeeper" in (
+        refusal(conform(written(mixed, file)))
+    )
 
 
 @pytest.mark.parametrize(

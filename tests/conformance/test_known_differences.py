@@ -23,14 +23,14 @@ Prose, and a table that is not the one:
 |---|---|
 | kind | what it is |
 
-| schedules | releases | fields | kind | cause | consequence |
-|---|---|---|---|---|---|
+| schedules | mode | releases | fields | kind | cause | consequence |
+|---|---|---|---|---|---|---|
 """
 #: The line of the first row behind HEAD.
 FIRST = 9
 
 ROW = (
-    "| `b1_*, rand??` | 0.11.0-2.2, 2.4.1 | `state_writes.*, partitions.*.zk.version`"
+    "| `b1_*, rand??` | zookeeper | 0.11.0-2.2, 2.4.1 | `state_writes.*, partitions.*.zk.version`"
     " | exact, varied in kill, term | Kafka writes twice. | Versions are lower. |"
 )
 
@@ -48,12 +48,12 @@ def explained(
     path: str = "partitions.t-0.zk.version",
     kind: str = EXACT,
     op: str = "kill",
+    mode: str = "zookeeper",
 ) -> bool:
     """Whether a row explains this one difference."""
     step = RecordedStep.model_validate({"i": 0, "step": {"op": op}})
-    schedule = RecordedSchedule(
-        name=name, release=release, brokers=[1], first_controller=1, steps=[step]
-    )
+    said = {"name": name, "release": release, "mode": mode, "brokers": [1], "first_controller": 1}
+    schedule = RecordedSchedule.model_validate(said | {"steps": [step]})
     field = Field(0, path, kind, (10, 20), 8, equal=False)
     return known.explanation(schedule, step, field) is not None
 
@@ -116,7 +116,7 @@ def test_a_row_explains_nothing_else(tmp_path: Path, what: dict[str, str]) -> No
 def test_a_time_is_explained_up_to_so_much_before_or_after_its_span(
     tmp_path: Path, kind: str, simulated_ms: float, is_explained: bool
 ) -> None:
-    known = table(tmp_path, f"| * | all | waited_ms | {kind} | Slow. | None. |")
+    known = table(tmp_path, f"| * | all | all | waited_ms | {kind} | Slow. | None. |")
     step = RecordedStep.model_validate({"i": 0, "step": {"op": "wait"}})
     schedule = RecordedSchedule(
         name="own", release="2.6.3", brokers=[1], first_controller=1, steps=[step]
@@ -126,9 +126,19 @@ def test_a_time_is_explained_up_to_so_much_before_or_after_its_span(
 
 
 def test_a_row_may_be_about_all_releases_and_all_steps(tmp_path: Path) -> None:
-    known = table(tmp_path, "| * | all | scenario | not played | Unknown. | None. |")
+    known = table(tmp_path, "| * | all | all | scenario | not played | Unknown. | None. |")
     for release in ("0.10.2.0", "3.9.0", "9.9.9"):
         assert explained(known, release=release, path="scenario", kind=NOT_PLAYED)
+
+
+def test_a_row_is_about_one_mode_or_about_both(tmp_path: Path) -> None:
+    """What a session of ZooKeeper explains says nothing about a session of KRaft."""
+    for written, explains in (("zookeeper", (True, False)), ("kraft", (False, True))):
+        known = table(tmp_path, ROW.replace("zookeeper", written))
+        assert (explained(known), explained(known, mode="kraft")) == explains
+    known = table(tmp_path, ROW.replace("zookeeper", "all"))
+    assert explained(known)
+    assert explained(known, mode="kraft")
 
 
 def test_releases_are_read_with_all_their_patches() -> None:
@@ -140,8 +150,9 @@ def test_releases_are_read_with_all_their_patches() -> None:
 @pytest.mark.parametrize(
     ("row", "complaint"),
     [
-        (ROW.replace(" | Versions are lower.", ""), "5 cells, not 6"),
+        (ROW.replace(" | Versions are lower.", ""), "6 cells, not 7"),
         (ROW.replace("Kafka writes twice.", " "), "cause is empty"),
+        (ROW.replace("zookeeper", "zk"), "mode: 'zk' is none of zookeeper, kraft, all"),
         (ROW.replace("2.4.1", "2.14"), "'2.14' is not a known release"),
         (ROW.replace("0.11.0-2.2", "2.2-0.11.0"), "2.2-0.11.0: ends before it begins"),
         (ROW.replace("exact,", "exakt,"), "kind: 'exakt' is none of exact, varied, shifted"),

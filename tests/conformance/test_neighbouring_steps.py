@@ -8,8 +8,8 @@ import pytest
 
 from tidegauge.conformance.comparison import EXACT, SHIFTED, TIME, VARIED, Field, compare
 from tidegauge.conformance.neighbouring_steps import with_shift
-from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
 from tidegauge.conformance.recorded_schedule import RecordedStep
+from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
 
 LEADER = "partitions.t-0.zk.leader"
 

@@ -37,10 +37,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"},),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
-    "controller": ({"state"}, {"zookeeper", "partitions"}, {"events"}, {""}),
+    "controller": ({"state", "kraft"}, {"zookeeper", "partitions"}, {"events"}, {""}),
     "actors": (
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
-        *({"process"}, {"followers"}, {"requests"}, {""}),
+        *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),

@@ -39,6 +39,10 @@ BEFORE: dict[str, list[dict[str, Any]]] = {
 }
 
 
+#: The steps of one mode alone, and a release of it.
+ONLY_IN: dict[str, str] = {"unclean_election": "4.1"}
+
+
 def scenario_of(part: dict[str, Any]) -> Scenario:
     """A fault or a step in a cluster that has all that examples name; a step is the last one."""
     faults = [part]
@@ -47,7 +51,7 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         steps = [*BEFORE.get(part["do"], []), part]
         begins = {} if part["do"] in {"begin_fault", "end_fault"} else {"at": "1s"}
         faults = [{"name": "power", "kind": "power_loss", "brokers": [2]} | begins]
-    story = {
+    story: dict[str, Any] = {
         "duration": "10m",
         "cluster": {"brokers": 5, "racks": {"a": [1, 3], "b": [2, 4, 5]}},
         "topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}],
@@ -60,7 +64,8 @@ def scenario_of(part: dict[str, Any]) -> Scenario:
         "faults": faults,
         "steps": steps,
     }
-    return scenario_from_mapping(story, "kinds")
+    release = {"release": ONLY_IN[part["do"]]} if part.get("do") in ONLY_IN else {}
+    return scenario_from_mapping(story | release, "kinds")
 
 
 def missing_facts(part: type[Part]) -> list[str]:

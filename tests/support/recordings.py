@@ -8,6 +8,8 @@ from typing import Any
 
 #: What comes along: schedules that were played on real brokers.
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+#: The same of KRaft clusters.
+GOLDEN_KRAFT = Path(__file__).parents[1] / "data" / "golden_kraft"
 
 
 def golden(name: str) -> dict[str, Any]:

@@ -48,10 +48,11 @@ def conform_schedules(
     """Compare the simulator with schedules that were played on real brokers.
 
     A recorded schedule is a JSON file with releases, settings, steps (kill a broker, produce, cut
-    a link), and the observations after each step: states, logs, checkpoints, responses, times.
-    The command plays the same steps and compares all observations field by field. A field that
-    was equal in all repeats of the recording must be equal. A field that varied must have one of
-    the recorded values. A time must be at most 20 % below the recorded span, or 3 s above it.
+    a link), and the observations after each step: states, logs, checkpoints, responses, times. It
+    is of a ZooKeeper or of a KRaft cluster. The command plays the same steps and compares all
+    observations field by field. A field that was equal in all repeats of the recording must be
+    equal. A field that varied must have one of the recorded values. A time must be at most 20 %
+    below the recorded span, or 3 s above it.
 
     A difference is explained if a row of known_differences.md gives its cause. For all others the
     command prints the step at which they begin, and the story around it.
@@ -62,6 +63,9 @@ def conform_schedules(
     \b
     Examples:
       tidegauge conform tests/data/golden
+                                 recordings of ZooKeeper clusters
+      tidegauge conform tests/data/golden_kraft
+                                 recordings of KRaft clusters
       tidegauge conform tests/data/golden/b1_leader_kill.json --all
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show

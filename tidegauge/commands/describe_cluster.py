@@ -51,8 +51,8 @@ def describe_cluster(
     """Print topics and partitions at a moment of a run, as kafka-topics.sh --describe does.
 
     The layout is that of the scenario's release. Compare it with the output of a real cluster's
-    tool, or import it with `tidegauge import`. The data are those of ZooKeeper: a leader that has
-    died is listed until its session expires.
+    tool, or import it with `tidegauge import`. The data are those of ZooKeeper, or of a quorum of
+    controllers: a leader that has died is listed until its session expires.
 
     \b
     Examples:
@@ -134,6 +134,8 @@ def _print_json(
                     "isr": list(each.isr),
                     "adding": list(each.adding),
                     "removing": list(each.removing),
+                    "eligible_leaders": list(each.eligible_leaders),
+                    "last_known_leader": each.last_known_leader,
                 }
                 for each in topic.partitions
                 if wanted is None or wanted(each)

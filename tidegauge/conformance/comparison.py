@@ -8,11 +8,11 @@ within the recorded span, widened, since the recording machine was shared.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegauge.conformance.played_schedule import StateWrite, StepOutcome
+from tidegauge.conformance.recorded_dialects import STATE, Tree
 from tidegauge.conformance.recorded_schedule import (
     ABSENT,
     REASSIGNED_MS,
@@ -20,8 +20,9 @@ from tidegauge.conformance.recorded_schedule import (
     RecordedStep,
     Span,
     StateWrites,
-    Tree,
 )
+from tidegauge.conformance.step_outcome import StateWrite, StepOutcome
+from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
 #: The rest of a schedule, from a step on that the simulator could not play.
@@ -33,17 +34,26 @@ FASTER, SLOWER = "faster", "slower"
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
-#: The beginning of the path of a partition's writes.
-WRITES = "state_writes."
+#: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
+WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
 
 #: How far a time may lie outside its span: 20 % below, 3 s above.
 _BELOW, _ABOVE_MS = 0.8, 3000.0
+
+#: The beginnings of paths of responses.
+_RESPONSES = {"admin", "answers", "fetch", "result", "results", "values"}
+#: The last names in paths of partitions.
+_OF_PARTITIONS = {
+    *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch", "recovering"),
+    *("adding", "removing", "replicas_assigned", "controller_epoch", "version", "zk", "kraft"),
+    *("leo", "runs", "hw_live", "hw_ckpt", "recovery_point", "epoch_ckpt", "logs"),
+}
 
 #: Fields that are not compared: values of the operating system or a log file, actions of the
 #: harness itself, and values that every file of a format has.
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
-    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms"),
+    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
     *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
 }
 
@@ -60,6 +70,11 @@ class Field:
     simulated: Any
     equal: bool
     shifted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is, of whatever partition or broker: ``leader``, ``leo``, ``responses``."""
+        return field_name(self.path)
 
     @property
     def ways(self) -> set[str]:
@@ -84,6 +99,19 @@ class Field:
             return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
         recorded = "one of " if self.kind == VARIED else ""
         return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+
+
+def field_name(path: str) -> str:
+    """The name of a field without the partition, the broker and the step that it is of."""
+    if path.startswith((WRITES, BROKER_RECORDS)):
+        return path.partition(".")[0]
+    first, _, _ = path.partition(".")
+    if first in _RESPONSES:
+        return "responses"
+    *above, last = path.split(".")
+    if last.isdigit() and above:
+        return above[-1]
+    return last if first != "partitions" or last in _OF_PARTITIONS else "partitions"
 
 
 def not_played(step: int, path: str, reason: str) -> Field:
@@ -112,11 +140,19 @@ def compare(
     if recorded.observed is not None:
         yield from _compare_values(number, recorded.observed, outcome.observed)
     yield from _compare_values(number, recorded.result, outcome.result)
+    yield from _surplus_partitions(recorded, outcome)
     yield from _surplus_logs(recorded, outcome)
     if records_writes:
-        yield from _surplus_writes(recorded, outcome)
+        yield from _surplus_writes(number, WRITES, recorded.state_writes, outcome.state_writes)
     for name, writes in recorded.state_writes.items():
-        yield from _compare_writes(number, name, writes, outcome)
+        played = outcome.state_writes.get(name, [])
+        yield from _compare_writes(number, f"{WRITES}{name}", writes, played, outcome)
+    if recorded.broker_records is not None:
+        of_brokers = recorded.broker_records
+        yield from _surplus_writes(number, BROKER_RECORDS, of_brokers, outcome.broker_records)
+        for name, writes in of_brokers.items():
+            played = outcome.broker_records.get(name, [])
+            yield from _compare_writes(number, f"{BROKER_RECORDS}{name}", writes, played, outcome)
     for name, span in recorded.result.ranges_ms.items():
         if name in outcome.times_ms and _is_compared(name.split(".")):
             yield _time(number, name, span, outcome.times_ms[name])
@@ -142,6 +178,20 @@ def _known(path: str, value: Any) -> Any:
     return 0 if value is None and path.endswith(".recovery_point") else value
 
 
+def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Partitions that a controller of KRaft has in the run and did not have in the recording.
+
+    The recording has all partitions or none. ZooKeeper's topics are there before their partitions,
+    and are recorded without states.
+    """
+    seen = {} if recorded.observed is None else recorded.observed.exact.get("partitions", {})
+    shown = outcome.observed.get("partitions", {})
+    for name in sorted(shown.keys() - seen.keys()) if seen else ():
+        if STATE[KRAFT_MODE] in shown[name]:
+            state = shown[name][STATE[KRAFT_MODE]]
+            yield Field(recorded.number, f"partitions.{name}", EXACT, ABSENT, state, equal=False)
+
+
 def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
     """Logs that the run has and the recording, which has the logs of this partition, does not."""
     if recorded.observed is None:
@@ -159,22 +209,25 @@ def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Fiel
             yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
 
 
-def _surplus_writes(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
-    """Writes of the state of a partition of which none was recorded in this step."""
-    for name in sorted(outcome.state_writes.keys() - recorded.state_writes.keys()):
-        columns = [each.columns for each in outcome.state_writes[name]]
+def _surplus_writes(
+    number: int,
+    above: str,
+    recorded: Mapping[str, StateWrites],
+    played: Mapping[str, list[StateWrite]],
+) -> Iterator[Field]:
+    """Writes of a partition or a broker of which none was recorded in this step."""
+    for name in sorted(played.keys() - recorded.keys()):
+        columns = [each.columns for each in played[name]]
         if columns:
-            yield Field(recorded.number, f"{WRITES}{name}", EXACT, [], columns, equal=False)
+            yield Field(number, f"{above}{name}", EXACT, [], columns, equal=False)
 
 
 def _compare_writes(
-    number: int, name: str, writes: StateWrites, outcome: StepOutcome
+    number: int, path: str, writes: StateWrites, played: list[StateWrite], outcome: StepOutcome
 ) -> Iterator[Field]:
-    """The writes of a partition's state, and their times."""
-    played = outcome.state_writes.get(name, [])
+    """The writes of a partition or a broker, and their times."""
     columns = [each.columns for each in played]
-    path = f"{WRITES}{name}"
-    if not writes.exact:
+    if writes.exact is False:
         seen = writes.writes_by_repeat
         yield Field(number, path, VARIED, seen, columns, columns in seen)
         return

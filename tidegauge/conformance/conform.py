@@ -17,15 +17,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.conformance.comparison import NOT_PLAYED, TIME, Field, compare, not_played
+from tidegauge.conformance.comparison import EXACT, NOT_PLAYED, TIME, Field, compare, not_played
 from tidegauge.conformance.known_differences import KnownDifference, KnownDifferences
 from tidegauge.conformance.neighbouring_steps import with_shift
-from tidegauge.conformance.played_schedule import StepOutcome, outcomes_of
+from tidegauge.conformance.played_schedule import outcomes_of
 from tidegauge.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     RecordingError,
 )
+from tidegauge.conformance.step_outcome import StepOutcome
 from tidegauge.conformance.translation import Translation, translate
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import ScenarioError
@@ -55,6 +56,8 @@ class Conformance:
     run: RunFolder | None = None
     #: Number of compared fields, by kind.
     compared: Counter[str] = field(default_factory=Counter)
+    #: Number of compared exact fields, by their names.
+    exact: Counter[str] = field(default_factory=Counter)
     differences: list[FieldDifference] = field(default_factory=list)
     #: The outcomes of the played steps, by their numbers.
     outcomes: dict[int, StepOutcome] = field(default_factory=dict)
@@ -114,6 +117,22 @@ def figures(results: Iterable[Conformance], kind: str) -> FieldCounts:
     return FieldCounts(compared, explained, unexplained)
 
 
+def exact_fields(results: Iterable[Conformance]) -> dict[str, FieldCounts]:
+    """The exact fields in all of these, by their names; most fields first."""
+    compared: Counter[str] = Counter()
+    explained: Counter[str] = Counter()
+    unexplained: Counter[str] = Counter()
+    for result in results:
+        compared += result.exact
+        for each in result.differences:
+            if each.field.kind == EXACT:
+                (unexplained if each.row is None else explained)[each.field.name] += 1
+    return {
+        name: FieldCounts(count, explained[name], unexplained[name])
+        for name, count in compared.most_common()
+    }
+
+
 def conform(
     schedule: RecordedSchedule, folder: Path, table: KnownDifferences, *, seeds: int
 ) -> Conformance:
@@ -146,6 +165,8 @@ def _conform_once(
     for step, each in _fields(result, folder / f"seed-{seed}"):
         if each.kind != NOT_PLAYED:
             result.compared[each.kind] += 1
+        if each.kind == EXACT:
+            result.exact[each.name] += 1
         if not each.equal:
             row = table.explanation(schedule, step, each)
             result.differences.append(FieldDifference(step, each, row))
@@ -181,9 +202,8 @@ def _fields_of_run(
             return
         for each in compare(step, outcome, records_writes=records_writes):
             yield step, with_shift(each, steps, place)
-    unknown = translation.not_played
-    if unknown is not None:
-        reason = f"the simulator has no step {unknown.op!r}"
+    if translation.not_played is not None:
+        unknown, reason = translation.not_played
         yield unknown, not_played(unknown.number, unknown.op, reason)
 
 

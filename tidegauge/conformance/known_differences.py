@@ -11,12 +11,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tidegauge.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
+from tidegauge.conformance.recorded_dialects import MODES
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import Release, all_releases
 from tidegauge.simulation.durations import parse_duration
 
 #: The head of the table.
-COLUMNS = ("schedules", "releases", "fields", "kind", "cause", "consequence")
+COLUMNS = ("schedules", "mode", "releases", "fields", "kind", "cause", "consequence")
 
 #: The table that is shipped.
 SHIPPED = Path(__file__).with_name("known_differences.md")
@@ -64,6 +65,8 @@ class KnownDifference:
     #: Its line in the file.
     line: int
     schedules: tuple[str, ...]
+    #: Of MODES.
+    modes: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
     #: Of WAYS; for a time the largest difference, in microseconds.
@@ -76,7 +79,8 @@ class KnownDifference:
     def explains(self, schedule: RecordedSchedule, step: RecordedStep, field: Field) -> bool:
         """Whether the row explains this difference."""
         return (
-            self._is_within(field)
+            schedule.mode in self.modes
+            and self._is_within(field)
             and (not self.operations or step.op in self.operations)
             and _matches(schedule.name, self.schedules)
             and _matches(field.path, self.fields)
@@ -155,11 +159,12 @@ def _row(line: int, cells: list[str]) -> KnownDifference:
     for column, cell in zip(COLUMNS, cells, strict=True):
         if not cell:
             raise ValueError(f"{column} is empty")
-    schedules, releases, fields, kind, cause, consequence = cells
+    schedules, mode, releases, fields, kind, cause, consequence = cells
     ways, _, operations = kind.partition(" in ")
     return KnownDifference(
         line=line,
         schedules=_listed(schedules),
+        modes=_modes(mode),
         releases=tuple(Releases.parse(each) for each in _listed(releases)),
         fields=_listed(fields),
         ways=tuple(_way(each) for each in _listed(ways)),
@@ -167,6 +172,13 @@ def _row(line: int, cells: list[str]) -> KnownDifference:
         cause=cause,
         consequence=consequence,
     )
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    """``zookeeper``, ``kraft`` or ``all``."""
+    if text not in (*MODES, _ALL):
+        raise ValueError(f"mode: {text!r} is none of {', '.join(MODES)}, {_ALL}")
+    return tuple(MODES) if text == _ALL else (text,)
 
 
 def _way(text: str) -> tuple[str, int]:

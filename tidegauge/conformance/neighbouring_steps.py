@@ -13,9 +13,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tidegauge.conformance.comparison import EXACT, VARIED, WRITES, Field, value_at
-from tidegauge.conformance.played_schedule import StepOutcome
-from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep
+from tidegauge.conformance.comparison import (
+    BROKER_RECORDS,
+    EXACT,
+    VARIED,
+    WRITES,
+    Field,
+    value_at,
+)
+from tidegauge.conformance.recorded_schedule import ABSENT, RecordedStep, StateWrites
+from tidegauge.conformance.step_outcome import StepOutcome
 
 #: Number of observations before or after a step that count.
 _LOOKS = 3
@@ -28,8 +35,8 @@ def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
     """The field of the step at a place, marked if it is shifted."""
     if field.equal or field.kind not in (EXACT, VARIED):
         return field
-    if field.path.startswith(WRITES):
-        shifted = _writes_are_shifted(field.path.removeprefix(WRITES), steps, place)
+    if field.path.startswith((WRITES, BROKER_RECORDS)):
+        shifted = _writes_are_shifted(field.path, steps, place)
     else:
         before = _nearest_other(field, steps[:place][::-1])
         behind = _nearest_other(field, steps[place + 1 :])
@@ -56,25 +63,25 @@ def _recorded_values(step: RecordedStep, path: str) -> list[Any]:
     return step.observed.varies.get(path, []) if exact is ABSENT else [exact]
 
 
-def _writes_are_shifted(partition: str, steps: Sequence[Played], place: int) -> bool:
+def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:
     return any(
-        first >= 0 and first + 1 < len(steps) and _same_writes(partition, steps[first : first + 2])
+        first >= 0 and first + 1 < len(steps) and _same_writes(path, steps[first : first + 2])
         for first in (place - 1, place)
     )
 
 
-def _same_writes(partition: str, steps: Sequence[Played]) -> bool:
+def _same_writes(path: str, steps: Sequence[Played]) -> bool:
     """Whether these steps together have the writes that were recorded of them."""
+    sort, _, name = path.partition(".")
     simulated = [
-        each.columns for _, outcome in steps for each in outcome.state_writes.get(partition, [])
+        each.columns for _, outcome in steps for each in getattr(outcome, sort).get(name, [])
     ]
-    (first, second) = (_repeats(step, partition) for step, _ in steps)
+    (first, second) = (_repeats((getattr(step, sort) or {}).get(name)) for step, _ in steps)
     return any(one + other == simulated for one in first for other in second)
 
 
-def _repeats(step: RecordedStep, partition: str) -> list[list[list[Any]]]:
+def _repeats(writes: StateWrites | None) -> list[list[list[Any]]]:
     """The writes that were recorded in a step, of each repeat if they differ."""
-    writes = step.state_writes.get(partition)
     if writes is None:
         return [[]]
-    return [writes.writes] if writes.exact else writes.writes_by_repeat
+    return writes.writes_by_repeat if writes.exact is False else [writes.writes]

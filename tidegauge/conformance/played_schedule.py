@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.conformance.recorded_schedule import Tree
-from tidegauge.conformance.translation import PlayedStep, Translation
+from tidegauge.conformance.kraft_state import KRaftState
+from tidegauge.conformance.recorded_dialects import Tree
+from tidegauge.conformance.schedule_writer import PlayedStep
+from tidegauge.conformance.step_outcome import StepOutcome
+from tidegauge.conformance.translation import Translation
+from tidegauge.conformance.zookeeper_state import ZooKeeperState
 from tidegauge.history.story import Names
-from tidegauge.history.zookeeper_rows import pending_notifications
 from tidegauge.replication import errors
+from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.simulation.codes.occasions import (
-    BROKER_ACTIVE,
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,
     REASON_OBSERVED,
-    STATE_DELETED,
     WAITS_FOR_LOCK,
 )
 from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -36,37 +37,12 @@ _UNSEEN = {
 }
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
-#: Rows about what the control plane holds.
-_HELD = frozenset(
-    {
-        *("partition_state", "partition_replicas", "topic_deleted"),
-        *("broker_state", "controller_active", "controller_elected"),
-    }
-)
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
-
-
-@dataclass
-class StateWrite:
-    """A write of a partition's state: the columns of a recording, and the time."""
-
-    columns: list[Any]
-    time_us: int
-
-
-@dataclass
-class StepOutcome:
-    """The outcome of one recorded step in the run."""
-
-    begin_us: int = 0
-    #: None: the step did not finish.
-    end_us: int | None = None
-    observed: Tree = field(default_factory=dict)
-    result: Tree = field(default_factory=dict)
-    #: By partition.
-    state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
-    #: Milliseconds since the step began, by path as in a recording.
-    times_ms: dict[str, float] = field(default_factory=dict)
+_NO_ERROR = "NONE"
+#: Steps that wait for a condition.
+_WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
+#: Steps with requests to the active controller.
+_ADMINISTERS = {"create", "pref", "reassign", "config", "delete"}
 
 
 def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutcome], str | None]:
@@ -86,23 +62,20 @@ class _Reader:
 
     def __init__(self, translation: Translation, run: RunFolder) -> None:
         self.names = Names.of(run)
-        self.pending = pending_notifications(run.directory)
         self.steps = translation.steps
         self.outcomes = [StepOutcome() for _ in translation.steps]
         self.stuck: str | None = None
         schedule = translation.schedule
-        self.keeps_epochs = rules_of(schedule.release, schedule.protocol).records_carry_epoch
+        #: What the control plane holds.
+        self.held: ZooKeeperState | KRaftState
+        if schedule.mode == KRAFT_MODE:
+            self.held, self.keeps_epochs = KRaftState(self.names, schedule), True
+        else:
+            self.held = ZooKeeperState(self.names, schedule)
+            rules = rules_of(schedule.release, schedule.protocol)
+            self.keeps_epochs = rules.records_carry_epoch
         self.brokers = schedule.brokers
         self.topics: list[str] = []
-        #: Numbers of topics that were deleted.
-        self._deleted: set[int] = set()
-        #: By partition: the last rows about its state, and about its replicas.
-        self._states: dict[int, TraceRow] = {}
-        self._moved: dict[int, TraceRow] = {}
-        self._registered: set[int] = set()
-        #: Id of the active controller's broker, and the newest controller epoch.
-        self._controller: int | None = None
-        self._controller_epoch: int | None = None
         #: Index of the recorded step that is being played; -1: before the first.
         self.now = -1
         self._place = {
@@ -124,8 +97,6 @@ class _Reader:
         self._asked_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._paused: dict[int, set[int]] = defaultdict(set)
-        #: Faults during which ZooKeeper does not respond to the harness either.
-        self._outages: set[int] = set()
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
         self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
@@ -134,10 +105,8 @@ class _Reader:
 
     def take(self, row: TraceRow) -> None:
         """Take over the information of one row."""
-        self.pending.take(row)
-        if row.kind in _HELD:
-            self._take_held(row)
-        elif row.kind == "step_taken":
+        self.held.take(row, self.outcomes[self.now] if self.now >= 0 else None)
+        if row.kind == "step_taken":
             self._take_step(row)
         elif row.kind in {"step_answered", "step_unanswered"}:
             self._take_answer(row)
@@ -171,7 +140,10 @@ class _Reader:
         if number == self.steps[index].end - 1:
             self._end_of_step(index, row["time_us"])
         if number in self._observations:
-            self.outcomes[index].observed = self._observe_cluster()
+            observed = self.held.observe(self.topics)
+            processes = {str(broker): self._process(broker) for broker in self.brokers}
+            observed["process"] = observed.get("process", {}) | processes
+            self.outcomes[index].observed = observed
 
     def _end_of_step(self, index: int, time_us: int) -> None:
         outcome = self.outcomes[index]
@@ -180,8 +152,15 @@ class _Reader:
         outcome.result.setdefault("quiesce", {})
         if recorded.op == "wait":
             outcome.result["ok"] = True
-        if recorded.op in {"wait", "wait_reg", "wait_unreg"}:
+        if recorded.op == "reassign" and self._is_moving(recorded.step["to"]):
+            outcome.result["pending"] = True
+        if recorded.op in _WAITS:
             outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
+
+    def _is_moving(self, partitions: Iterable[str]) -> bool:
+        """Whether a reassignment is in progress; recordings of ZooKeeper do not say."""
+        held = self.held
+        return isinstance(held, KRaftState) and any(map(held.is_moving, partitions))
 
     def _give_up(self, row: TraceRow) -> None:
         index = self._place.get(row["step"], 0)
@@ -192,6 +171,9 @@ class _Reader:
             return
         step, name, epoch = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
+        if step.recorded.op in _ADMINISTERS:
+            self._take_admin_answer(outcome, row, name)
+            return
         if row.kind == "step_unanswered":
             cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
             answer: Tree = {"error": f"NO_RESPONSE({cause})", "to": self._id(row)}
@@ -217,6 +199,17 @@ class _Reader:
                     answer.pop("to", None)
                     self.outcomes[other].result["result"] = answer
                     break
+
+    def _take_admin_answer(self, outcome: StepOutcome, row: TraceRow, name: str) -> None:
+        """The active controller has responded, or not: about one partition, or as a whole."""
+        error = _NAMES_OF_ERRORS[row["error"]]
+        if row.kind == "step_unanswered":
+            error = f"NO_RESPONSE({_CAUSES.get(error, 'TimeoutError')})"
+        admin = outcome.result.setdefault("admin", {"error": _NO_ERROR})
+        if name:
+            admin.setdefault("results", {})[name] = error
+        elif error != _NO_ERROR:
+            admin["error"] = error
 
     def _answer(self, step: PlayedStep, row: TraceRow, name: str) -> Tree:
         error = _NAMES_OF_ERRORS[row["error"]]
@@ -245,82 +238,6 @@ class _Reader:
     def _id(self, row: TraceRow) -> int:
         return self.brokers[row["from_process"]]
 
-    # What the control plane holds.
-
-    def _take_held(self, row: TraceRow) -> None:
-        if row.kind == "topic_deleted":
-            self._deleted.add(row["topic"])
-        elif row.kind == "partition_replicas":
-            self._moved[row["partition"]] = row
-        elif row.kind == "partition_state":
-            self._take_state(row)
-        else:
-            self._take_member(row)
-
-    def _take_state(self, row: TraceRow) -> None:
-        if row["change"] == STATE_DELETED:
-            self._states.pop(row["partition"], None)
-        else:
-            self._states[row["partition"]] = row
-            if self.now >= 0:
-                self._note_write(row)
-
-    def _note_write(self, row: TraceRow) -> None:
-        state = self._state(row)
-        columns = [
-            f"b{self.brokers[row['writer'] % len(self.brokers)]}",
-            *(state[each] for each in ("leader", "isr", "leader_epoch", "controller_epoch")),
-            state["version"],
-        ]
-        name = self.names.partition(row["partition"])
-        self.outcomes[self.now].state_writes[name].append(StateWrite(columns, row["time_us"]))
-
-    def _state(self, row: TraceRow) -> Tree:
-        """A partition's state in the form of a recording."""
-        return {
-            "controller_epoch": row["controller_epoch"],
-            "leader": self.brokers[row["leader"]] if row["leader"] >= 0 else row["leader"],
-            "version": row["partition_epoch"],
-            "leader_epoch": row["leader_epoch"],
-            "isr": self.names.brokers_in(row["isr"], row["partition"]),
-        }
-
-    def _take_member(self, row: TraceRow) -> None:
-        if row.kind == "controller_active":
-            self._controller = self.names.broker_id(row["broker"])
-        elif row.kind == "controller_elected":
-            self._controller_epoch = row["controller_epoch"]
-        elif row["state"] == BROKER_ACTIVE:
-            self._registered.add(self.brokers[row["broker"]])
-        else:
-            self._registered.discard(self.brokers[row["broker"]])
-
-    def _observe_cluster(self) -> Tree:
-        """Take over what the control plane and the operating system say; brokers have own rows."""
-        tree: Tree = {
-            "controller": self._controller,
-            "controller_epoch": self._controller_epoch,
-            "isr_change_notifications": len(self.pending.numbers),
-            "registered": [broker for broker in self.brokers if broker in self._registered],
-            "process": {str(broker): self._process(broker) for broker in self.brokers},
-            "partitions": {},
-        }
-        for name, number in self.names.partitions.items():
-            named = self.names.all_partitions[number]
-            if named.topic not in self.topics or named.topic_number in self._deleted:
-                continue
-            row, moved = self._states.get(number), self._moved.get(number)
-            tree["partitions"][name] = {
-                "replicas_assigned": (
-                    self.names.replicas(number)
-                    if moved is None
-                    else self.names.brokers_in(moved["replicas"], number)
-                ),
-                "zk": None if row is None or self._outages else self._state(row),
-                "logs": {},
-            }
-        return tree
-
     # Brokers.
 
     def _process(self, broker: int) -> str:
@@ -342,11 +259,6 @@ class _Reader:
             outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
 
     def _take_fault(self, row: TraceRow) -> None:
-        if self.names.fault_kind(row["fault"]) == "zookeeper_outage":
-            (self._outages.add if row.kind == "fault_began" else self._outages.discard)(
-                row["fault"]
-            )
-            return
         broker = self.names.broker_of_process(row["process"])
         if broker < 0 or self.names.fault_kind(row["fault"]) != "pause":
             return

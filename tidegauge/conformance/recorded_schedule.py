@@ -16,6 +16,9 @@ Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``
          "obs": {"exact": {"partitions": {"t-0": {"zk": {"leader": 2, "isr": [2, 3]}}}}}}
       ]
     }
+
+A schedule of a KRaft cluster says ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
+between the two dialects.
 """
 
 from __future__ import annotations
@@ -26,13 +29,19 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-#: A tree of observed values by name.
-Tree = dict[str, Any]
+from tidegauge.conformance.recorded_dialects import (
+    MODES,
+    Tree,
+    UnknownDialectError,
+    in_one_form,
+)
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Mode
 
 #: Steps without a wait for quiescence after them.
 _CHANGES_NOTHING = {
     *("collect", "epochs", "fetch", "send_async", "sleep"),
     *("values", "wait", "wait_reg", "wait_unreg"),
+    *("wait_ctrl", "wait_fenced", "wait_unfenced"),
 }
 
 #: How long it took until the request of a reassignment was gone from ZooKeeper.
@@ -40,6 +49,10 @@ REASSIGNED_MS = "znode_gone_ms"
 
 #: The value of a repeat that lacks a field which others have.
 ABSENT = "ABSENT"
+
+
+#: The number of a folder's entries that are named where none is a schedule.
+_LISTED = 5
 
 
 class RecordingError(ValueError):
@@ -82,10 +95,17 @@ class Merged(RecordedPart):
 
 
 class StateWrites(RecordedPart):
-    """The writes of one partition's state during a step."""
+    """The writes of one partition's state during a step, or a controller's records about a broker.
 
-    exact: bool
-    #: [writer, leader, ISR, leader epoch, controller epoch, version], if all repeats agree.
+    The columns of a write are those of the recording's dialect. ZooKeeper: [writer, leader, ISR,
+    leader epoch, controller epoch, version]. KRaft: [kind, leader, ISR, ELR, last known ELR, leader
+    epoch, partition epoch, recovering, controller epoch], and of a record that changes them also
+    replicas, adding, removing.
+    """
+
+    #: None: there was one repeat, with nothing to compare it with.
+    exact: bool | None
+    #: The writes, unless repeats differ.
     writes: list[list[Any]] = []
     times_ms: list[Span] = Field(default=[], alias="t_ms")
     writes_by_repeat: list[list[list[Any]]] = []
@@ -100,7 +120,12 @@ class RecordedStep(RecordedPart):
     result: Merged = Merged()
     #: None: there was no observation after it.
     observed: Merged | None = Field(default=None, alias="obs")
+    #: By partition.
     state_writes: dict[str, StateWrites] = {}
+    #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
+    broker_records: dict[str, StateWrites] | None = None
+    #: KRaft, of each repeat: all records of the metadata log.
+    timelines: list[list[Any]] = Field(default=[], alias="timeline_by_repeat")
 
     @property
     def op(self) -> str:
@@ -129,14 +154,22 @@ class RecordedSchedule(RecordedPart):
     name: str
     about: str = ""
     release: str
-    #: ``inter.broker.protocol.version``; None: the release's own.
-    protocol: str | None = Field(default=None, alias="ibp")
+    mode: Mode = ZOOKEEPER_MODE
     brokers: list[int] = Field(min_length=1)
-    #: The broker that was started first.
+    #: ZooKeeper: the broker that was started first. KRaft: the controller that was active first.
     first_controller: int
+    #: Of all brokers.
     settings: dict[str, Any] = {}
     per_broker: dict[int, dict[str, Any]] = {}
+    #: ZooKeeper: ``inter.broker.protocol.version``; None: the release's own.
+    protocol: str | None = Field(default=None, alias="ibp")
     zookeeper: dict[str, Any] = {}
+    #: KRaft: the node ids of the quorum's controllers.
+    controllers: list[int] = []
+    controller_settings: dict[str, Any] = {}
+    #: KRaft: None: the release's own.
+    metadata_version: str | None = None
+    eligible_leader_replicas: bool | None = None
     steps: list[RecordedStep] = Field(min_length=1)
 
 
@@ -155,7 +188,9 @@ def load_schedule(path: Path) -> RecordedSchedule:
     if not isinstance(data, dict) or "steps" not in data:
         raise RecordingError(f"{path}: is not a recorded schedule: it has no steps")
     try:
-        return RecordedSchedule.model_validate(_completed(data, path.stem))
+        return RecordedSchedule.model_validate(in_one_form(_completed(data, path.stem)))
+    except UnknownDialectError as error:
+        raise RecordingError(f"{path}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -163,15 +198,14 @@ def load_schedule(path: Path) -> RecordedSchedule:
 
 
 def _completed(data: Tree, name: str) -> Tree:
-    """A file's content with defaults: its name, the numbers of steps, the first broker."""
-    steps, brokers = data["steps"], data.get("brokers")
+    """A file's content with defaults: its name, and the numbers of steps."""
+    steps = data["steps"]
     if isinstance(steps, list):
         steps = [
             {"i": number} | step if isinstance(step, dict) else step
             for number, step in enumerate(steps)
         ]
-    first = {"first_controller": brokers[0]} if isinstance(brokers, list) and brokers else {}
-    return {"name": name} | first | data | {"steps": steps}
+    return {"name": name} | data | {"steps": steps}
 
 
 def recorded_files(paths: list[Path]) -> list[Path]:
@@ -189,8 +223,19 @@ def recorded_files(paths: list[Path]) -> list[Path]:
         else:
             raise RecordingError(f"{path}: no such file or folder")
     if not files:
-        raise RecordingError(f"{paths[0]}: has no recorded schedule")
+        raise RecordingError(
+            f"{paths[0]}: has no recorded schedule, that is no .json file with steps of a "
+            f"{' or '.join(MODES.values())} cluster; it holds {_content(paths[0])}"
+        )
     return files
+
+
+def _content(folder: Path) -> str:
+    """What a folder holds, for people who have named the wrong one."""
+    entries = sorted(folder.iterdir())
+    named = [each.name + "/" * each.is_dir() for each in entries[:_LISTED]]
+    more = len(entries) - len(named)
+    return ", ".join([*named, *([f"{more} more"] if more else [])]) or "nothing"
 
 
 def _has_steps(path: Path) -> bool:

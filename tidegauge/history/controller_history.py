@@ -17,7 +17,7 @@ from tidegauge.history.moments import FAULTS
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
 from tidegauge.history.topic_description import described_states
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT, BROKER_FENCED
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
@@ -36,9 +36,9 @@ _KNOWN = frozenset(
 
 
 class ControllerTerm(NamedTuple):
-    """One broker as controller, in one controller epoch."""
+    """One broker, or controller of a quorum, as the active controller, in one controller epoch."""
 
-    #: Index of the broker.
+    #: Its number: index of the broker, or behind these that of the controller.
     broker: int
     #: The process of its controller.
     process: int
@@ -61,7 +61,7 @@ class Knowledge(NamedTuple):
 
     #: The terms whose brokers believe to be controller, the newest one first.
     terms: list[ControllerTerm]
-    #: Index of the active controller's broker; None: there is none.
+    #: Number of the active controller; None: there is none.
     active: int | None
     #: Indexes of the brokers that the newest of them knows as alive.
     alive: list[int]
@@ -81,7 +81,8 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
     Raises:
         TraceError: a trace file is damaged.
     """
-    controllers = run.directory.processes_with_role("controller")
+    quorum = run.directory.processes_with_role("quorum controller")
+    controllers = [*run.directory.processes_with_role("controller"), *quorum]
     zookeepers = run.directory.processes_with_role("zookeeper")
 
     def wanted(kind: TraceKind, table: Table) -> Mask | None:
@@ -123,6 +124,10 @@ def terms(run: RunFolder) -> list[ControllerTerm]:
             found = [_resigned(term, row) for term in found]
         elif row["broker"] == NONE and found and found[-1].gone_us is None:
             found[-1] = found[-1]._replace(gone_us=time_us)
+        elif run.directory.controllers and row["broker"] != NONE:
+            # One of a quorum writes nothing else as it becomes active.
+            epoch = row["controller_epoch"]
+            found.append(ControllerTerm(row["broker"], row["process"], epoch, time_us, None, None))
     return found
 
 
@@ -151,7 +156,9 @@ def knowledge(
         for row in run.all_rows(wanted=lambda kind: kind.name in _KNOWN)
         if until_us is None or row["time_us"] <= until_us
     ]
-    alive = _alive(rows, active[0]) if active else set()
+    alive = set()
+    if active:
+        alive = _unfenced(rows) if run.directory.controllers else _alive(rows, active[0])
     leaderless = _leaderless(tables, names, until_us, alive) if active else {}
     return Knowledge(active, _holder(rows), sorted(alive), leaderless)
 
@@ -184,6 +191,16 @@ def _alive(rows: Iterable[TraceRow], term: ControllerTerm) -> set[int]:
         elif row.kind == "broker_failed":
             alive.discard(row["broker"])
     return alive
+
+
+def _unfenced(rows: Iterable[TraceRow]) -> set[int]:
+    """The brokers that the controllers of a quorum do not fence."""
+    unfenced: set[int] = set()
+    for row in rows:
+        if row.kind == "broker_state":
+            is_gone = row["state"] in (BROKER_ABSENT, BROKER_FENCED)
+            (unfenced.discard if is_gone else unfenced.add)(row["broker"])
+    return unfenced
 
 
 def _leaderless(

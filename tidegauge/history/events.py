@@ -45,7 +45,7 @@ class TraceEvent:
 
     @property
     def process(self) -> str:
-        """Its process, such as ``broker 2``, ``controller of broker 2`` or ``zookeeper``."""
+        """Its process, such as ``broker 2``, ``controller of broker 2`` or ``active controller``."""
         return self.names.process(self.row["process"])
 
     @property
@@ -95,7 +95,7 @@ def _partition(event: TraceEvent, _number: int) -> str | None:
 
 
 def _broker(event: TraceEvent, index: int) -> int | None:
-    return event.names.broker_id(index)
+    return event.names.member_id(index)
 
 
 def _brokers(event: TraceEvent, replicas: int) -> list[int | None] | None:

@@ -56,8 +56,7 @@ class Names(Directory):
 
 
 def _broker(names: Names, _row: TraceRow, index: int) -> str:
-    broker = names.broker_id(index)
-    return "none" if broker is None else f"broker {broker}"
+    return names.member(index)
 
 
 def _brokers(names: Names, row: TraceRow, replicas: int) -> str:
@@ -70,7 +69,7 @@ def _process(names: Names, _row: TraceRow, process: int) -> str:
 
 
 def _writer(names: Names, row: TraceRow, index: int) -> str:
-    """A broker by its index, or another writer without one."""
+    """A broker or a controller by its number, or another writer without one."""
     if index >= 0:
         return _broker(names, row, index)
     if index == FORMER_WRITER:
@@ -111,7 +110,7 @@ _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 def told(row: TraceRow, names: Names) -> str:
     """A row in words; time and process are not repeated."""
-    if row.kind in TOLD_BY_ZOOKEEPER:
+    if row.kind in TOLD_BY_ZOOKEEPER and not names.controllers:
         return TOLD_BY_ZOOKEEPER[row.kind](row, names)
     kind = _KINDS.get(row.kind)
     if kind is None:  # a kind that this release does not know

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 #: From here on the tool asks brokers, and writes a space behind each colon.
 _SPACED = Release.parse("2.2.0")
+#: From here on it prints Elr and LastKnownElr.
+_WITH_ELR = Release.parse("4.0.0")
 
 #: Fields of a description that are columns of the table.
 _HELD = (
     *("leader_is_active", "leader_epoch", "replicas", "isr", "adding", "removing"),
-    "min_insync_replicas",
+    *("eligible_leaders", "last_known_leader", "min_insync_replicas"),
 )
 
 
@@ -41,6 +43,9 @@ class PartitionDescription(NamedTuple):
     isr: Sequence[int]
     adding: Sequence[int]
     removing: Sequence[int]
+    #: With KRaft: the eligible leader replicas, and the last leader if nobody may lead; else none.
+    eligible_leaders: Sequence[int]
+    last_known_leader: int | None
     min_insync_replicas: int
 
     @property
@@ -118,7 +123,8 @@ def described_states(
         now = f"begin_us <= {at_us} and coalesce({at_us} < end_us, true)"
     rows = tables.rows(
         "select partition as place, topic, topic_partition, leader, leader_is_active,"  # noqa: S608 - a number
-        " leader_epoch, replicas, isr, adding, removing, min_insync_replicas"
+        " leader_epoch, replicas, isr, adding, removing, eligible_leaders, last_known_leader,"
+        " min_insync_replicas"
         f" from described_states where {now} order by partition"
     )
     return {
@@ -135,7 +141,7 @@ def described_states(
 def _without_state(named: NamedPartition) -> PartitionDescription:
     """A partition of a new topic, for which no leader was elected yet."""
     return PartitionDescription(
-        *(named.topic, named.number, None, False, None, named.replicas, (), (), ()),
+        *(named.topic, named.number, None, False, None, named.replicas, (), (), (), (), None),
         named.min_insync_replicas,
     )
 
@@ -166,6 +172,9 @@ def partition_line(partition: PartitionDescription, release: str) -> str:
             f"\tAdding Replicas: {_ids(partition.adding)}"
             f"\tRemoving Replicas: {_ids(partition.removing)}"
         )
+    if Release.parse(release) >= _WITH_ELR:
+        known = () if partition.last_known_leader is None else (partition.last_known_leader,)
+        line += f"\tElr: {_ids(partition.eligible_leaders)}\tLastKnownElr: {_ids(known)}"
     return line
 
 

@@ -80,7 +80,13 @@ def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
 
     Raises:
         TraceError: a trace file is damaged.
+        ValueError: the cluster has no ZooKeeper.
     """
+    if run.directory.controllers:
+        raise ValueError(
+            "--zookeeper: a KRaft cluster has no ZooKeeper; --quorum shows its controllers, "
+            "--metadata-log the records that they have committed"
+        )
     tree = ZnodeTree(run.manifest)
     for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):
         if at_us is not None and row["time_us"] > at_us:

@@ -69,9 +69,12 @@ def _print_facts(
     for fault in state.faults:
         words = f"{names.fault_text(fault['fault'])}, since {time_text(fault['time_us'])}"
         out.print(f"  hit by:      {words}", style="bold yellow", soft_wrap=True)
-    out.print(f"  session:     {_session(state.session)}", soft_wrap=True)
-    out.print(f"  registered:  {_registered(state.registration)}")
-    out.print(f"  controller:  {_seen(state.seen)}")
+    if names.controllers:
+        out.print(f"  controller:  {_taken_for(state.registration, names)}", soft_wrap=True)
+    else:
+        out.print(f"  session:     {_session(state.session)}", soft_wrap=True)
+        out.print(f"  registered:  {_registered(state.registration)}")
+        out.print(f"  controller:  {_seen(state.seen)}")
     out.print(f"  replicas:    {_role_counts(state.replicas)}", soft_wrap=True)
 
 
@@ -107,6 +110,18 @@ def _registered(row: TraceRow | None) -> str:
     if row is None:
         return "not yet"
     return f"{'no' if row['state'] == BROKER_ABSENT else 'yes'}, since {time_text(row['time_us'])}"
+
+
+def _taken_for(row: TraceRow | None, names: Names) -> str:
+    """The state that a quorum has the broker in."""
+    from tidegauge.history.story import spoken
+    from tidegauge.simulation.durations import time_text
+
+    if row is None:
+        return "it has not registered"
+    state, reason = (spoken(row, column, names) for column in ("state", "state_reason"))
+    at = time_text(row["time_us"])
+    return f"takes it for {state} since {at} ({reason}), broker epoch {row['broker_epoch']}"
 
 
 def _seen(row: TraceRow | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.conformance.conform import Conformance, FieldDifference
+    from tidegauge.conformance.conform import Conformance, FieldCounts, FieldDifference
     from tidegauge.history.story import Names
 
 #: The default number of seeds.
@@ -30,7 +30,7 @@ BEFORE_US = 500_000
 #: Fields of an observation, and of a step's result, that belong to no partition.
 OF_THE_CLUSTER = {
     *("controller", "controller_epoch", "registered", "process", "isr_change_notifications"),
-    *("attempts", "shutdown_ms"),
+    *("attempts", "shutdown_ms", "brokers", "admin"),
 }
 
 
@@ -172,7 +172,7 @@ class ConformanceReport:
     def show_totals(self, results: list[Conformance]) -> None:
         """Print the totals of all schedules."""
         from tidegauge.conformance.comparison import EXACT, TIME, VARIED
-        from tidegauge.conformance.conform import figures
+        from tidegauge.conformance.conform import exact_fields, figures
 
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
@@ -188,6 +188,20 @@ class ConformanceReport:
             self._print(
                 f"{kind:6}  {counted(compared, 'field'):>13}, {different} different "
                 f"({share:.2f} %): {explained} explained, {unexplained} unexplained"
+            )
+        self._show_fields(exact_fields(results))
+
+    def _show_fields(self, fields: Mapping[str, FieldCounts]) -> None:
+        """Print how many exact fields are equal, by their names."""
+        width = max(map(len, ("exact field", *fields)))
+        head = f"\n{'exact field':{width}}  compared  different  explained  unexplained     equal"
+        self._print(head, style="bold")
+        for name, (compared, explained, unexplained) in fields.items():
+            different = explained + unexplained
+            self._print(
+                f"{name:{width}}  {compared:8}  {different:9}  {explained:9}  {unexplained:11}"
+                f"  {100 * (1 - different / compared):6.2f} %",
+                style="red" if unexplained else "",
             )
 
 

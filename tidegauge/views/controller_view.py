@@ -95,10 +95,12 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     if not terms:
         out.print("No broker became controller.\n")
         return
-    out.print("controller epoch  broker     elected  /controller gone    resigned", style="bold")
+    member, gone = ("controller", "gone") if names.controllers else ("broker", "/controller gone")
+    out.print(f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold")
+    width = len(member)
     for term in terms[:LISTED]:
         out.print(
-            f"{term.epoch:16}  {names.broker_id(term.broker):6}  {time_text(term.elected_us):>10}"
+            f"{term.epoch:16}  {names.member_id(term.broker):{width}}  {time_text(term.elected_us):>10}"
             f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
         )
     if len(terms) > LISTED:
@@ -150,10 +152,11 @@ def show_controller_at(
     known = knowledge(run, tables, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
-        words = f"broker {names.broker_id(stale.broker)}, epoch {stale.epoch}: has not resigned yet"
+        words = f"{names.member(stale.broker)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
-    holder = "none" if known.active is None else f"broker {names.broker_id(known.active)}"
-    out.print(f"  /controller names:     {holder}")
+    holder = "none" if known.active is None else names.member(known.active)
+    if not names.controllers:
+        out.print(f"  /controller names:     {holder}")
     if not known.terms:
         return
     alive = ", ".join(str(names.broker_id(broker)) for broker in known.alive)
@@ -171,9 +174,10 @@ def _controller(terms: list[ControllerTerm], names: Names) -> str:
     from tidegauge.simulation.durations import time_text
 
     if not terms:
-        return "No broker is controller"
+        return "No controller is active" if names.controllers else "No broker is controller"
     term = terms[0]
+    role = "active" if names.controllers else "controller"
     return (
-        f"Broker {names.broker_id(term.broker)} is controller, in epoch {term.epoch}"
+        f"{names.member(term.broker).capitalize()} is {role}, in epoch {term.epoch}"
         f" (elected at {time_text(term.elected_us)}),"
     )

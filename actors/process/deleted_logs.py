@@ -1,4 +1,4 @@
-"""Deleting a replica's log: what a StopReplica can ask for."""
+"""Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for."""
 
 from __future__ import annotations
 

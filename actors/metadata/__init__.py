@@ -1,0 +1,20 @@
+"""A broker of a KRaft cluster: its registration, and the metadata log that it reads.
+
+=========================  =======================================================================
+file                       subject
+=========================  =======================================================================
+``broker_lifecycle.py``    registration, heartbeats, unfencing, controlled shutdown
+``metadata_fetch.py``      the broker as an observer of the quorum: it fetches what is committed
+``metadata_publisher.py``  what was fetched is published: metadata cache first, then the replicas;
+..                         the first publication loads the logs
+``applied_delta.py``       what a publication does to the replicas that the broker hosts
+=========================  =======================================================================
+
+Nobody tells a broker of a KRaft cluster anything: it fetches the metadata log. What it knows of the
+cluster is a position in one log of changes (``simulation/metadata_log.py``), here an offset. The
+entries of a fetch's response name the replicas that it hosts. In ZooKeeper mode nothing of this
+room runs.
+
+**To add something that follows from a record of the log**, add it to the entries of the response
+(``PublishedPartition``), and apply it in ``applied_delta.py``.
+"""

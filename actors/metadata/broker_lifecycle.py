@@ -1,0 +1,375 @@
+"""A broker registers with the active controller, sends heartbeats, and asks for its leave to stop.
+
+==================================  ================================================================
+state                               what it waits for
+==================================  ================================================================
+STARTING                            a registration, then a heartbeat that finds it caught up
+RECOVERY                            its first publication of metadata, then to be unfenced
+RUNNING                             nothing: a heartbeat every broker.heartbeat.interval.ms
+PENDING_CONTROLLED_SHUTDOWN         the controller's leave to stop
+==================================  ================================================================
+
+A registration that is refused, as long as the session of the process before is not over, is sent
+again after the interval. A broker that is fenced while it runs goes on as before: its next
+heartbeat has it unfenced.
+
+One request is in flight at a time. If it gets no response in time, releases up to 4.0.0 wait
+longer with each one that fails.
+
+Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
+from tidegauge.actors.process.controlled_shutdown import stop_serving
+from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
+from tidegauge.actors.session.next_heartbeat import communicate_later
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.lifecycles import (
+    PENDING_CONTROLLED_SHUTDOWN,
+    RECOVERY,
+    RUNNING,
+    STARTING,
+    Lifecycle,
+)
+from tidegauge.actors.storage.log_dirs import is_offline
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_NOT_REGISTERED
+from tidegauge.simulation.costs import BROKER_STOP_REQUEST, cost_us
+from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_requests import OfflineReplica
+from tidegauge.simulation.messages.event import ControllerRequest
+from tidegauge.simulation.messages.quorum_requests import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from tidegauge.simulation.messages.quorum_timers import (
+    ControlledShutdownBegins,
+    ControlledShutdownExpires,
+    HeartbeatDue,
+    InitialRegistrationExpires,
+    LifecycleBegins,
+    ReadyToUnfence,
+    RegistrationGivesUp,
+)
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import active_controller_process
+from tidegauge.simulation.trace_rows.broker_rows import (
+    ControlledShutdownAnswered,
+    ControlledShutdownSent,
+)
+
+#: Between heartbeats of a broker that starts.
+_WHILE_STARTING_US = code(10_000)
+#: After the first response to a broker that wants to stop.
+_FIRST_OF_SHUTDOWN_US = code(50_000)
+#: BrokerServer.shutdown: the longest wait for the controller's leave.
+_CONTROLLED_SHUTDOWN_US = code(300_000_000)
+#: The first back-off of releases that wait longer each time.
+_BACKOFF_US = code(100_000)
+#: It doubles so often at most.
+_DOUBLINGS = code(20)
+
+
+@BROKER.handles(LifecycleBegins)
+@inner_rule
+def handle_lifecycle_begins(world: Brokers, timer: LifecycleBegins) -> None:
+    """Register, and begin to fetch the metadata log."""
+    broker = timer.destination
+    state = world.lifecycles[broker]
+    state.state = STARTING
+    state.offline_directories = world.brokers[broker].offline_directories
+    expires = new_event(world, broker, broker, InitialRegistrationExpires)
+    set_timer(world, expires, world.context[0].time_us + state.registration_timeout_us)
+    fetch_metadata(world, broker)
+    _communicate(world, broker)
+
+
+@BROKER.handles(InitialRegistrationExpires)
+@inner_rule
+def handle_initial_registration_expires(world: Brokers, timer: InitialRegistrationExpires) -> None:
+    """Exit, if no controller has registered this process."""
+    if not world.lifecycles[timer.destination].registered:
+        halt(world, timer.destination, STOP_NOT_REGISTERED)
+
+
+@BROKER.handles(HeartbeatDue)
+@inner_rule
+def handle_heartbeat_due(world: Brokers, timer: HeartbeatDue) -> None:
+    """Talk to the controller, unless that was planned anew."""
+    state = world.lifecycles[timer.destination]
+    if timer.number == state.plans and not world.brokers[timer.destination].ends:
+        _communicate(world, timer.destination)
+
+
+@inner_rule
+def _communicate(world: Brokers, broker: int) -> None:
+    """Register, or send a heartbeat; if a request is in flight, as soon as that is answered.
+
+    Source: BrokerLifecycleManager.CommunicationEvent@4.1.0.
+    """
+    state = world.lifecycles[broker]
+    if state.in_flight != 0:
+        state.next_is_immediate = True
+        return
+    state.requests += 1
+    state.in_flight = state.requests
+    state.sent_us = world.context[0].time_us
+    if state.registered:
+        _send_heartbeat(world, broker)
+    else:
+        _send_registration(world, broker)
+    if not state.deadline_timer:
+        _watch_deadline(world, broker)
+
+
+@inner_rule
+def _send_registration(world: Brokers, broker: int) -> None:
+    state = world.lifecycles[broker]
+    controller = active_controller_process(world)
+    request = new_event(world, broker, controller, BrokerRegistrationRequest)
+    request.correlation_id = state.in_flight
+    request.broker_id = broker
+    request.incarnation = world.brokers[broker].starts
+    request.previous_broker_epoch = previous_epoch(world, broker)
+    request.offline_directories = world.brokers[broker].offline_directories
+    _name_offline_replicas(world, broker, request)
+    send(world, request, state.sent_us)
+
+
+@inner_rule
+def _send_heartbeat(world: Brokers, broker: int) -> None:
+    state = world.lifecycles[broker]
+    controller = active_controller_process(world)
+    request = new_event(world, broker, controller, BrokerHeartbeatRequest)
+    request.correlation_id = state.in_flight
+    request.broker_id = broker
+    request.broker_epoch = world.brokers[broker].broker_epoch
+    request.metadata_offset = state.published_offset - 1
+    request.wants_fence = not state.ready_to_unfence
+    request.wants_shut_down = state.state == PENDING_CONTROLLED_SHUTDOWN
+    request.offline_directories = state.offline_directories
+    state.named_directories = state.offline_directories
+    if state.offline_directories & ~state.told_directories != 0:
+        _name_offline_replicas(world, broker, request)
+    if request.wants_shut_down and world.brokers[broker].shutdown_attempt == 0:
+        world.brokers[broker].shutdown_attempt = 1
+        written = new_row(world, broker, ControlledShutdownSent)
+        written.broker = broker
+        written.to_process = controller
+        written.attempt = 1
+        write_row(world, written)
+    send(world, request, state.sent_us)
+
+
+@inner_rule
+def _name_offline_replicas(world: Brokers, broker: int, request: ControllerRequest) -> None:
+    """Name the replicas whose log directories are offline.
+
+    Kafka's controller finds them by the ids of the directories, which partitions have in its log.
+    """
+    if world.brokers[broker].offline_directories == 0:
+        return
+    row = world.brokers[broker].first_log
+    while row != NONE:
+        if world.on_disk[row].exists and is_offline(world, row):
+            new_item(world, request, world.hosted[row].partition, OfflineReplica)
+        row = world.hosted[row].next_log
+
+
+@inner_rule
+def _watch_deadline(world: Brokers, broker: int) -> None:
+    state = world.lifecycles[broker]
+    state.deadline_timer = True
+    timer = new_event(world, broker, broker, RegistrationGivesUp)
+    timer.request = state.in_flight
+    set_timer(world, timer, state.sent_us + state.request_timeout_us)
+
+
+@BROKER.handles(RegistrationGivesUp)
+@inner_rule
+def handle_registration_gives_up(world: Brokers, timer: RegistrationGivesUp) -> None:
+    """The controller may not have answered in time."""
+    broker = timer.destination
+    state = world.lifecycles[broker]
+    state.deadline_timer = False
+    if state.in_flight == 0 or world.brokers[broker].ends:
+        return
+    if state.in_flight == timer.request:
+        _fail(world, broker)
+    else:
+        _watch_deadline(world, broker)
+
+
+@inner_rule
+def lose_heartbeat(world: Brokers, broker: int, until_us: int) -> None:
+    """The connection to the controller is gone: what was sent up to ``until_us`` is lost."""
+    state = world.lifecycles[broker]
+    is_lost = state.in_flight != 0 and state.sent_us <= until_us
+    if is_lost and not world.brokers[broker].ends:
+        _fail(world, broker)
+
+
+@inner_rule
+def _fail(world: Brokers, broker: int) -> None:
+    """Send again later.
+
+    Source: BrokerLifecycleManager.scheduleNextCommunicationAfterFailure@4.0.0 and @4.1.0.
+    """
+    state = world.lifecycles[broker]
+    state.in_flight = 0
+    state.next_is_immediate = False
+    delay_us = state.heartbeat_interval_us
+    if state.most_backoff_us > 0:
+        doublings = min(state.failed_attempts, _DOUBLINGS)
+        delay_us = min(_BACKOFF_US << doublings, state.most_backoff_us)
+    state.failed_attempts += 1
+    communicate_later(world, broker, delay_us)
+
+
+@BROKER.handles(BrokerRegistrationResponse)
+@inner_rule
+def handle_broker_registration_response(
+    world: Brokers, response: BrokerRegistrationResponse
+) -> None:
+    """Send heartbeats under the broker epoch, or register again later.
+
+    Source: BrokerLifecycleManager.BrokerRegistrationResponseEvent@4.1.0.
+    """
+    broker = response.destination
+    state = world.lifecycles[broker]
+    if response.correlation_id != state.in_flight or world.brokers[broker].ends:
+        return
+    if response.error != errors.NONE:
+        _fail(world, broker)
+        return
+    state.in_flight = 0
+    state.failed_attempts = 0
+    state.registered = True
+    world.brokers[broker].broker_epoch = response.broker_epoch
+    communicate_later(world, broker, 0)
+
+
+@BROKER.handles(BrokerHeartbeatResponse)
+@inner_rule
+def handle_broker_heartbeat_response(world: Brokers, response: BrokerHeartbeatResponse) -> None:
+    """Go from state to state as the controller says, and plan the next heartbeat.
+
+    Source: BrokerLifecycleManager.BrokerHeartbeatResponseEvent@4.1.0.
+    """
+    broker = response.destination
+    state = world.lifecycles[broker]
+    if response.correlation_id != state.in_flight or world.brokers[broker].ends:
+        return
+    if response.error != errors.NONE:
+        _fail(world, broker)
+        return
+    state.in_flight = 0
+    state.failed_attempts = 0
+    state.told_directories |= state.named_directories
+    if state.state == STARTING:
+        if response.is_caught_up:
+            state.state = RECOVERY
+            state.ready_to_unfence = state.first_is_published
+        delay_us = 0 if state.ready_to_unfence else int(_WHILE_STARTING_US)
+        communicate_later(world, broker, delay_us)
+    elif state.state == PENDING_CONTROLLED_SHUTDOWN:
+        _take_leave(world, state, broker, response.should_shut_down)
+    else:
+        if state.state == RECOVERY and not response.is_fenced:
+            _open_port(world, broker)
+        communicate_later(world, broker, state.heartbeat_interval_us)
+
+
+@inner_rule
+def _open_port(world: Brokers, broker: int) -> None:
+    """The broker is unfenced for the first time: it takes requests.
+
+    Source: BrokerServer.startup, SocketServer.enableRequestProcessing@4.1.0.
+    """
+    world.lifecycles[broker].state = RUNNING
+    world.brokers[broker].port_opens_us = world.context[0].time_us
+    world.brokers[broker].ready_us = world.context[0].time_us
+
+
+@BROKER.handles(ReadyToUnfence)
+@inner_rule
+def handle_ready_to_unfence(world: Brokers, timer: ReadyToUnfence) -> None:
+    """All but the port is ready: be unfenced, once the controller has found it caught up.
+
+    Source: BrokerServer.startup, BrokerLifecycleManager.setReadyToUnfence@4.1.0.
+    """
+    state = world.lifecycles[timer.destination]
+    state.first_is_published = True
+    if state.state == RECOVERY:
+        state.ready_to_unfence = True
+        communicate_later(world, timer.destination, 0)
+
+
+@inner_rule
+def shut_down(world: Brokers, broker: int) -> None:
+    """Begin to stop. A broker that is still starting up cannot: it ends as it is.
+
+    Source: BrokerServer.shutdown, BrokerLifecycleManager.BeginControlledShutdownEvent@4.1.0.
+    """
+    state = world.brokers[broker]
+    if state.stopping:
+        return
+    if world.lifecycles[broker].state != RUNNING:
+        end(world, broker, STOP_KILLED)
+        return
+    state.stopping = True
+    if not state.controlled_shutdown_enable:
+        stop_serving(world, broker)
+        return
+    now_us = world.context[0].time_us
+    expires = new_event(world, broker, broker, ControlledShutdownExpires)
+    set_timer(world, expires, now_us + _CONTROLLED_SHUTDOWN_US)
+    begins = new_event(world, broker, broker, ControlledShutdownBegins)
+    set_timer(world, begins, now_us + cost_us(world, broker, BROKER_STOP_REQUEST))
+
+
+@BROKER.handles(ControlledShutdownBegins)
+@inner_rule
+def handle_controlled_shutdown_begins(world: Brokers, timer: ControlledShutdownBegins) -> None:
+    """Have the next heartbeat, which is sent at once, ask for the controller's leave."""
+    world.lifecycles[timer.destination].state = PENDING_CONTROLLED_SHUTDOWN
+    communicate_later(world, timer.destination, 0)
+
+
+@inner_rule
+def _take_leave(world: Brokers, state: Lifecycle, broker: int, should_shut_down: bool) -> None:
+    """Stop if the controller agrees; if not, ask again, the first time a little sooner."""
+    if should_shut_down:
+        _end_controlled_shutdown(world, broker, errors.NONE, 0)
+    elif state.got_controlled_shutdown_response:
+        communicate_later(world, broker, state.heartbeat_interval_us)
+    else:
+        communicate_later(world, broker, _FIRST_OF_SHUTDOWN_US)
+    state.got_controlled_shutdown_response = True
+
+
+@BROKER.handles(ControlledShutdownExpires)
+@inner_rule
+def handle_controlled_shutdown_expires(world: Brokers, timer: ControlledShutdownExpires) -> None:
+    """Stop without the controller's leave."""
+    if not world.brokers[timer.destination].ends:
+        _end_controlled_shutdown(world, timer.destination, errors.REQUEST_TIMED_OUT, NONE)
+
+
+@inner_rule
+def _end_controlled_shutdown(world: Brokers, broker: int, error: int, remaining: int) -> None:
+    written = new_row(world, broker, ControlledShutdownAnswered)
+    written.broker = broker
+    written.attempt = world.brokers[broker].shutdown_attempt
+    written.error = error
+    written.remaining = remaining
+    write_row(world, written)
+    stop_serving(world, broker)

@@ -1,0 +1,96 @@
+"""What a broker of a KRaft cluster remembers of its registration and of the metadata log.
+
+In ZooKeeper mode there is none of these records.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Record, flag, i64
+from tidegauge.compiled.rules import code
+
+# LifecycleMemory.state: Kafka's BrokerState.
+NOT_RUNNING = code(0)
+#: It registers, and catches up with the metadata log.
+STARTING = code(1)
+#: The controller has found that it is caught up; it is fenced.
+RECOVERY = code(2)
+#: It has been unfenced.
+RUNNING = code(3)
+PENDING_CONTROLLED_SHUTDOWN = code(4)
+
+# LifecycleMemory.phase: of a publication.
+#: None is under way.
+IDLE = code(0)
+#: The checkpoints are read.
+READS_CHECKPOINTS = code(1)
+LOADS_LOGS = code(2)
+APPLIES = code(3)
+
+
+class LifecycleMemory(Record):
+    """What is gone with the process."""
+
+    # Registration and heartbeats (BrokerLifecycleManager).
+    state: i64
+    registered: flag
+    #: The first metadata are published, and all the rest is ready.
+    first_is_published: flag
+    #: ... and the controller has found it caught up.
+    ready_to_unfence: flag
+    got_controlled_shutdown_response: flag
+    #: The registration or heartbeat in flight; 0: none.
+    in_flight: i64
+    sent_us: i64
+    #: A timer looks after the response.
+    deadline_timer: flag
+    #: The next one is sent as soon as that is answered.
+    next_is_immediate: flag
+    #: How many have failed, one after the other.
+    failed_attempts: i64
+    #: Log directories that are offline, those that the request in flight names, and those of
+    #: which the controller knows: bits.
+    offline_directories: i64
+    named_directories: i64
+    told_directories: i64
+
+    # The metadata log, as an observer of it (KafkaRaftClient).
+    #: The fetch in flight; 0: none.
+    fetch: i64
+    fetch_sent_us: i64
+    fetch_deadline_timer: flag
+    #: The end of the log that was fetched, and how much of it is committed.
+    log_end_offset: i64
+    high_watermark: i64 = -1
+    leader_epoch: i64 = -1
+
+    # Publications (BrokerMetadataPublisher).
+    phase: i64
+    #: The end of what is published, and of what is being published.
+    published_offset: i64
+    publishing_offset: i64
+    #: Events that hold the entries of what has come since the last publication began, and of what
+    #: is being published; -1: none.
+    pending: i64 = -1
+    publishing: i64 = -1
+
+
+class Lifecycle(LifecycleMemory):
+    """The settings, and what outlives the process."""
+
+    heartbeat_interval_us: i64
+    #: The time-out of a registration or heartbeat, and the most that a resend waits; 0: a failed
+    #: one is sent again after the interval.
+    request_timeout_us: i64
+    most_backoff_us: i64
+    registration_timeout_us: i64
+    #: 0: nobody is told of log directories that fail.
+    log_dir_failure_timeout_us: i64
+    #: Of a fetch of the metadata log.
+    fetch_timeout_us: i64
+    fetch_backoff_us: i64
+
+    #: The broker epoch in its clean-shutdown files.
+    clean_epoch: i64 = -1
+    #: How many requests it has sent, and how often one was planned.
+    requests: i64
+    plans: i64

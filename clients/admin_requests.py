@@ -1,0 +1,177 @@
+"""Requests of a step to the active controller of a quorum, as Kafka's admin client sends them.
+
+The client waits for the response, which comes when the records that the request caused are
+committed. If the controller is not active any more the client asks again, until
+default.api.timeout.ms are over. Outcomes of single partitions that are errors have a row each.
+
+Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_state import Client, Clients, Step
+from tidegauge.clients.step_codes import STEP_CODES
+from tidegauge.clients.step_requests import end_with
+from tidegauge.clients.step_writes import (
+    ALTERS_REASSIGNMENTS,
+    CONFIGURES,
+    CREATES_TOPIC,
+    DELETES_TOPIC,
+    PREFERS,
+    REASSIGNS,
+)
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.client_timers import RequestTimesOut, StepLooks
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.quorum_requests import (
+    AdminResponse,
+    AlterPartitionReassignmentsRequest,
+    AskedReassignment,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+    PartitionOutcome,
+)
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import Cluster, active_controller_process
+from tidegauge.simulation.trace_rows.fault_rows import StepPartitionAnswered
+
+# Step.action
+ELECTS_UNCLEANLY = STEP_CODES.new("unclean_election", 16)
+
+#: ElectLeadersRequest.is_unclean
+PREFERRED = code(False)
+_UNCLEAN = code(True)
+
+#: default.api.timeout.ms and retry.backoff.ms of an admin client.
+_API_TIMEOUT_US = code(60_000_000)
+_RETRY_BACKOFF_US = code(100_000)
+
+
+@inner_rule
+def request_of_controller(world: Clients, process: int) -> bool:
+    """Send the request of the step that is being taken; whether a response is awaited."""
+    client = world.clients[client_of(world, process)]
+    client.gives_up_us = world.context[0].time_us + _API_TIMEOUT_US
+    return ask_again(world, process)
+
+
+@inner_rule
+def ask_again(world: Clients, process: int) -> bool:
+    """Send the request of a step, perhaps not for the first time."""
+    client = world.clients[client_of(world, process)]
+    step = world.steps[client.step]
+    to = active_controller_process(world)
+    if step.action == CREATES_TOPIC:
+        creation = new_event(world, process, to, CreateTopicsRequest)
+        creation.topic = step.topic
+        _send(world, client, creation)
+    elif step.action == DELETES_TOPIC:
+        deletion = new_event(world, process, to, DeleteTopicsRequest)
+        deletion.topic = step.topic
+        _send(world, client, deletion)
+    elif step.action == CONFIGURES:
+        change = new_event(world, process, to, IncrementalAlterConfigsRequest)
+        change.topic = step.topic
+        change.min_insync_replicas = step.min_insync_replicas
+        change.unclean_leader_election = step.unclean
+        _send(world, client, change)
+    elif step.action == PREFERS:
+        _elect(world, client, step, process, PREFERRED)
+    elif step.action == ELECTS_UNCLEANLY:
+        _elect(world, client, step, process, _UNCLEAN)
+    elif step.action in (REASSIGNS, ALTERS_REASSIGNMENTS):
+        _move(world, client, step, process)
+    else:
+        return False
+    return True
+
+
+@inner_rule
+def new_election(world: Cluster, process: int, is_unclean: bool) -> ElectLeadersRequest:
+    """An election; the caller names its partitions."""
+    request = new_event(world, process, active_controller_process(world), ElectLeadersRequest)
+    request.is_unclean = is_unclean
+    return request
+
+
+@inner_rule
+def _elect(world: Clients, client: Client, step: Step, process: int, is_unclean: bool) -> None:
+    request = new_election(world, process, is_unclean)
+    for partition in range(world.sizes[0].partitions):
+        if step.partition in (NONE, partition):
+            new_item(world, request, partition, PartitionOutcome)
+    _send(world, client, request)
+
+
+@inner_rule
+def _move(world: Clients, client: Client, step: Step, process: int) -> None:
+    to = active_controller_process(world)
+    request = new_event(world, process, to, AlterPartitionReassignmentsRequest)
+    for number in range(step.first_move, step.first_move + step.move_count):
+        move = world.requested_moves[number]
+        asked = new_item(world, request, move.partition, AskedReassignment)
+        asked.target = move.replicas
+    _send(world, client, request)
+
+
+@inner_rule
+def create_topic_by_request(world: Cluster, topic: int, process: int) -> None:
+    """Create a topic that is there from the beginning; nobody waits for the response."""
+    request = new_event(world, process, active_controller_process(world), CreateTopicsRequest)
+    request.topic = topic
+    send(world, request, world.context[0].time_us)
+
+
+@inner_rule
+def _send(world: Kernel, client: Client, request: Event) -> None:
+    now_us = world.context[0].time_us
+    client.question += 1
+    request.correlation_id = client.question
+    client.asked = request.destination
+    client.asked_us = now_us
+    send(world, request, now_us)
+    timer = new_event(world, request.source, request.source, RequestTimesOut)
+    timer.correlation_id = client.question
+    set_timer(world, timer, client.gives_up_us)
+
+
+@inner_rule
+def take_admin_response(world: Clients, response: AdminResponse) -> bool:
+    """Write down the response to a step's request; whether the step is done with that."""
+    process = response.destination
+    client = world.clients[client_of(world, process)]
+    retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
+    if response.error == errors.NOT_CONTROLLER and retry_us < client.gives_up_us:
+        client.question += 1
+        retry = new_event(world, process, process, StepLooks)
+        retry.step = client.step
+        retry.question = client.question
+        set_timer(world, retry, retry_us)
+        return False
+    error = response.error
+    cursor = response.first_item
+    while cursor != NONE:
+        outcome = view_as(world.items[cursor], PartitionOutcome)
+        cursor = outcome.next
+        if outcome.error != errors.NONE:
+            error = outcome.error if error == errors.NONE else error
+            _trace_outcome(world, process, client.step, outcome)
+    end_with(world, process, client.step, response.source, error)
+    return True
+
+
+@inner_rule
+def _trace_outcome(world: Kernel, process: int, step: int, outcome: PartitionOutcome) -> None:
+    row = new_row(world, process, StepPartitionAnswered)
+    row.step = step
+    row.partition = outcome.partition
+    row.error = outcome.error
+    write_row(world, row)

@@ -1,0 +1,128 @@
+"""The active controller of a KRaft quorum: what it does with each event that reaches it.
+
+:func:`handle_quorum_event` is the door to everything that it does; in Kafka's words:
+
+==============================  =========================================================
+Kafka                           here
+==============================  =========================================================
+QuorumController, event queue   ``event_queue.py``
+KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
+ClusterControlManager           ``broker_registrations.py``
+BrokerHeartbeatManager          ``broker_heartbeats.py``
+PartitionChangeBuilder          ``partition_change.py``
+ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
+..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
+..                              ``reassignments.py``
+PeriodicTaskControlManager      ``periodic_tasks.py``
+ConfigurationControlManager     ``topic_configs.py``
+(what an operator asks)         ``described.py``
+==============================  =========================================================
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft import (
+    broker_registrations,
+    described,
+    isr_proposals,
+    metadata_log,
+    observers,
+    periodic_tasks,
+    reassignments,
+    topic_configs,
+    topics,
+)
+from tidegauge.controller.kraft.broker_heartbeats import note_arrival
+from tidegauge.controller.kraft.elections import plan_elections
+from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
+from tidegauge.controller.kraft.handlers import QUORUM, WRITES
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.simulation.codes import controller_events
+from tidegauge.simulation.events import free_event, take_first
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import quorum_requests, quorum_timers
+from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import FaultChange
+from tidegauge.simulation.messages.kinds import KINDS
+from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
+from tidegauge.simulation.messages.quorum_timers import QuorumWorks
+
+#: Modules of which only the handlers are used: they enter them.
+_HANDLED_IN = (
+    *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
+    *(described, metadata_log, observers, periodic_tasks),
+)
+
+#: The types of the events of the queue.
+_TYPES = {
+    quorum_requests.BrokerRegistrationRequest: controller_events.REGISTER_BROKER,
+    quorum_requests.BrokerHeartbeatRequest: controller_events.PROCESS_BROKER_HEARTBEAT,
+    AlterPartitionRequest: controller_events.ALTER_PARTITION_OF_LEADER,
+    quorum_requests.CreateTopicsRequest: controller_events.CREATE_TOPICS,
+    quorum_requests.DeleteTopicsRequest: controller_events.DELETE_TOPICS,
+    quorum_requests.ElectLeadersRequest: controller_events.ELECT_LEADERS,
+    quorum_requests.AlterPartitionReassignmentsRequest: (
+        controller_events.ALTER_PARTITION_REASSIGNMENTS
+    ),
+    quorum_requests.IncrementalAlterConfigsRequest: controller_events.INCREMENTAL_ALTER_CONFIGS,
+    quorum_timers.FencingCheck: controller_events.MAYBE_FENCE_STALE_BROKER,
+    quorum_timers.PreferredLeaderBalance: controller_events.ELECT_PREFERRED,
+    quorum_timers.UncleanElectionCheck: controller_events.ELECT_UNCLEAN,
+    quorum_timers.NoOpDue: controller_events.WRITE_NO_OP_RECORD,
+}
+_TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
+EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
+
+
+@inner_rule
+def handle_quorum_event(world: Quorum, event: Event) -> None:
+    """Let the controller deal with one event, and give it back unless it is kept."""
+    if IS_WRITE[event.kind]:
+        if event.kind == BrokerHeartbeatRequest.KIND:
+            note_arrival(world, view_as(event, BrokerHeartbeatRequest))
+        if not waits_for_turn(world, event):
+            _write(world, event)
+    elif not _handle(world, event):
+        free_event(world, event)
+
+
+@inner_rule
+def _write(world: Quorum, event: Event) -> None:
+    """Handle an event of the queue: compute records from the state in memory, and append them."""
+    before = world.active_controller[0].log_end_offset
+    begin_event(world, event, EVENT_TYPE[event.kind])
+    _decide(world, event)
+    plan_elections(world)
+    be_busy(world, world.active_controller[0].log_end_offset - before)
+    free_event(world, event)
+
+
+@QUORUM.handles(QuorumWorks)
+@inner_rule
+def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
+    """The thread is done with an event, and takes the next one of the queue."""
+    end_event(world)
+    state = world.active_controller[0]
+    if state.queue.first != NONE:
+        event = take_first(world, state.queue)
+        world.context[0].cause_process = event.cause_process
+        world.context[0].cause_sequence = event.cause_sequence
+        _write(world, event)
+    return False
+
+
+#: Call the handler of an event's kind.
+_handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
+_decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
+
+#: Whether an event of a kind goes into the queue.
+_WRITTEN = {each.KIND for each in WRITES.classes}
+IS_WRITE = tuple(kind in _WRITTEN for kind in range(KINDS))
+
+
+@inner_rule
+def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
+    """A fault has begun or ended at a controller: those that would stop it come with the quorum."""

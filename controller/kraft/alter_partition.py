@@ -1,0 +1,77 @@
+"""What KRaft's controller answers to a leader that asks for another ISR (AlterPartition).
+
+The first line that applies decides:
+
+===============================================  ==============================================
+what a leader asks for                           its answer
+===============================================  ==============================================
+anything, with an epoch that its broker does     STALE_BROKER_EPOCH, for the whole request
+not have
+a topic, or a partition, that does not exist     UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+with a newer leader or partition epoch           NOT_CONTROLLER
+with an older leader epoch                       FENCED_LEADER_EPOCH
+while another one leads                          INVALID_REQUEST
+with an older partition epoch                    INVALID_UPDATE_VERSION
+an ISR of brokers that are no replicas, or       INVALID_REQUEST
+without the leader itself
+to recover from an unclean election with more    INVALID_REQUEST
+than itself in the ISR, or after it recovered
+an ISR with a broker that is fenced, leaves or   INELIGIBLE_REPLICA
+has been restarted since (its epoch differs)
+an ISR that completes a reassignment away        NEW_LEADER_ELECTED: the change is made
+from the leader
+===============================================  ==============================================
+
+The first two lines are of requests and topics; the rules below begin with a partition. Unlike
+ZooKeeper's controller this one has no line for an ISR that is stored already: the partition epoch
+comes first.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import rule
+from tidegauge.replication import errors
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import EMPTY, contains, single, without
+
+
+@rule
+def alter_partition_error(
+    partition: PartitionRegistration,
+    sender: int,
+    leader_epoch: int,
+    partition_epoch: int,
+    isr: int,
+    recovering: bool,
+    eligible: int,
+) -> int:
+    """Why the controller refuses the ISR that the replica ``sender`` asks for; NONE if it may.
+
+    ``eligible`` are the replicas whose brokers are unfenced, not in controlled shutdown, and have
+    the broker epoch that the request names, or for which it names none (-1).
+
+    Source: ReplicationControlManager.validateAlterPartitionData, ineligibleReplicasForIsr@4.1.0.
+    """
+    is_newer = leader_epoch > partition.leader_epoch or partition_epoch > partition.partition_epoch
+    if is_newer:
+        return errors.NOT_CONTROLLER
+    if leader_epoch < partition.leader_epoch:
+        return errors.FENCED_LEADER_EPOCH
+    if sender == partition.leader and partition_epoch < partition.partition_epoch:
+        return errors.INVALID_UPDATE_VERSION
+    is_isr = without(isr, partition.replicas) == EMPTY and contains(isr, sender)
+    may_recover = not recovering or (isr == single(sender) and partition.recovering)
+    if sender != partition.leader or not is_isr or not may_recover:
+        return errors.INVALID_REQUEST
+    if without(isr, eligible) != EMPTY:
+        return errors.INELIGIBLE_REPLICA
+    return errors.NONE
+
+
+@rule
+def altered_partition_error(partition: PartitionRegistration, sender: int) -> int:
+    """What the leader ``sender`` is told once its ISR is taken: perhaps that it leads no longer.
+
+    Source: ReplicationControlManager.alterPartition@4.1.0.
+    """
+    return errors.NONE if partition.leader == sender else errors.NEW_LEADER_ELECTED

@@ -1,0 +1,209 @@
+"""Heartbeats of brokers (Kafka: BrokerHeartbeatManager, BrokerHeartbeatTracker).
+
+A heartbeat says which state a broker wants to be in; the next state follows:
+
+===================  ==========================================  ==================================
+it is                it wants                                    it is next
+===================  ==========================================  ==================================
+fenced               to shut down                                gone: it may shut down now
+fenced               to be unfenced, and has published its       unfenced
+                     registration record
+unfenced             to be fenced                                fenced
+unfenced             to shut down, and leads something           in controlled shutdown
+unfenced             to shut down, and leads nothing             gone
+in controlled        whatever, and leads nothing, and all        gone
+shutdown             active brokers have published what took
+                     its leaderships away
+===================  ==========================================  ==================================
+
+A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (``note_arrival``),
+before only when the thread takes it.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft.broker_changes import (
+    begin_controlled_shutdown,
+    fence_broker,
+    take_directories_offline,
+    unfence_broker,
+)
+from tidegauge.controller.kraft.handlers import WRITES
+from tidegauge.controller.kraft.metadata_log import respond_when_committed
+from tidegauge.controller.kraft.partition_records import is_active
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.replication import errors
+from tidegauge.simulation.codes.occasions import BROKER_ASKS_FOR_FENCE, BROKER_SESSION_CLOSED
+from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.quorum_requests import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+)
+from tidegauge.simulation.messages.quorum_timers import FencingCheck
+from tidegauge.simulation.topology import active_controller_process
+
+# BrokerControlState@4.1.0
+_FENCED = code(0)
+_UNFENCED = code(1)
+_CONTROLLED_SHUTDOWN = code(2)
+_SHUTDOWN_NOW = code(3)
+
+#: A metadata offset that all have reached where there is no active broker.
+_ANY_OFFSET = code(2**62)
+
+
+@inner_rule
+def note_arrival(world: Quorum, request: BrokerHeartbeatRequest) -> None:
+    """A heartbeat has arrived: from 4.0 on its broker has been heard.
+
+    Source: QuorumController.processBrokerHeartbeat, BrokerHeartbeatTracker.touch@4.1.0.
+    """
+    known = world.quorum_brokers[request.broker_id]
+    is_its = known.registered and known.broker_epoch == request.broker_epoch
+    if world.active_controller[0].has_heartbeat_tracker and is_its:
+        note_contact(world, request.broker_id)
+
+
+@inner_rule
+def note_contact(world: Quorum, broker: int) -> None:
+    """A broker has been heard; up to 3.9 its session is watched exactly."""
+    state = world.active_controller[0]
+    now_us = world.context[0].time_us
+    world.quorum_brokers[broker].contact_us = now_us
+    if not state.has_heartbeat_tracker and not state.fences:
+        check_sessions_at(world, now_us + state.session_timeout_us + 1)
+
+
+@inner_rule
+def check_sessions_at(world: Quorum, time_us: int) -> None:
+    """Have sessions checked at a time."""
+    world.active_controller[0].fences = True
+    process = active_controller_process(world)
+    set_timer(world, new_event(world, process, process, FencingCheck), time_us)
+
+
+@inner_rule
+def is_overdue(world: Quorum, broker: int) -> bool:
+    """Whether a broker is to be fenced: it was not heard for its session time-out.
+
+    Source: BrokerHeartbeatTracker.isExpired@4.1.0, BrokerHeartbeatManager.findOneStaleBroker@3.9.0.
+    """
+    state = world.active_controller[0]
+    known = world.quorum_brokers[broker]
+    is_tracked = known.contact_us != NONE and (state.has_heartbeat_tracker or not known.fenced)
+    return is_tracked and world.context[0].time_us - known.contact_us > state.session_timeout_us
+
+
+@inner_rule
+def has_valid_session(world: Quorum, broker: int) -> bool:
+    """Whether a process of a broker counts as alive.
+
+    Source: BrokerHeartbeatTracker.hasValidSession@4.1.0,
+    BrokerHeartbeatManager.hasValidSession@3.9.0.
+    """
+    known = world.quorum_brokers[broker]
+    if known.contact_us == NONE or is_overdue(world, broker):
+        return False
+    return bool(world.active_controller[0].has_heartbeat_tracker) or not known.fenced
+
+
+@WRITES.handles(BrokerHeartbeatRequest)
+@inner_rule
+def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> None:
+    """Give a broker the next state, and tell it.
+
+    Source: ReplicationControlManager.processBrokerHeartbeat@4.1.0.
+    """
+    state = world.active_controller[0]
+    known = world.quorum_brokers[request.broker_id]
+    response = new_response(world, request, BrokerHeartbeatResponse)
+    if not known.registered or known.broker_epoch != request.broker_epoch:
+        response.error = errors.STALE_BROKER_EPOCH
+        send(world, response, world.context[0].time_us)
+        return
+    if world.context[0].time_us > request.time_us + state.heartbeat_deadline_us:
+        _time_out(world, request, response)
+        return
+    following = _next_state(world, request)
+    if following != _current_state(world, request.broker_id):
+        if following == _UNFENCED:
+            unfence_broker(world, request.broker_id)
+        elif following == _CONTROLLED_SHUTDOWN:
+            begin_controlled_shutdown(world, request.broker_id)
+        elif following == _SHUTDOWN_NOW:
+            fence_broker(world, request.broker_id, BROKER_SESSION_CLOSED)
+        else:
+            fence_broker(world, request.broker_id, BROKER_ASKS_FOR_FENCE)
+    known.metadata_offset = request.metadata_offset
+    if not state.has_heartbeat_tracker:
+        note_contact(world, request.broker_id)
+    take_directories_offline(world, request)
+    is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
+    if following == _CONTROLLED_SHUTDOWN and is_first:
+        known.shutdown_offset = state.log_end_offset - 1
+    response.is_caught_up = request.metadata_offset >= known.registration_offset
+    response.is_fenced = following in (_FENCED, _SHUTDOWN_NOW)
+    response.should_shut_down = following == _SHUTDOWN_NOW
+    respond_when_committed(world, response)
+
+
+@inner_rule
+def _time_out(
+    world: Quorum, request: BrokerHeartbeatRequest, response: BrokerHeartbeatResponse
+) -> None:
+    """A heartbeat has waited in the queue for too long: it changes no state.
+
+    Source: ReplicationControlManager.processExpiredBrokerHeartbeat@4.1.0.
+    """
+    state = world.active_controller[0]
+    state.timed_out_heartbeats += 1
+    if state.expired_heartbeats_count and not state.has_heartbeat_tracker:
+        note_contact(world, request.broker_id)
+    response.error = errors.REQUEST_TIMED_OUT
+    send(world, response, world.context[0].time_us)
+
+
+@inner_rule
+def _current_state(world: Quorum, broker: int) -> int:
+    """Source: BrokerHeartbeatManager.currentBrokerState@4.1.0."""
+    known = world.quorum_brokers[broker]
+    if known.shutdown_offset != NONE:
+        return _CONTROLLED_SHUTDOWN
+    return _FENCED if known.fenced else _UNFENCED
+
+
+@inner_rule
+def _next_state(world: Quorum, request: BrokerHeartbeatRequest) -> int:
+    """Source: BrokerHeartbeatManager.calculateNextBrokerState@4.1.0."""
+    known = world.quorum_brokers[request.broker_id]
+    current = _current_state(world, request.broker_id)
+    leads = known.leader_count > 0
+    if current == _FENCED:
+        if request.wants_shut_down:
+            return _SHUTDOWN_NOW
+        is_caught_up = request.metadata_offset >= known.registration_offset
+        return _UNFENCED if is_caught_up and not request.wants_fence else _FENCED
+    if current == _UNFENCED:
+        if request.wants_fence:
+            return _SHUTDOWN_NOW if request.wants_shut_down else _FENCED
+        if not request.wants_shut_down:
+            return _UNFENCED
+        return _CONTROLLED_SHUTDOWN if leads else _SHUTDOWN_NOW
+    has_left = not leads and known.shutdown_offset <= _lowest_active_offset(world)
+    return _SHUTDOWN_NOW if has_left else _CONTROLLED_SHUTDOWN
+
+
+@inner_rule
+def _lowest_active_offset(world: Quorum) -> int:
+    """How far every broker is that is unfenced and does not shut down.
+
+    Source: BrokerHeartbeatManager.lowestActiveOffset@4.1.0.
+    """
+    lowest = _ANY_OFFSET
+    for broker in range(world.sizes[0].brokers):
+        if is_active(world, broker):
+            lowest = min(lowest, world.quorum_brokers[broker].metadata_offset)
+    return lowest

@@ -1,0 +1,298 @@
+"""Rows about records of the metadata log that are committed, and the news for who reads it.
+
+Rows of a change (an election, a replica that is taken out of the ISR) come before that of the
+state, as in ZooKeeper mode.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.registrations import (
+    BROKER_RECORD,
+    CONFIG_RECORD,
+    NO_OP_RECORD,
+    PARTITION_RECORD,
+    REMOVE_TOPIC_RECORD,
+    TOPIC_RECORD,
+    copy_registration,
+)
+from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.replica_list import EMPTY, first, rest, without
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
+    BROKER_SHUTTING_DOWN,
+    FORMER_WRITER,
+    STATE_CREATED,
+    STATE_DELETED,
+    STATE_WRITTEN,
+)
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.metadata_log import (
+    ALIVE,
+    SHUTTING_DOWN,
+    broker_subject,
+    log_change,
+)
+from tidegauge.simulation.rows import caused_by, new_row, write_row
+from tidegauge.simulation.topology import active_controller_process, broker_of
+from tidegauge.simulation.trace_rows.control_plane_rows import (
+    BrokerState,
+    PartitionReplicas,
+    PartitionState,
+    TopicConfigured,
+)
+from tidegauge.simulation.trace_rows.controller_rows import (
+    LeaderElected,
+    ReassignmentBegun,
+    ReassignmentDone,
+    RemovedFromIsr,
+)
+from tidegauge.simulation.trace_rows.row import Row
+
+
+@inner_rule
+def write_committed(
+    world: Quorum, record: MetadataRecord, registration: PartitionRegistration
+) -> None:
+    """Write down a record that is committed, and have readers of the log know it.
+
+    Args:
+        world: its state at the commit of the record before it.
+        record: what is committed.
+        registration: of a partition record, the partition as it is from now on.
+    """
+    caused_by(world, record.cause_process, record.cause_sequence)
+    if record.type != NO_OP_RECORD:
+        world.active_controller[0].changed_us = world.context[0].time_us
+    if record.type == PARTITION_RECORD:
+        _write_partition(world, record, registration)
+    elif record.type == BROKER_RECORD:
+        _write_broker(world, record)
+    elif record.type == TOPIC_RECORD:
+        world.quorum_topics[record.subject].committed = True
+    elif record.type == REMOVE_TOPIC_RECORD:
+        _write_removal(world, record)
+    elif record.type == CONFIG_RECORD:
+        _write_config(world, record)
+
+
+@inner_rule
+def _say_why(row: Row, record: MetadataRecord) -> None:
+    if record.because_process != NONE:
+        row.because_process = record.because_process
+        row.because_sequence = record.because_sequence
+
+
+@inner_rule
+def _write_partition(
+    world: Quorum, record: MetadataRecord, registration: PartitionRegistration
+) -> None:
+    partition = record.subject
+    known = world.committed_partitions[partition]
+    process = active_controller_process(world)
+    leader = broker_of(world, partition, registration.leader)
+    if known.exists:
+        _write_changes(world, record, known, registration)
+    is_new = not known.exists
+    had_other_replicas = is_new or _differs(known, registration)
+    copy_registration(known, registration)
+    known.exists = True
+    known.offset = record.offset
+    row = new_row(world, process, PartitionState)
+    row.partition = partition
+    row.change = STATE_CREATED if is_new else STATE_WRITTEN
+    row.leader = leader
+    row.leader_epoch = registration.leader_epoch
+    row.partition_epoch = registration.partition_epoch
+    row.isr = registration.isr
+    row.controller_epoch = world.active_controller[0].epoch
+    row.writer = process if world.active_controller[0].runs else FORMER_WRITER
+    write_row(world, row)
+    known.row_sequence = row.sequence
+    if had_other_replicas:
+        _write_replicas(world, partition, registration)
+    log_change(
+        world,
+        partition,
+        leader,
+        registration.leader_epoch,
+        world.active_controller[0].epoch,
+        record.offset,
+    )
+
+
+@inner_rule
+def _differs(known: CommittedPartition, registration: PartitionRegistration) -> bool:
+    """Whether a row of replicas has something new to say."""
+    return (
+        known.replicas != registration.replicas
+        or known.adding != registration.adding
+        or known.removing != registration.removing
+        or known.elr != registration.elr
+        or known.last_known_elr != registration.last_known_elr
+        or known.recovering != registration.recovering
+    )
+
+
+@inner_rule
+def _write_changes(
+    world: Quorum,
+    record: MetadataRecord,
+    known: CommittedPartition,
+    registration: PartitionRegistration,
+) -> None:
+    """Write down an election, and each replica that the controller has taken out of the ISR."""
+    process = active_controller_process(world)
+    partition = record.subject
+    if registration.leader != known.leader and registration.leader != NONE:
+        elected = new_row(world, process, LeaderElected)
+        elected.partition = partition
+        elected.leader = broker_of(world, partition, registration.leader)
+        elected.leader_epoch = registration.leader_epoch
+        elected.isr = registration.isr
+        elected.version = registration.partition_epoch
+        elected.old_leader = broker_of(world, partition, record.old_leader)
+        elected.unclean = record.unclean
+        _say_why(elected, record)
+        write_row(world, elected)
+    _write_moves(world, partition, known, registration)
+    if record.reason == 0:
+        return
+    gone = without(known.isr, registration.isr)
+    while gone != EMPTY:
+        removed = new_row(world, process, RemovedFromIsr)
+        removed.partition = partition
+        removed.replica = broker_of(world, partition, first(gone))
+        removed.leader = broker_of(world, partition, registration.leader)
+        removed.leader_epoch = registration.leader_epoch
+        removed.isr = registration.isr
+        removed.version = registration.partition_epoch
+        _say_why(removed, record)
+        write_row(world, removed)
+        gone = rest(gone)
+
+
+@inner_rule
+def _write_moves(
+    world: Quorum,
+    partition: int,
+    known: CommittedPartition,
+    registration: PartitionRegistration,
+) -> None:
+    """Write down that replicas begin to be moved, or are where they are to be."""
+    process = active_controller_process(world)
+    moved = known.adding != EMPTY or known.removing != EMPTY
+    moves = registration.adding != EMPTY or registration.removing != EMPTY
+    is_other = known.adding != registration.adding or known.removing != registration.removing
+    is_reordered = not moved and not moves and known.replicas != registration.replicas
+    if (moves and is_other) or is_reordered:
+        begun = new_row(world, process, ReassignmentBegun)
+        begun.partition = partition
+        begun.replicas = registration.replicas
+        begun.adding = registration.adding
+        begun.removing = registration.removing
+        write_row(world, begun)
+    if (moved and not moves) or is_reordered:
+        done = new_row(world, process, ReassignmentDone)
+        done.partition = partition
+        done.replicas = registration.replicas
+        write_row(world, done)
+
+
+@inner_rule
+def _write_replicas(world: Quorum, partition: int, registration: PartitionRegistration) -> None:
+    row = new_row(world, active_controller_process(world), PartitionReplicas)
+    row.partition = partition
+    row.replicas = registration.replicas
+    row.adding = registration.adding
+    row.removing = registration.removing
+    row.eligible_leaders = registration.elr
+    row.last_known_leader = broker_of(world, partition, first(registration.last_known_elr))
+    row.recovering = 1 if registration.recovering else 0
+    write_row(world, row)
+
+
+@inner_rule
+def _write_broker(world: Quorum, record: MetadataRecord) -> None:
+    broker = world.quorum_brokers[record.subject]
+    broker.committed_state = record.state
+    broker.committed_epoch = record.broker_epoch
+    row = new_row(world, active_controller_process(world), BrokerState)
+    row.broker = record.subject
+    row.state = record.state
+    row.broker_epoch = record.broker_epoch
+    row.state_reason = record.reason
+    _say_why(row, record)
+    write_row(world, row)
+    known_as = 0
+    if record.state == BROKER_ACTIVE:
+        known_as = ALIVE
+    elif record.state == BROKER_SHUTTING_DOWN:
+        known_as = SHUTTING_DOWN
+    log_change(
+        world,
+        broker_subject(record.subject),
+        known_as,
+        record.broker_epoch,
+        world.active_controller[0].epoch,
+        record.offset,
+    )
+
+
+@inner_rule
+def _write_removal(world: Quorum, record: MetadataRecord) -> None:
+    """A topic is deleted, and all its partitions with it."""
+    process = active_controller_process(world)
+    world.quorum_topics[record.subject].committed = False
+    topic = world.quorum_topics[record.subject]
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
+        known = world.committed_partitions[partition]
+        known.exists = False
+        known.offset = record.offset
+        row = new_row(world, process, PartitionState)
+        row.partition = partition
+        row.change = STATE_DELETED
+        row.leader = NONE
+        row.leader_epoch = known.leader_epoch
+        row.partition_epoch = known.partition_epoch
+        row.isr = EMPTY
+        row.controller_epoch = world.active_controller[0].epoch
+        row.writer = process
+        write_row(world, row)
+        known.row_sequence = row.sequence
+        log_change(
+            world,
+            partition,
+            NONE,
+            known.leader_epoch,
+            world.active_controller[0].epoch,
+            record.offset,
+        )
+
+
+@inner_rule
+def _write_config(world: Quorum, record: MetadataRecord) -> None:
+    """Settings of a topic are others: those who host its partitions are to hear of it."""
+    row = new_row(world, active_controller_process(world), TopicConfigured)
+    row.topic = record.subject
+    row.min_insync_replicas = record.min_insync_replicas
+    row.unclean_enabled = 1 if record.unclean_leader_election else 0
+    write_row(world, row)
+    topic = world.quorum_topics[record.subject]
+    topic.committed_min_insync_replicas = record.min_insync_replicas
+    topic.committed_unclean_leader_election = record.unclean_leader_election
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
+        known = world.committed_partitions[partition]
+        if known.exists:
+            known.offset = record.offset
+            log_change(
+                world,
+                partition,
+                broker_of(world, partition, known.leader),
+                known.leader_epoch,
+                world.active_controller[0].epoch,
+                record.offset,
+            )

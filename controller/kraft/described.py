@@ -1,0 +1,120 @@
+"""What is committed, for observers from outside: the operator's questions, looks at the cluster.
+
+A broker is live that is not fenced. The operator's conditions ask again and again; no answer waits
+for a change.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
+from tidegauge.simulation.codes.questions import (
+    ACTIVE_CONTROLLER,
+    LIVE_BROKERS,
+    PARTITION_STATE,
+    QUIESCENT,
+    REASSIGNED,
+)
+from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.quorum_requests import (
+    DescribedBroker,
+    DescribeQuorumStateRequest,
+    DescribeQuorumStateResponse,
+)
+from tidegauge.simulation.topology import (
+    Cluster,
+    active_controller_process,
+    broker_of,
+    is_kraft,
+)
+
+#: So long nothing is committed where everything has come to rest.
+_QUIET_US = code(1_500_000)
+
+
+@inner_rule
+def is_quorum_hosted(world: Cluster) -> bool:
+    """Whether this group hosts the active controller of a quorum."""
+    return is_kraft(world) and world.processes[active_controller_process(world)].hosted
+
+
+@inner_rule
+def is_unfenced(world: Quorum, broker: int) -> bool:
+    """Whether a broker is registered and not fenced."""
+    state = world.quorum_brokers[broker].committed_state
+    return state in (BROKER_ACTIVE, BROKER_SHUTTING_DOWN)
+
+
+@QUORUM.handles(DescribeQuorumStateRequest)
+@inner_rule
+def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequest) -> bool:
+    """Answer a question of the operator; that takes no time."""
+    response = new_response(world, request, DescribeQuorumStateResponse)
+    response.question = request.question
+    response.partition = request.partition
+    response.continuation = request.continuation
+    if request.question == LIVE_BROKERS:
+        _name_unfenced(world, response)
+    elif request.question == PARTITION_STATE:
+        _describe_partition(world, response)
+    elif request.question == ACTIVE_CONTROLLER:
+        number = world.processes[request.destination].number
+        response.controller = world.sizes[0].brokers + number
+    elif request.question == REASSIGNED:
+        response.holds = not is_any_moving(world)
+    elif request.question == QUIESCENT:
+        response.holds = is_quiescent(world)
+    send(world, response, world.context[0].time_us)
+    return False
+
+
+@inner_rule
+def _name_unfenced(world: Quorum, response: DescribeQuorumStateResponse) -> None:
+    for broker in range(world.sizes[0].brokers):
+        if is_unfenced(world, broker):
+            described = new_item(world, response, NONE, DescribedBroker)
+            described.broker = broker
+
+
+@inner_rule
+def _describe_partition(world: Quorum, response: DescribeQuorumStateResponse) -> None:
+    known = world.committed_partitions[response.partition]
+    response.holds = known.exists
+    response.leader = known.leader
+    response.isr = known.isr
+    response.replicas = known.replicas
+
+
+@inner_rule
+def is_any_moving(world: Quorum) -> bool:
+    """Whether the replicas of any partition are being moved."""
+    for partition in range(world.sizes[0].partitions):
+        known = world.committed_partitions[partition]
+        if known.exists and (known.adding != EMPTY or known.removing != EMPTY):
+            return True
+    return False
+
+
+@inner_rule
+def is_quiescent(world: Quorum) -> bool:
+    """Whether everything has come to rest, as a test harness would see it.
+
+    Every partition with a leader has all its unfenced replicas in sync, and nothing was committed
+    for a while.
+    """
+    if world.context[0].time_us < world.active_controller[0].changed_us + _QUIET_US:
+        return False
+    for partition in range(world.sizes[0].partitions):
+        known = world.committed_partitions[partition]
+        if not known.exists or known.leader == NONE:
+            continue
+        for slot in range(world.partitions[partition].slot_count):
+            is_live = is_unfenced(world, broker_of(world, partition, slot))
+            if is_live and contains(known.replicas, slot) and not contains(known.isr, slot):
+                return False
+    return True

@@ -1,0 +1,45 @@
+"""A cluster that was there before the run: the metadata log begins with what is known of it.
+
+Its brokers are registered, and unfenced unless they are down and in no ISR. The process of a broker
+that registers first in the run is taken for the one that was there before.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.broker_changes import append_broker
+from tidegauge.controller.kraft.broker_heartbeats import note_contact
+from tidegauge.controller.kraft.metadata_log import (
+    append_partition,
+    append_record,
+    commit_former_records,
+)
+from tidegauge.controller.kraft.partition_records import count_partition
+from tidegauge.controller.kraft.registrations import TOPIC_RECORD
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
+
+
+@inner_rule
+def restore_former_states(world: Quorum) -> None:
+    """Write the records about all that was there before; nobody has caused them."""
+    state = world.active_controller[0]
+    # They come from no event.
+    state.event_written = True
+    for broker in range(world.sizes[0].brokers):
+        known = world.quorum_brokers[broker]
+        if known.registered:
+            known.broker_epoch = state.log_end_offset
+            known.registration_offset = append_broker(world, broker, BROKER_REGISTERS)
+            if not known.fenced:
+                note_contact(world, broker)
+    for number in range(world.sizes[0].topics):
+        topic = world.quorum_topics[number]
+        if not topic.exists:
+            continue
+        append_record(world, TOPIC_RECORD, number)
+        for place in range(topic.partition_count):
+            append_partition(world, topic.first_partition + place)
+            count_partition(world, topic.first_partition + place, 1)
+    state.event_written = False
+    commit_former_records(world)

@@ -1,0 +1,265 @@
+"""How KRaft's controller changes a partition: one function from state and target to state.
+
+Every record of a partition but its first and a ClearElrRecord is one call of ``partition_change``,
+whatever its cause (``partition_target.py``). Its steps, in this order, since each uses what the
+one before it left in the target:
+
+1. A reassignment whose target is in the ISR is complete: what is removed leaves replicas and ISR.
+2. With ELR, the ELR takes the members that leave an ISR smaller than min.insync.replicas. It is
+   emptied as soon as the ISR has min.insync.replicas members, whoever they are.
+3. A leader is elected. One that is still valid stays, except in a preferred election. Else the
+   first valid replica of the *assignment* leads; else, with ISR and ELR empty, the last known
+   leader; else, if UNCLEAN, the first acceptable replica. Valid means acceptable and in the ISR,
+   or in the ELR if the ISR is empty. A leader from outside the ISR is the whole ISR.
+4. The state is written. The leader epoch grows if the record names a leader: another one, none,
+   or the same one when replicas are removed. The partition epoch grows with each record.
+
+Acceptable is a replica whose broker is unfenced and not in controlled shutdown, and whose directory
+is online. Without ELR the last member stays in the ISR of a partition that has lost its leader.
+
+Always true afterwards: a leader is in the ISR; ELR and ISR share nobody; the ELR is empty while the
+ISR has min.insync.replicas members; there is a last known leader only while there is no leader.
+Kafka keeps log directories in the same record; here they are the broker's matter.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.kraft.partition_target import PREFERRED, UNCLEAN, PartitionTarget
+from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.replication.records import SLOTS, PartitionRegistration
+from tidegauge.replication.replica_list import (
+    EMPTY,
+    append,
+    contains,
+    first,
+    only,
+    single,
+    size,
+    without,
+)
+
+#: ``leader`` of a partition that nobody leads.
+NO_LEADER = code(-1)
+
+# What a change came to. From LEADER_NAMED on, the record names a leader.
+UNCHANGED = code(0)  #: there is no record
+CHANGED = code(1)  #: the leader epoch stays
+LEADER_NAMED = code(2)  #: a leader from the ISR, none, or the one that leads already
+ELECTED_FROM_ELR = code(3)
+ELECTED_UNCLEANLY = code(4)  #: the last known leader, or any replica
+
+
+@rule
+def partition_change(
+    switches: KRaftSwitches,
+    partition: PartitionRegistration,
+    target: PartitionTarget,
+    acceptable: int,
+) -> int:
+    """Change a partition as its target says; what it came to (UNCHANGED ... ELECTED_UNCLEANLY).
+
+    ``acceptable`` are the replicas that may lead. The target is used up.
+
+    Source: PartitionChangeBuilder.build@4.1.0.
+    """
+    _complete_reassignment(switches, target)
+    if switches.eligible_leader_replicas:
+        _populate_elr(partition, target)
+    elected = _elect_leader(switches, partition, target, acceptable)
+    names_leader = (
+        target.leader != partition.leader
+        or without(partition.replicas, target.replicas) != EMPTY
+        or _shrink_raises_leader_epoch(switches, partition, target)
+    )
+    if switches.eligible_leader_replicas:
+        _update_last_known_leader(partition, target)
+    else:
+        target.elr = EMPTY
+        if target.isr == EMPTY:
+            target.isr = partition.isr
+    if not names_leader and not _differs(partition, target):
+        return UNCHANGED
+    _write(partition, target)
+    partition.partition_epoch += 1
+    if not names_leader:
+        return CHANGED
+    partition.leader_epoch += 1
+    return elected
+
+
+@inner_rule
+def _complete_reassignment(switches: KRaftSwitches, target: PartitionTarget) -> None:
+    # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@4.1.0, @3.7.0.
+    if target.adding == EMPTY and target.removing == EMPTY:
+        return
+    replicas = without(target.replicas, target.removing)
+    isr = without(target.isr, target.removing)
+    awaited = target.adding if switches.reassignment_waits_for_added_only else replicas
+    if isr == EMPTY or replicas == EMPTY or without(awaited, isr) != EMPTY:
+        return
+    target.replicas = replicas
+    target.isr = isr
+    target.adding = EMPTY
+    target.removing = EMPTY
+
+
+@inner_rule
+def _populate_elr(partition: PartitionRegistration, target: PartitionTarget) -> None:
+    # Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0.
+    elr = EMPTY
+    if size(target.isr) < target.min_insync_replicas:
+        for slot in range(SLOTS):
+            was_in_sync = contains(partition.isr, slot) or contains(target.elr, slot)
+            if was_in_sync and not contains(target.isr, slot):
+                elr = append(elr, slot)
+    target.elr = without(elr, target.unclean_shutdown)
+
+
+@inner_rule
+def _elect_leader(
+    switches: KRaftSwitches,
+    partition: PartitionRegistration,
+    target: PartitionTarget,
+    acceptable: int,
+) -> int:
+    # Where the leader came from, if it is another one.
+    # Source: PartitionChangeBuilder.tryElection@4.1.0.
+    target.leader = _valid_leader(partition, target, acceptable)
+    is_unclean = False
+    if target.leader == NO_LEADER:
+        target.leader = _unclean_leader(switches, partition, target, acceptable)
+        is_unclean = target.leader != NO_LEADER
+    if target.leader == partition.leader:
+        return LEADER_NAMED
+    if is_unclean:
+        target.isr = single(target.leader)
+        target.elr = EMPTY
+        # A recovery state that the cause asks for comes before it.
+        if target.recovering == partition.recovering:
+            target.recovering = True
+        return ELECTED_UNCLEANLY
+    if contains(target.elr, target.leader):
+        target.isr = single(target.leader)
+        target.elr = without(target.elr, target.isr)
+        return ELECTED_FROM_ELR
+    return LEADER_NAMED
+
+
+@inner_rule
+def _valid_leader(
+    partition: PartitionRegistration, target: PartitionTarget, acceptable: int
+) -> int:
+    # Source: PartitionChangeBuilder.isValidNewLeader, electAnyLeader, electPreferredLeader@4.1.0.
+    valid = only(target.elr if target.isr == EMPTY else target.isr, acceptable)
+    preferred = first(target.replicas)
+    if target.election == PREFERRED and contains(valid, preferred):
+        return preferred
+    if contains(valid, partition.leader):
+        return partition.leader
+    return first(only(target.replicas, valid))
+
+
+@inner_rule
+def _unclean_leader(
+    switches: KRaftSwitches,
+    partition: PartitionRegistration,
+    target: PartitionTarget,
+    acceptable: int,
+) -> int:
+    # Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0, @4.0.0.
+    last_known = first(partition.last_known_elr)
+    may_lead = contains(acceptable, last_known) or switches.fenced_last_known_leader_elected
+    nobody_is_in_sync = target.isr == EMPTY and target.elr == EMPTY
+    is_known = switches.eligible_leader_replicas and last_known != NO_LEADER
+    if is_known and nobody_is_in_sync and may_lead:
+        return last_known
+    if target.election == UNCLEAN:
+        return first(only(target.replicas, acceptable))
+    return NO_LEADER
+
+
+@inner_rule
+def _shrink_raises_leader_epoch(
+    switches: KRaftSwitches, partition: PartitionRegistration, target: PartitionTarget
+) -> bool:
+    # The target counts, also where the last member stays (from 3.8 on, what is written counts).
+    # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
+    is_shrink = without(partition.isr, target.isr) != EMPTY
+    return switches.isr_shrink_raises_leader_epoch and is_shrink
+
+
+@inner_rule
+def _update_last_known_leader(partition: PartitionRegistration, target: PartitionTarget) -> None:
+    # Source: PartitionChangeBuilder.maybeUpdateLastKnownLeader@4.1.0.
+    if target.leader != NO_LEADER:
+        target.last_known_elr = EMPTY
+    elif target.isr == EMPTY and partition.isr != EMPTY:
+        target.last_known_elr = single(partition.leader)
+
+
+@inner_rule
+def _differs(partition: PartitionRegistration, target: PartitionTarget) -> bool:
+    # Source: PartitionChangeBuilder.changeRecordIsNoOp@4.1.0.
+    return (
+        target.replicas != partition.replicas
+        or target.adding != partition.adding
+        or target.removing != partition.removing
+        or target.isr != partition.isr
+        or target.elr != partition.elr
+        or target.last_known_elr != partition.last_known_elr
+        or target.recovering != partition.recovering
+    )
+
+
+@inner_rule
+def _write(partition: PartitionRegistration, target: PartitionTarget) -> None:
+    # Source: PartitionRegistration.merge@4.1.0.
+    partition.replicas = target.replicas
+    partition.adding = target.adding
+    partition.removing = target.removing
+    partition.isr = target.isr
+    partition.elr = target.elr
+    partition.last_known_elr = target.last_known_elr
+    partition.leader = target.leader
+    partition.recovering = target.recovering
+
+
+@rule
+def clear_elr(partition: PartitionRegistration) -> bool:
+    """Empty the ELR: the topic's min.insync.replicas has changed. False if there was none.
+
+    Source: TopicDelta.replay(ClearElrRecord), ReplicationControlManager.replay@4.1.0.
+    """
+    if partition.elr == EMPTY and partition.last_known_elr == EMPTY:
+        return False
+    partition.elr = EMPTY
+    partition.last_known_elr = EMPTY
+    partition.partition_epoch += 1
+    return True
+
+
+@rule
+def create_partition(partition: PartitionRegistration, assignment: int, acceptable: int) -> bool:
+    """Give a new partition its first state; False if no replica is acceptable.
+
+    The first acceptable replica leads, and all acceptable ones are in sync. Without any, the topic
+    is refused: INVALID_REPLICA_ASSIGNMENT if its assignment was given by hand, else
+    INVALID_REPLICATION_FACTOR.
+
+    Source: ReplicationControlManager.createTopic, buildPartitionRegistration@4.1.0.
+    """
+    isr = only(assignment, acceptable)
+    if isr == EMPTY:
+        return False
+    partition.replicas = assignment
+    partition.adding = EMPTY
+    partition.removing = EMPTY
+    partition.isr = isr
+    partition.elr = EMPTY
+    partition.last_known_elr = EMPTY
+    partition.leader = first(isr)
+    partition.leader_epoch = 0
+    partition.partition_epoch = 0
+    partition.recovering = False
+    return True

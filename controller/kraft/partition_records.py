@@ -1,0 +1,155 @@
+"""A partition's change in the controller's memory and in the log: one door for all causes.
+
+Every change but the creation and the deletion of a topic, and a ClearElrRecord, is
+:func:`begin_change`, a function of ``partition_target.py``, and :func:`append_change`. Counts over
+partitions (who leads how many, which have no leader) are kept here.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.metadata_log import append_partition
+from tidegauge.controller.kraft.partition_change import (
+    ELECTED_FROM_ELR,
+    ELECTED_UNCLEANLY,
+    UNCHANGED,
+    partition_change,
+)
+from tidegauge.controller.kraft.partition_target import (
+    PartitionTarget,
+    effective_min_insync_replicas,
+    election_of_topic,
+    target_as_is,
+)
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.replication.replica_list import EMPTY, append, first
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.topology import broker_of
+
+
+@inner_rule
+def is_active(world: Quorum, broker: int) -> bool:
+    """Whether a broker is registered, not fenced, and does not shut down.
+
+    Source: ClusterControlManager.isActive@4.1.0.
+    """
+    known = world.quorum_brokers[broker]
+    return known.registered and not known.fenced and not known.in_controlled_shutdown
+
+
+@inner_rule
+def place_of_replica(world: Quorum, partition: int, broker: int) -> int:
+    """Where a broker's replica lies in ``Quorum.hosted_replicas``; NONE if it has none.
+
+    A broker's replicas lie in the order of partitions.
+    """
+    known = world.quorum_brokers[broker]
+    low = known.first_replica
+    high = low + known.replica_count
+    while low < high:
+        middle = (low + high) >> 1
+        if world.hosted_replicas[middle].partition < partition:
+            low = middle + 1
+        else:
+            high = middle
+    is_its = low < known.first_replica + known.replica_count
+    return low if is_its and world.hosted_replicas[low].partition == partition else NONE
+
+
+@inner_rule
+def acceptable_leaders(world: Quorum, partition: int, added: int, removed: int) -> int:
+    """The replicas that may lead or be in sync; a replica list.
+
+    Args:
+        world: with the state in memory.
+        partition: its number.
+        added: a broker that is acceptable although it is still fenced; -1 none.
+        removed: a broker that is none any more, although it is not fenced yet; -1 none.
+
+    Source: LeaderAcceptor.test, ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0.
+    """
+    acceptable = EMPTY
+    for slot in range(world.partitions[partition].slot_count):
+        broker = broker_of(world, partition, slot)
+        may_lead = broker != removed and (broker == added or is_active(world, broker))
+        if not may_lead:
+            continue
+        if world.quorum_brokers[broker].offline_directories != 0:
+            place = place_of_replica(world, partition, broker)
+            if world.hosted_replicas[place].offline:
+                continue
+        acceptable = append(acceptable, slot)
+    return acceptable
+
+
+@inner_rule
+def min_insync_replicas_of(world: Quorum, partition: int) -> int:
+    """The effective min.insync.replicas of a partition's topic.
+
+    Source: ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0.
+    """
+    topic = world.quorum_topics[world.partitions[partition].topic]
+    first_replicas = world.registrations[topic.first_partition].replicas
+    return effective_min_insync_replicas(topic.min_insync_replicas, first_replicas)
+
+
+@inner_rule
+def election_of(world: Quorum, partition: int) -> int:
+    """The election that a change tries where nobody asked for a kind of it."""
+    topic = world.quorum_topics[world.partitions[partition].topic]
+    return election_of_topic(topic.unclean_leader_election)
+
+
+@inner_rule
+def begin_change(world: Quorum, partition: int, election: int) -> PartitionTarget:
+    """A target that is the partition as it is: the one in ``Quorum.partition_target``."""
+    target = world.partition_target[0]
+    needed = min_insync_replicas_of(world, partition)
+    target_as_is(target, world.registrations[partition], election, needed)
+    return target
+
+
+@inner_rule
+def append_change(world: Quorum, partition: int, acceptable: int, reason: int) -> bool:
+    """Change a partition as its target says, and append the record; False if there is none.
+
+    Args:
+        world: with the target that ``begin_change`` has begun.
+        partition: its number.
+        acceptable: ``acceptable_leaders``.
+        reason: why the controller takes replicas out of the ISR, one of STATE_REASONS; 0: it does
+            not, or a leader asks for it.
+    """
+    state = world.active_controller[0]
+    registration = world.registrations[partition]
+    old_leader = registration.leader
+    count_partition(world, partition, -1)
+    outcome = partition_change(
+        world.kraft_switches[0], registration, world.partition_target[0], acceptable
+    )
+    count_partition(world, partition, 1)
+    if outcome == UNCHANGED:
+        return False
+    record = append_partition(world, partition)
+    record.reason = reason
+    record.old_leader = old_leader
+    record.unclean = outcome == ELECTED_UNCLEANLY
+    if registration.leader not in (old_leader, NONE):
+        state.leader_elections += 1
+        state.unclean_elections += 1 if outcome == ELECTED_UNCLEANLY else 0
+        state.elr_elections += 1 if outcome == ELECTED_FROM_ELR else 0
+    return True
+
+
+@inner_rule
+def count_partition(world: Quorum, partition: int, change: int) -> None:
+    """Count a partition among those of its leader, or among those without one; -1: no longer."""
+    state = world.active_controller[0]
+    registration = world.registrations[partition]
+    if registration.leader == NONE:
+        state.leaderless_partitions += change
+    else:
+        leader = broker_of(world, partition, registration.leader)
+        world.quorum_brokers[leader].leader_count += change
+    if registration.leader != first(registration.replicas):
+        state.imbalanced_partitions += change

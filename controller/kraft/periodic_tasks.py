@@ -1,0 +1,151 @@
+"""The start of the active controller, and what it does from time to time.
+
+From 4.0 on tasks are periodic: one that still has work runs again in 10 ms. Before, brokers are
+fenced by an exact timer, and the elections are planned whenever there is a reason for them.
+
+Source: PeriodicTaskControlManager, QuorumController.registerWriteNoOpRecord,
+registerMaybeFenceStaleBroker, registerElectPreferred, registerElectUnclean@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.broker_changes import fence_broker
+from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue
+from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
+from tidegauge.controller.kraft.event_queue import new_event_row
+from tidegauge.controller.kraft.former_states import restore_former_states
+from tidegauge.controller.kraft.handlers import QUORUM, WRITES
+from tidegauge.controller.kraft.metadata_log import append_record
+from tidegauge.controller.kraft.registrations import NO_OP_RECORD
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.quorum_timers import FencingCheck, NoOpDue, QuorumStart
+from tidegauge.simulation.random_streams import FENCING, draw_below
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import active_controller_process
+from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
+
+
+@QUORUM.handles(QuorumStart)
+@inner_rule
+def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
+    """The controller is active from now on."""
+    state = world.active_controller[0]
+    restore_former_states(world)
+    state.runs = True
+    active = new_row(world, timer.destination, ControllerActive)
+    active.broker = world.sizes[0].brokers + world.processes[timer.destination].number
+    active.controller_epoch = state.epoch
+    write_row(world, active)
+    now_us = world.context[0].time_us
+    if state.max_idle_interval_us > 0:
+        _no_op_later(world)
+    if state.has_heartbeat_tracker:
+        check_sessions_at(world, now_us + _fencing_period_us(world))
+    plan_elections(world)
+    return False
+
+
+@inner_rule
+def _no_op_later(world: Quorum) -> None:
+    process = active_controller_process(world)
+    due_us = world.context[0].time_us + world.active_controller[0].max_idle_interval_us
+    set_timer(world, new_event(world, process, process, NoOpDue), due_us)
+
+
+@WRITES.handles(NoOpDue)
+@inner_rule
+def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
+    """Write a NoOpRecord, so that all can see how far the log is."""
+    append_record(world, NO_OP_RECORD, NONE)
+    _no_op_later(world)
+
+
+@inner_rule
+def _fencing_period_us(world: Quorum) -> int:
+    """Source: QuorumController.maybeFenceStaleBrokerPeriodNs@4.1.0."""
+    return max(1_000, world.active_controller[0].session_timeout_us // 8)
+
+
+@WRITES.handles(FencingCheck)
+@inner_rule
+def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
+    """Fence one broker that was not heard for its session time-out, if there is one.
+
+    Source: ReplicationControlManager.maybeFenceOneStaleBroker@4.1.0, @3.9.0.
+    """
+    state = world.active_controller[0]
+    now_us = world.context[0].time_us
+    state.fences = False
+    broker = _one_overdue(world)
+    if broker != NONE:
+        _fence_silent(world, broker)
+    if state.has_heartbeat_tracker:
+        check_sessions_at(
+            world, now_us + (AGAIN_US if broker != NONE else _fencing_period_us(world))
+        )
+        return
+    oldest = _oldest_contact(world)
+    if oldest != NONE:
+        due_us = world.quorum_brokers[oldest].contact_us + state.session_timeout_us + 1
+        check_sessions_at(world, max(due_us, now_us))
+
+
+@inner_rule
+def _fence_silent(world: Quorum, broker: int) -> None:
+    """Fence a broker, because of what has kept it silent."""
+    state = world.active_controller[0]
+    known = world.quorum_brokers[broker]
+    row = new_event_row(world)
+    because_of(world, row, broker, known.contact_us)
+    state.because_process = row.because_process
+    state.because_sequence = row.because_sequence
+    write_row(world, row)
+    known.contact_us = NONE
+    fence_broker(world, broker, BROKER_SESSION_EXPIRED)
+
+
+@inner_rule
+def _one_overdue(world: Quorum) -> int:
+    """A broker that is overdue; from 4.0 on any of them, before the one heard longest ago.
+
+    Which of several it is in Kafka, the order of a hash table decides: here a draw.
+    """
+    state = world.active_controller[0]
+    if not state.has_heartbeat_tracker:
+        oldest = _oldest_contact(world)
+        return oldest if oldest != NONE and is_overdue(world, oldest) else NONE
+    count = 0
+    chosen = NONE
+    for broker in range(world.sizes[0].brokers):
+        if is_overdue(world, broker):
+            count += 1
+            chosen = broker
+    if count <= 1:
+        return chosen
+    process = active_controller_process(world)
+    drawn = draw_below(count, world.context[0].seed, FENCING, process, state.fencing_draws)
+    state.fencing_draws += 1
+    for broker in range(world.sizes[0].brokers):
+        if is_overdue(world, broker):
+            if drawn == 0:
+                return broker
+            drawn -= 1
+    return NONE
+
+
+@inner_rule
+def _oldest_contact(world: Quorum) -> int:
+    """The unfenced broker that was heard longest ago; NONE if all are fenced."""
+    oldest = NONE
+    for broker in range(world.sizes[0].brokers):
+        known = world.quorum_brokers[broker]
+        if not known.registered or known.fenced or known.contact_us == NONE:
+            continue
+        if oldest == NONE or known.contact_us < world.quorum_brokers[oldest].contact_us:
+            oldest = broker
+    return oldest

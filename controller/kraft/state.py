@@ -1,0 +1,228 @@
+"""What the active controller of a KRaft quorum remembers.
+
+``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
+that it has appended are in it, committed or not (Kafka: the timeline structures of
+``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is what a
+reader of the log sees. Records between the two are in ``metadata_records``.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.controller.kraft.partition_target import PartitionTarget
+from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.simulation.messages.event import EventList
+from tidegauge.simulation.topology import Cluster
+
+
+class ActiveController(Record):
+    """The one thread of the active controller, and the log that it writes: one record."""
+
+    #: Events that wait for the thread.
+    queue: EventList
+    #: Responses that wait for a commit, in the order of the offsets that they wait for.
+    deferred: EventList
+    #: Fetches of observers that wait for more of the log.
+    fetches: EventList
+
+    # Settings.
+    #: How many controllers the quorum has, with this one.
+    voters: i64
+    session_timeout_us: i64
+    #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
+    heartbeat_deadline_us: i64
+    append_linger_us: i64
+    #: 0: no NoOpRecord is written.
+    max_idle_interval_us: i64
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_us: i64
+    unclean_leader_election_interval_us: i64
+
+    # Switches by release (``switches.py`` has those of one partition's change).
+    #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
+    #: KAFKA-16164; from 4.0).
+    has_heartbeat_tracker: flag
+    #: A heartbeat that has waited for too long still counts as a contact (KAFKA-15019; 3.5).
+    expired_heartbeats_count: flag
+    #: Each heartbeat of a broker that leaves renews the offset that others have to reach
+    #: (KAFKA-14292; 3.3.1).
+    shutdown_offset_grows: flag
+    #: Who registers again under the same incarnation keeps its epoch (KAFKA-16952; 3.9).
+    incarnation_keeps_epoch: flag
+    #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
+    registration_clears_isr: flag
+    #: Fetches are answered at once when more is committed, and not only when more is appended.
+    fetch_carries_high_watermark: flag
+
+    #: Its epoch: that of the quorum's leader.
+    epoch: i64
+    #: It has been started.
+    runs: flag
+
+    # The log. Offsets count records from the beginning of the cluster.
+    #: The next record gets this one.
+    log_end_offset: i64
+    #: Up to here it was drained into batches, and up to here it is committed.
+    drained_offset: i64
+    high_watermark: i64
+    #: A timer waits until the linger time of the oldest record that is not drained is over.
+    drains: flag
+    #: When the last commit that is under way is due: none overtakes it.
+    committed_us: i64
+    #: When a record was committed last that says something of a partition, a broker or a topic.
+    changed_us: i64
+    #: Records that are not committed: a ring in ``metadata_records``.
+    first_record: i64
+    record_count: i64
+    #: So much room for more is kept free while a handler runs.
+    record_reserve: i64
+
+    # The event queue.
+    #: The thread is busy; a timer is set for when it is free.
+    works: flag
+    #: A timer looks for fetches that have waited for long enough.
+    fetch_timer: flag
+
+    # The event that is being handled.
+    #: Its type, when it came and was taken, and how many waited behind it.
+    event_kind: i64
+    event_came_us: i64
+    event_taken_us: i64
+    queue_length: i64
+    #: It is a row of the trace.
+    event_written: flag
+    #: Why the records that it appends change what they change, and because of which row.
+    reason: i64
+    because_process: i64 = -1
+    because_sequence: i64 = -1
+
+    # Tasks: a timer is set for each.
+    fences: flag
+    balances: flag
+    elects_uncleanly: flag
+    #: How many times one of several overdue brokers was drawn.
+    fencing_draws: i64
+
+    # Counted over the partitions that exist.
+    leaderless_partitions: i64
+    #: Those that their preferred replica does not lead.
+    imbalanced_partitions: i64
+
+    # Counted for JMX.
+    events: i64
+    leader_elections: i64
+    unclean_elections: i64
+    elr_elections: i64
+    timed_out_heartbeats: i64
+
+
+class QuorumBroker(Record):
+    """A broker in the active controller (Kafka: BrokerRegistration, BrokerHeartbeatState)."""
+
+    #: It has ever been registered, under this epoch and by this process.
+    registered: flag
+    broker_epoch: i64 = -1
+    incarnation: i64 = -1
+    #: The offset of its registration record.
+    registration_offset: i64 = -1
+    fenced: flag
+    in_controlled_shutdown: flag
+    #: Its log directories that are offline: bits.
+    offline_directories: i64
+    #: When it was heard last; -1: its session is not tracked.
+    contact_us: i64 = -1
+    #: The offset of the last record that it has published, as it has reported.
+    metadata_offset: i64 = -1
+    #: It may shut down once all others have reported this offset; -1: it does not shut down.
+    shutdown_offset: i64 = -1
+    #: How many partitions it leads.
+    leader_count: i64
+    #: Its replicas in ``Quorum.hosted_replicas``, in the order of partitions.
+    first_replica: i64
+    replica_count: i64
+
+    # As it is committed.
+    committed_state: i64
+    committed_epoch: i64 = -1
+
+
+class QuorumTopic(Record):
+    """A topic, as the active controller has it."""
+
+    exists: flag
+    #: ... and as it is committed.
+    committed: flag
+    #: Its partitions.
+    first_partition: i64
+    partition_count: i64
+    #: The scenario names its replicas.
+    assigned_by_hand: flag
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+    #: ... and these as they are committed.
+    committed_min_insync_replicas: i64
+    committed_unclean_leader_election: flag
+
+
+class HostedReplica(Record):
+    """A replica of a broker."""
+
+    partition: i64
+    #: Its log directory is offline.
+    offline: flag
+
+
+class CommittedPartition(PartitionRegistration):
+    """A partition as readers of the metadata log have it."""
+
+    #: The offset of its newest record, and the row about that one.
+    offset: i64 = -1
+    row_sequence: i64 = -1
+    #: It exists.
+    exists: flag
+
+
+class MetadataRecord(Record):
+    """One record of the metadata log that is not committed yet."""
+
+    offset: i64
+    #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
+    type: i64
+    #: A partition, a broker, a topic.
+    subject: i64
+    #: Of a broker: its new state, its epoch.
+    state: i64
+    broker_epoch: i64
+    #: Of a broker why; of a partition 0, or why the controller takes replicas out of the ISR.
+    reason: i64
+    #: Of a partition: the leader was elected, and uncleanly; who led before.
+    old_leader: i64 = -1
+    unclean: flag
+    #: Of a topic: its settings.
+    min_insync_replicas: i64
+    unclean_leader_election: flag
+    #: The row that caused it, and because of which.
+    cause_process: i64 = -1
+    cause_sequence: i64 = -1
+    because_process: i64 = -1
+    because_sequence: i64 = -1
+
+
+class Quorum(Cluster, part=6):
+    """The active controller of a group; in ZooKeeper mode all tables are empty."""
+
+    active_controller: Records[ActiveController]
+    quorum_brokers: Records[QuorumBroker]
+    quorum_topics: Records[QuorumTopic]
+    #: By number of the partition.
+    registrations: Records[PartitionRegistration]
+    committed_partitions: Records[CommittedPartition]
+    #: A ring: what was appended and is not committed, and beside each the partition as it is then.
+    metadata_records: Records[MetadataRecord]
+    recorded_registrations: Records[PartitionRegistration]
+    #: What pure rules work on: one record each.
+    kraft_switches: Records[KRaftSwitches]
+    partition_target: Records[PartitionTarget]
+    #: The replicas of all brokers, broker by broker.
+    hosted_replicas: Records[HostedReplica]

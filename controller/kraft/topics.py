@@ -1,0 +1,98 @@
+"""Creation and deletion of topics (Kafka: ReplicationControlManager)."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft.handlers import WRITES
+from tidegauge.controller.kraft.metadata_log import (
+    append_partition,
+    append_record,
+    respond_when_committed,
+)
+from tidegauge.controller.kraft.partition_change import NO_LEADER, create_partition
+from tidegauge.controller.kraft.partition_records import acceptable_leaders, count_partition
+from tidegauge.controller.kraft.registrations import REMOVE_TOPIC_RECORD, TOPIC_RECORD
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.replication import errors
+from tidegauge.replication.replica_list import EMPTY, only
+from tidegauge.simulation.events import new_response
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.quorum_requests import (
+    AdminResponse,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+)
+
+#: QuorumController.MAX_RECORDS_PER_USER_OP
+_MOST_PARTITIONS = code(10_000)
+
+
+@WRITES.handles(CreateTopicsRequest)
+@inner_rule
+def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
+    """Create a topic: of each partition the first live replica leads, all live ones are in sync.
+
+    Source: ReplicationControlManager.createTopic@4.1.0.
+    """
+    response = new_response(world, request, AdminResponse)
+    response.error = _creation_error(world, request.topic)
+    if response.error != errors.NONE:
+        send(world, response, world.context[0].time_us)
+        return
+    topic = world.quorum_topics[request.topic]
+    topic.exists = True
+    append_record(world, TOPIC_RECORD, request.topic)
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
+        acceptable = acceptable_leaders(world, partition, NONE, NONE)
+        assignment = world.partitions[partition].replicas
+        create_partition(world.registrations[partition], assignment, acceptable)
+        count_partition(world, partition, 1)
+        append_partition(world, partition)
+    respond_when_committed(world, response)
+
+
+@inner_rule
+def _creation_error(world: Quorum, number: int) -> int:
+    topic = world.quorum_topics[number]
+    if topic.exists:
+        return errors.TOPIC_ALREADY_EXISTS
+    if topic.partition_count > _MOST_PARTITIONS:
+        return errors.POLICY_VIOLATION
+    for place in range(topic.partition_count):
+        partition = topic.first_partition + place
+        acceptable = acceptable_leaders(world, partition, NONE, NONE)
+        if only(world.partitions[partition].replicas, acceptable) == EMPTY:
+            if topic.assigned_by_hand:
+                return errors.INVALID_REPLICA_ASSIGNMENT
+            return errors.INVALID_REPLICATION_FACTOR
+    return errors.NONE
+
+
+@WRITES.handles(DeleteTopicsRequest)
+@inner_rule
+def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
+    """Delete a topic at once, whether its replicas are live or not.
+
+    Source: ReplicationControlManager.deleteTopic@4.1.0.
+    """
+    response = new_response(world, request, AdminResponse)
+    topic = world.quorum_topics[request.topic]
+    if not topic.exists:
+        response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
+        send(world, response, world.context[0].time_us)
+        return
+    for number in range(topic.partition_count):
+        partition = topic.first_partition + number
+        count_partition(world, partition, -1)
+        registration = world.registrations[partition]
+        registration.leader = NO_LEADER
+        registration.isr = EMPTY
+        registration.elr = EMPTY
+        registration.last_known_elr = EMPTY
+        registration.adding = EMPTY
+        registration.removing = EMPTY
+    topic.exists = False
+    append_record(world, REMOVE_TOPIC_RECORD, request.topic)
+    respond_when_committed(world, response)

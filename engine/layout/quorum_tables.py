@@ -1,0 +1,166 @@
+"""The tables of a KRaft quorum, laid out for a scenario; in ZooKeeper mode they are empty."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import grown, new_records
+from tidegauge.controller.kraft.partition_change import NO_LEADER
+from tidegauge.controller.kraft.partition_target import PartitionTarget
+from tidegauge.controller.kraft.state import (
+    ActiveController,
+    CommittedPartition,
+    HostedReplica,
+    MetadataRecord,
+    Quorum,
+    QuorumBroker,
+    QuorumTopic,
+)
+from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.replication.records import PartitionRegistration
+from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.replica_list import pack
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
+
+
+def new_quorum(plan: ClusterPlan) -> Quorum:
+    """An active controller that knows of nothing, or of what was there before the run."""
+    count = 1 if plan.is_kraft else 0
+    partitions = count * len(plan.partitions)
+    replicas = count * sum(len(partition.slots) for partition in plan.partitions)
+    quorum = Quorum(
+        active_controller=new_records(ActiveController, count),
+        quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
+        quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
+        registrations=new_records(PartitionRegistration, partitions),
+        committed_partitions=new_records(CommittedPartition, partitions),
+        metadata_records=new_records(MetadataRecord, 0),
+        recorded_registrations=new_records(PartitionRegistration, 0),
+        kraft_switches=new_records(KRaftSwitches, count),
+        partition_target=new_records(PartitionTarget, count),
+        hosted_replicas=new_records(HostedReplica, replicas),
+    )
+    if plan.quorum is not None:
+        _set_settings(plan, plan.quorum, quorum.active_controller[0])
+        _set_switches(plan, quorum)
+        _set_topics(plan, quorum)
+        _set_replicas(plan, quorum)
+        _set_former_states(plan, quorum)
+        enlarge_quorum(plan, quorum)
+    return quorum
+
+
+def _set_topics(plan: ClusterPlan, quorum: Quorum) -> None:
+    for number, partition in enumerate(plan.partitions):
+        topic = quorum.quorum_topics[partition.topic_number]
+        if topic.partition_count == 0:
+            topic.first_partition = number
+            topic.min_insync_replicas = partition.min_insync_replicas
+            topic.unclean_leader_election = partition.unclean_leader_election
+            topic.committed_min_insync_replicas = partition.min_insync_replicas
+            topic.committed_unclean_leader_election = partition.unclean_leader_election
+            planned = plan.scenario.topics[partition.topic_number]
+            topic.assigned_by_hand = planned.assignment is not None
+        topic.partition_count += 1
+
+
+def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
+    """List the partitions of each broker, so that its changes need not look at all."""
+    hosted: list[list[int]] = [[] for _ in plan.brokers]
+    for number, partition in enumerate(plan.partitions):
+        for broker in partition.slots:
+            hosted[broker].append(number)
+    place = 0
+    for broker, numbers in enumerate(hosted):
+        quorum.quorum_brokers[broker].first_replica = place
+        quorum.quorum_brokers[broker].replica_count = len(numbers)
+        for number in numbers:
+            quorum.hosted_replicas[place].partition = number
+            place += 1
+
+
+def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
+    """Lay out what was there before the run (``controller/kraft/former_states.py``)."""
+    if not plan.was_there_before:
+        return
+    in_sync: set[int] = set()
+    for number, partition in enumerate(plan.partitions):
+        if partition.state is None:
+            continue
+        quorum.quorum_topics[partition.topic_number].exists = True
+        slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
+        registration = quorum.registrations[number]
+        registration.replicas = pack(range(len(partition.replicas)))
+        registration.leader = (
+            NO_LEADER if partition.state.leader is None else slots[partition.state.leader]
+        )
+        registration.leader_epoch = partition.state.leader_epoch
+        registration.isr = pack(slots[broker] for broker in partition.state.isr)
+        registration.elr = pack(sorted(slots[broker] for broker in partition.state.elr))
+        in_sync.update(plan.broker_index(broker) for broker in partition.state.isr)
+    for index, is_back in enumerate(plan.registered_before):
+        quorum.quorum_brokers[index].registered = True
+        quorum.quorum_brokers[index].fenced = not is_back and index not in in_sync
+
+
+def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
+    """Enlarge the ring of records that are not committed until one event has room for its own."""
+    if len(world.active_controller) == 0:
+        return
+    state = world.active_controller[0]
+    reserve = record_reserve_of(plan)
+    state.record_reserve = reserve
+    room = len(world.metadata_records)
+    if room - state.record_count >= reserve:
+        return
+    # The ring begins anew at place 0.
+    larger = 2 * room + 2 * reserve
+    records = grown(world.metadata_records[:0], larger)
+    registrations = grown(world.recorded_registrations[:0], larger)
+    for number in range(int(state.record_count)):
+        place = (int(state.first_record) + number) % room
+        records[number] = world.metadata_records[place]
+        registrations[number] = world.recorded_registrations[place]
+    state.first_record = 0
+    world.metadata_records = records
+    world.recorded_registrations = registrations
+
+
+def record_reserve_of(plan: ClusterPlan) -> int:
+    """The most records that one event can append: two for each partition, and some of brokers."""
+    return 2 * len(plan.partitions) + len(plan.brokers) + len(plan.scenario.topics) + 16
+
+
+def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveController) -> None:
+    state.voters = planned.voters
+    state.session_timeout_us = planned.session_timeout_ms * 1000
+    heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
+    state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2
+    state.append_linger_us = planned.append_linger_ms * 1000
+    state.max_idle_interval_us = planned.max_idle_interval_ms * 1000
+    state.auto_leader_rebalance_enable = planned.auto_leader_rebalance_enable
+    state.leader_imbalance_check_interval_us = (
+        planned.leader_imbalance_check_interval_seconds * 1_000_000
+    )
+    state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
+    state.epoch = 1
+
+
+def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
+    """What differs between releases and metadata versions in the controller's decisions."""
+    release = Release.parse(plan.scenario.release)
+    version = ProtocolVersion.parse(plan.scenario.version_in_force())
+
+    def is_from(since: str) -> bool:
+        return release >= Release.parse(since)
+
+    state = quorum.active_controller[0]
+    state.has_heartbeat_tracker = is_from("4.0.0")
+    state.expired_heartbeats_count = is_from("3.5.0")
+    state.shutdown_offset_grows = not is_from("3.3.2")
+    state.incarnation_keeps_epoch = is_from("3.9.0")
+    state.registration_clears_isr = is_from("4.0.0")
+    state.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
+    switches = quorum.kraft_switches[0]
+    switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
+    switches.isr_shrink_raises_leader_epoch = version < ProtocolVersion.parse("3.6-IV0")
+    switches.fenced_last_known_leader_elected = not is_from("4.1.0")
+    switches.reassignment_waits_for_added_only = not is_from("3.8.0")

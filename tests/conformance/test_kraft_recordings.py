@@ -1,0 +1,124 @@
+"""Recordings of KRaft clusters: how they are read, and what a run shows in their form.
+
+The metadata records of a recording, written as the rows of a run, must show what was observed of
+the recorded cluster: so the form of a recording loses nothing and adds nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from metadata_records import Replay
+from recordings import GOLDEN_KRAFT
+from tidegauge.conformance.comparison import Field, compare
+from tidegauge.conformance.kraft_state import KRaftState
+from tidegauge.conformance.neighbouring_steps import with_shift
+from tidegauge.conformance.recorded_schedule import (
+    RecordedSchedule,
+    RecordedStep,
+    load_schedule,
+    recorded_files,
+)
+from tidegauge.conformance.step_outcome import StepOutcome
+from tidegauge.conformance.translation import translate
+
+MISSING = pytest.mark.skip(reason=f"recordings are missing: copy them to {GOLDEN_KRAFT}")
+FILES = (
+    [pytest.param(file, id=file.stem) for file in recorded_files([GOLDEN_KRAFT])]
+    if GOLDEN_KRAFT.exists()
+    else [pytest.param(GOLDEN_KRAFT, marks=MISSING)]
+)
+
+#: The beginnings of the paths of what metadata records decide.
+DECIDED = (
+    "partitions.",
+    "brokers.",
+    "controller_epoch",
+    "registered",
+    "state_writes.",
+    "broker_records.",
+)
+#: The time from a step to the next: more than any takes.
+STEP_US = 1_000_000_000
+
+
+@pytest.fixture(params=FILES)
+def recording(request: pytest.FixtureRequest) -> Path:
+    file: Path = request.param
+    return file
+
+
+def replayed(file: Path, repeat: int) -> tuple[RecordedSchedule, list[StepOutcome]]:
+    """A recording, and what its own metadata records show, step by step."""
+    data = json.loads(file.read_text())
+    schedule = load_schedule(file)
+    replay = Replay(data)
+    state = KRaftState(replay.names, schedule)
+    for row in replay.rows(data["startup_by_repeat"][repeat], 0):
+        state.take(row, None)
+    outcomes, topics = [], []
+    for place, step in enumerate(data["steps"], start=1):
+        outcome = StepOutcome(begin_us=place * STEP_US)
+        if step["step"]["op"] == "create":
+            topics.append(step["step"]["topic"])
+        for row in replay.rows(step["timeline_by_repeat"][repeat], outcome.begin_us):
+            state.take(row, outcome)
+        outcome.observed = state.observe(topics)
+        outcomes.append(outcome)
+    return schedule, outcomes
+
+
+def _is_near_a_border(step: RecordedStep, field: Field) -> bool:
+    """Whether the last record of a step may have come after the observation.
+
+    The harness did not wait for quiescence, or a paused broker was resumed in the next step, whose
+    first batch has the time of its begin, 25 ms before the call at the most.
+    """
+    return step.quiet_ms is None or field.path.startswith(
+        ("brokers.", "broker_records.", "registered")
+    )
+
+
+def differences(file: Path, repeat: int) -> list[str]:
+    """What differs of the state."""
+    schedule, outcomes = replayed(file, repeat)
+    steps = list(zip(schedule.steps, outcomes, strict=True))
+    fields = [
+        (step, with_shift(each, steps, place))
+        for place, (step, outcome) in enumerate(steps)
+        for each in compare(step, outcome, records_writes=True)
+        if each.path.startswith(DECIDED) and ".logs." not in each.path
+    ]
+    assert len(fields) > 10 * len(schedule.steps)
+    return [
+        f"step {step.number}: {each.told()}"
+        for step, each in fields
+        if not each.equal and not (each.shifted and _is_near_a_border(step, each))
+    ]
+
+
+def test_a_recording_becomes_a_scenario_up_to_a_fault_of_a_controller(recording: Path) -> None:
+    schedule = load_schedule(recording)
+    translation = translate(schedule)
+    scenario = translation.scenario
+    assert (scenario.mode, scenario.metadata_version) == ("kraft", "4.1-IV1")
+    features = json.loads(recording.read_text())["features"]
+    has_elr = "eligible.leader.replicas.version" in features
+    assert scenario.has_eligible_leader_replicas() == has_elr
+    session_ms = scenario.controller_settings()["broker.session.timeout.ms"]
+    assert session_ms == schedule.controller_settings["broker.session.timeout.ms"]
+    if not recording.stem.startswith(("i1_", "i5_", "m1_", "m2_")):
+        assert len(translation.steps) == len(schedule.steps)
+        assert translation.not_played is None
+    else:
+        assert translation.not_played is not None
+        assert translation.not_played.step.number == len(translation.steps) == 2
+        assert translation.not_played.reason.endswith(" of a controller")
+
+
+def test_the_records_of_a_recording_show_what_was_observed(recording: Path) -> None:
+    for repeat in range(json.loads(recording.read_text())["repeats"]):
+        assert differences(recording, repeat) == []

@@ -1,0 +1,202 @@
+"""Recordings of KRaft clusters, written by hand: their steps as a scenario, and a run of these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from metadata_records import manifest_of
+from recordings import own, written
+from tidegauge.conformance.played_schedule import outcomes_of
+from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordingError, load_schedule
+from tidegauge.conformance.step_outcome import StepOutcome
+from tidegauge.conformance.translation import Translation, translate
+from tidegauge.replication.errors import CODES
+from tidegauge.simulation.enumerations import ENUMERATIONS
+from tidegauge.traces.run_folder import TraceRow
+
+KRAFT: dict[str, Any] = {
+    "release": "4.1.0",
+    "mode": "kraft",
+    "controllers": [10],
+    "settings": {
+        "controller": {"broker.session.timeout.ms": 4000},
+        "broker": {"broker.heartbeat.interval.ms": 500, "log.cleaner.enable": "false"},
+    },
+}
+
+
+def schedule(folder: Path, *steps: dict[str, Any], **changes: Any) -> RecordedSchedule:
+    """A recording of topic t, and then these steps."""
+    recorded = [{"step": step} if "op" in step else step for step in steps]
+    return load_schedule(written(own(*recorded, **KRAFT | changes), folder / "mine.json"))
+
+
+def conditions(translation: Translation, place: int) -> list[dict[str, Any]]:
+    """The conditions for which the scenario waits in a recorded step."""
+    played = translation.steps[place]
+    steps = translation.scenario.steps[played.first : played.end]
+    return [
+        step.when.model_dump(exclude_none=True, by_alias=True)
+        for step in steps
+        if step.when is not None
+    ]
+
+
+# Reading.
+
+
+@pytest.mark.parametrize(
+    ("features", "version", "has_elr"),
+    [
+        ({"metadata.version": 27, "eligible.leader.replicas.version": 1}, "4.1-IV1", True),
+        ({"metadata.version": 25}, "4.0-IV3", False),
+        (None, None, None),  # the release's own
+    ],
+)
+def test_levels_of_features_have_the_names_of_versions(
+    tmp_path: Path, features: Any, version: str | None, has_elr: bool | None
+) -> None:
+    read = schedule(tmp_path, features=features)
+    assert (read.metadata_version, read.eligible_leader_replicas) == (version, has_elr)
+
+
+def test_a_level_that_no_kraft_cluster_has_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match=r"metadata\.version 3, older than any"):
+        schedule(tmp_path, features={"metadata.version": 3})
+
+
+def test_settings_are_those_of_brokers_and_of_controllers(tmp_path: Path) -> None:
+    translation = translate(schedule(tmp_path))
+    assert translation.scenario.cluster.settings == {"broker.heartbeat.interval.ms": 500}
+    assert translation.scenario.controllers.settings == {"broker.session.timeout.ms": 4000}
+    assert translation.not_modelled == ["log.cleaner.enable"]
+
+
+def test_the_controller_that_was_active_first_is_the_simulated_one(tmp_path: Path) -> None:
+    asleep = {"step": {"op": "sleep", "s": 1}, "obs": {"exact": {"controller": 12}}}
+    read = schedule(tmp_path, asleep, controllers=[10, 11, 12])
+    assert read.first_controller == 12
+    assert translate(read).scenario.controllers.count == 3
+
+
+# Steps.
+
+
+def test_unfenced_is_registered_and_fenced_is_not(tmp_path: Path) -> None:
+    translation = translate(
+        schedule(
+            tmp_path,
+            {"op": "kill", "b": [3], "q": False},
+            {"op": "wait_fenced", "b": 3},
+            {"op": "start", "b": [3], "q": False},
+            {"op": "wait_unfenced", "b": 3},
+        )
+    )
+    assert conditions(translation, 2) == [{"unregistered": (3,)}]
+    assert conditions(translation, 3) == [{"registered": (3,)}]
+    assert conditions(translation, 4) == [{"registered": (3,)}]
+
+
+@pytest.mark.parametrize(("session_ms", "fenced"), [(4000, [{"unregistered": (3,)}]), (60_000, [])])
+def test_a_paused_broker_is_fenced_unless_its_session_is_longer_than_a_harness_waits(
+    tmp_path: Path, session_ms: int, fenced: list[dict[str, Any]]
+) -> None:
+    settings = {"controller": {"broker.session.timeout.ms": session_ms}}
+    paused = schedule(tmp_path, {"op": "pause", "b": [3]}, settings=settings)
+    waited = conditions(translate(paused), 1)
+    assert [each for each in waited if "unregistered" in each] == fenced * 2
+
+
+def test_brokers_that_die_together_are_fenced_in_the_recorded_order_of_one_of_the_repeats(
+    tmp_path: Path,
+) -> None:
+    """Broker heartbeats before the kill are not recorded (BrokerHeartbeatManager)."""
+    fenced = [
+        [[1, "BrokerRegistrationChangeRecord", f"b{broker}", {"fenced": True}, 1, 1]]
+        for broker in (3, 1)
+    ]
+    killed = {
+        "step": {"op": "kill", "b": [1, 2, 3], "q": False},
+        "timeline_by_repeat": [[*fenced[0], *fenced[1]], [*fenced[1], *fenced[0]]],
+    }
+    for seed, order in ((1, [3, 1, 2]), (2, [1, 3, 2]), (3, [3, 1, 2])):
+        faults = translate(schedule(tmp_path, killed), seed=seed).scenario.faults
+        assert [fault.brokers[0].broker for fault in faults] == order  # type: ignore[union-attr]
+
+
+def test_a_link_to_a_controller_ends_at_the_controllers(tmp_path: Path) -> None:
+    cut = {"op": "cut", "links": [[1, 10], [10, 1], [1, 2]], "q": False}
+    faults = translate(schedule(tmp_path, cut)).scenario.faults
+    between = [[str(end[0]) for end in fault.between] for fault in faults]  # type: ignore[union-attr]
+    assert between == [["1", "controllers"], ["controllers", "1"], ["1", "2"]]
+
+
+@pytest.mark.parametrize("controller", [10, "controller"])
+def test_a_fault_of_a_controller_is_not_played_nor_what_comes_after_it(
+    tmp_path: Path, controller: Any
+) -> None:
+    killed = schedule(tmp_path, {"op": "kill", "b": [controller]}, {"op": "pref"})
+    translation = translate(killed)
+    assert len(translation.steps) == 1
+    assert translation.not_played is not None
+    assert translation.not_played.reason == "the simulator has no step 'kill' of a controller"
+
+
+# A run.
+
+
+@dataclass
+class WrittenRun:
+    """A run of which only the rows and the names are read."""
+
+    manifest: dict[str, Any]
+    rows: list[TraceRow]
+    enumerations = ENUMERATIONS
+
+    def all_rows(self) -> list[TraceRow]:
+        return self.rows
+
+
+def played(translation: Translation, answers: dict[int, list[str]]) -> list[StepOutcome]:
+    """The outcomes of steps whose requests to the controller have these errors, in their order."""
+    rows: list[TraceRow] = []
+    for place, step in enumerate(translation.steps):
+        at = {"time_us": (place + 1) * 1_000_000}
+        rows.append(TraceRow("step_taken", at | {"step": step.first}))
+        errors = answers.get(place, [])
+        for (number, _, _), error in zip(step.requests, errors, strict=True):
+            answer = {"step": number, "error": CODES[error], "from_process": 5}
+            rows.append(TraceRow("step_answered", at | answer))
+        rows.append(TraceRow("step_taken", at | {"step": step.end - 1}))
+    manifest = manifest_of(own())
+    outcomes, stuck = outcomes_of(translation, WrittenRun(manifest, rows))  # type: ignore[arg-type]
+    assert stuck is None
+    return outcomes
+
+
+def test_each_partition_has_its_own_result_of_an_election(tmp_path: Path) -> None:
+    """ElectLeaders answers for each partition (ReplicationControlManager.electLeaders)."""
+    elections = {"op": "pref"}, {"op": "pref", "type": 1}
+    translation = translate(schedule(tmp_path, *elections))
+    answers = {0: ["NONE"], 1: ["PREFERRED_LEADER_NOT_AVAILABLE"], 2: ["NONE"]}
+    _, preferred, unclean = played(translation, answers)
+    assert preferred.result["admin"] == {
+        "error": "NONE",
+        "results": {"t-0": "PREFERRED_LEADER_NOT_AVAILABLE"},
+    }
+    assert unclean.result["admin"] == {"error": "NONE", "results": {"t-0": "NONE"}}
+    kinds = [
+        translation.scenario.steps[number].action()
+        for step in translation.steps
+        for number, _, _ in step.requests
+    ]
+    assert kinds == ["create_topic", "preferred_election", "unclean_election"]
+
+
+def test_a_refused_topic_has_the_error_of_its_request(tmp_path: Path) -> None:
+    (created,) = played(translate(schedule(tmp_path)), {0: ["INVALID_REPLICA_ASSIGNMENT"]})
+    assert created.result["admin"] == {"error": "INVALID_REPLICA_ASSIGNMENT"}

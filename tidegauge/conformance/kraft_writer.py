@@ -1,0 +1,143 @@
+"""Writes the steps of a scenario for the steps of a recorded schedule of a KRaft cluster.
+
+A broker that is registered in the sense of a scenario's conditions is unfenced.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegauge.conformance.broker_records import fencing_order
+from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, middle
+from tidegauge.conformance.schedule_writer import (
+    START_MS,
+    PlayedStep,
+    ScheduleWriter,
+    listed,
+    partition_of,
+)
+
+#: The active controller in a recording, by its role instead of its node id.
+_ACTIVE = "controller"
+#: The quorum's controllers, as the end of a link in a scenario.
+_CONTROLLERS = "controllers"
+#: ElectLeaders: the type of an unclean election.
+_UNCLEAN = 1
+
+#: How long a harness waits for quiescence at the most: paused brokers with longer sessions stay
+#: unfenced.
+_PATIENCE_MS = 30_000
+#: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
+_SESSION_MS, _HEARTBEAT_MS = 9000, 2000
+#: A broker that starts again at once is refused for so long, until its old session is over.
+_REFUSED_MS = 1000
+
+
+class KRaftWriter(ScheduleWriter):
+    """Steps and faults that the quorum takes part in."""
+
+    def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
+        super().__init__(schedule, seed)
+        settings = schedule.controller_settings
+        self._session_ms = int(settings.get("broker.session.timeout.ms", _SESSION_MS))
+        interval = schedule.settings.get("broker.heartbeat.interval.ms", _HEARTBEAT_MS)
+        self._heartbeat_ms = int(interval)
+
+    def _gone(self) -> set[int]:
+        if self._session_ms <= _PATIENCE_MS:
+            return super()._gone()
+        return set(self._down)
+
+    def _why_not(self, recorded: RecordedStep) -> str | None:
+        processes = listed(recorded.step.get("b", []))
+        if any(each in (_ACTIVE, *self.schedule.controllers) for each in processes):
+            return f"the simulator has no step {recorded.op!r} of a controller"
+        return super()._why_not(recorded)
+
+    def _end(self, end: Any) -> Any:
+        return _CONTROLLERS if end in self.schedule.controllers else end
+
+    def _ask(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
+        """A request to the active controller, whose response is recorded."""
+        played.requests.append((self._add(do, **arguments), about, None))
+
+    def _write_create(self, played: PlayedStep) -> None:
+        super()._write_create(played)
+        played.requests.append((len(self.steps) - 1, "", None))
+
+    def _write_config(self, played: PlayedStep) -> None:
+        super()._write_config(played)
+        played.requests.append((len(self.steps) - 1, "", None))
+
+    def _write_delete(self, played: PlayedStep) -> None:
+        super()._write_delete(played)
+        played.requests.append((len(self.steps) - 1, "", None))
+
+    def _write_pref(self, played: PlayedStep) -> None:
+        """One request for each partition: so each has a response of its own."""
+        unclean = played.recorded.step.get("type") == _UNCLEAN
+        for name in self._partitions():
+            do = "unclean_election" if unclean else "preferred_election"
+            self._ask(played, do, name, **partition_of(name))
+
+    def _partitions(self) -> list[str]:
+        """The partitions of all topics that have been created and not deleted."""
+        there: dict[str, list[str]] = {}
+        for played in self.played:
+            step = played.recorded.step
+            refused = played.recorded.result.exact.get("admin", {}).get("error", "NONE") != "NONE"
+            if step["op"] == "create" and not refused:
+                there[step["topic"]] = [f"{step['topic']}-{each}" for each in step["assign"]]
+            elif step["op"] == "delete":
+                there.pop(step["topic"], None)
+        return [name for names in there.values() for name in names]
+
+    def _write_reassign(self, played: PlayedStep) -> None:
+        """Request it, and wait until it is done, or for the recorded time in vain."""
+        moves = played.recorded.step["to"]
+        partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
+        self._ask(played, "alter_reassignments", partitions=partitions)
+        if played.recorded.result.exact.get("pending"):
+            waited_ms = middle(played.recorded.result.ranges_ms["step_ms"])
+            self._add("wait", after=f"{waited_ms:.0f}ms")
+        else:
+            self._when(reassigned=True)
+
+    def _write_kill(self, played: PlayedStep) -> None:
+        """Kill brokers in the order in which they were fenced.
+
+        It is that of their last heartbeats before they died together, which no recording contains.
+        One interval of heartbeats between the kills brings it about. If repeats had several orders,
+        each is played with some seeds.
+        """
+        brokers = listed(played.recorded.step["b"])
+        repeat = self.seed - 1
+        timelines = [
+            step.timelines[repeat % len(step.timelines)]
+            for step in self.schedule.steps
+            if step.timelines and step.number >= played.recorded.number
+        ]
+        for place, broker in enumerate(fencing_order(brokers, timelines)):
+            if place:
+                self._add("wait", after=f"{self._heartbeat_ms}ms")
+            self._bring_down("crash", [broker], "kill")
+
+    def _write_restart(self, played: PlayedStep) -> None:
+        """Kill it and start it at once: it is refused until its old session is over."""
+        brokers = listed(played.recorded.step["b"])
+        self._bring_down("crash", brokers, "bounce")
+        registered_ms = middle(played.recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
+        asks_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
+        self._add("wait", after=f"{max(0.0, asks_ms - START_MS):.0f}ms")
+        self._start(brokers)
+
+    def _write_wait_fenced(self, played: PlayedStep) -> None:
+        brokers = listed(played.recorded.step["b"])
+        self._when(unregistered=brokers)
+        self._lingering -= set(brokers)
+
+    def _write_wait_unfenced(self, played: PlayedStep) -> None:
+        self._when(registered=listed(played.recorded.step["b"]))
+
+    def _write_wait_ctrl(self, _: PlayedStep) -> None:
+        """The one controller that is simulated is active at all times."""
