@@ -102,7 +102,10 @@ def _choose_features(
 
 def _parsed(wanted: str) -> str:
     try:
-        return str(Release.parse(wanted))
+        release = Release.parse(wanted)
+        # An imported cluster is simulated with ZooKeeper.
+        release.mode(ZOOKEEPER_MODE)
+        return str(release)
     except ValueError as error:
         raise InputError(f"--release {wanted}: {error}") from error
 
