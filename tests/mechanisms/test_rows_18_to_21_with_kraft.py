@@ -180,5 +180,3 @@ def test_a_registration_is_refused_while_the_session_before_lasts(
         # It asks every 2 s, up to 4.0.0 later and later; the last contact was on its way out.
         assert 1 <= len(refused) <= 5
         assert 9 * SECOND <= registered_us - begun["time_us"] <= 14 * SECOND
-        assert run.summary is not None
-        assert run.summary["steps_timed_out"] == 0
