@@ -357,7 +357,7 @@ def read_quorum(
 ) -> None:
     """Enter what is committed, if the active controller of a quorum is hosted here.
 
-    Source: ControllerMetricsChanges@4.1.0.
+    Source: KRaftMetadataCache@4.1.0.
     """
     if not is_quorum_hosted(world):
         return
