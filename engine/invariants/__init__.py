@@ -11,6 +11,7 @@ file                subject
 ``brokers.py``      processes, request handlers, purgatories, fetchers, fetch sessions, timers
 ``zookeeper.py``    znodes, watches, sessions
 ``controllers.py``  controllers, their contexts, queues and channels
+``quorum.py``       the active controller of a KRaft quorum: states, records, responses, timers
 ``clients.py``      producers, consumers, connections
 ``validator.py``    validates a group, and says in words what is wrong
 ==================  ========================================================================

@@ -28,7 +28,7 @@ from tidegauge.simulation.messages.broker_timers import (
 )
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
-from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.topology import broker_of, is_kraft
 
 BROKERS = Invariants()
 
@@ -329,12 +329,13 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def periodic_tasks_are_due_once(world: Checked) -> int:
-    """A broker that runs pings its session and expires ISRs by one timer each."""
+    """A broker that runs pings its session, if it has one, and expires ISRs by one timer each."""
+    pings = 0 if is_kraft(world) else 1
     for number in range(len(world.brokers)):
         broker = world.brokers[number]
         if not world.processes[number].alive or broker.starts == 0:
             continue
-        if pending(world, number, SessionPing.KIND) != 1:
+        if pending(world, number, SessionPing.KIND) != pings:
             return number
         is_due = broker.loaded and not broker.expiring
         if not broker.ends and pending(world, number, IsrExpiration.KIND) != (1 if is_due else 0):

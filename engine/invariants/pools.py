@@ -141,6 +141,9 @@ def _first_kept_twice(world: Checked) -> int:
     twice = HOLDS
     for broker in range(len(world.brokers)):
         twice = max(twice, _kept(world, world.brokers[broker].alter_partition))
+    for broker in range(len(world.lifecycles)):
+        deltas = world.lifecycles[broker]
+        twice = max(twice, _kept(world, deltas.pending), _kept(world, deltas.publishing))
     for row in range(len(world.hosted)):
         twice = max(twice, _kept(world, world.hosted[row].writing_request))
     for place in range(len(world.fetch_sessions)):

@@ -15,13 +15,16 @@ from tidegauge.engine.invariants.controllers import CONTROLLERS
 from tidegauge.engine.invariants.kernel import KERNEL
 from tidegauge.engine.invariants.logs import LOGS
 from tidegauge.engine.invariants.pools import POOLS
+from tidegauge.engine.invariants.quorum import QUORUM_STATE
 from tidegauge.engine.invariants.registry import Invariant, Invariants
 from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
 
 #: All of them, in the order in which they are looked at.
-INVARIANTS = Invariants([*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *CLIENTS])
+INVARIANTS = Invariants(
+    [*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *QUORUM_STATE, *CLIENTS]
+)
 
 validate = INVARIANTS.validator(__name__, Checked, count_timers)
 

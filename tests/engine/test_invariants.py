@@ -1,7 +1,8 @@
 """Each invariant has a state that violates it, and is the one that says so.
 
 A cluster runs while one of its brokers is stopped, so that requests wait everywhere. Each test
-takes a copy of its state and corrupts it in one place.
+takes a copy of its state and corrupts it in one place. A second one, of the same brokers, has a
+KRaft quorum: a topic has just been created in it, so that records and a response wait for a commit.
 """
 
 from __future__ import annotations
@@ -13,20 +14,23 @@ from typing import Any
 import pytest
 
 from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.compiled.record_views import view_as
 from tidegauge.engine.group import Group
+from tidegauge.engine.invariants.quorum import QUORUM_STATE
 from tidegauge.engine.invariants.validator import (
     INVARIANTS,
     InvariantViolatedError,
     Validator,
 )
 from tidegauge.engine.world import World
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication.replica_list import pack, without
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.kernel import CONTROLLER, NONE
 from tidegauge.simulation.messages.broker_timers import SessionPing
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import StopReplicaRequest
+from tidegauge.simulation.messages.quorum_requests import AdminResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
@@ -43,6 +47,18 @@ STORY = {
     "faults": [{"kind": "pause", "at": "20s", "for": "5s", "brokers": [2]}],
 }
 PLAN = ClusterPlan(scenario_from_mapping(STORY, "one broker is stopped"))
+
+QUORUM_STORY = {
+    "duration": "30s",
+    "seed": 3,
+    "release": "4.1",
+    "cluster": {"brokers": 3},
+    "topics": [{"name": "orders", "partitions": 4, "replication_factor": 3}],
+    "faults": [{"kind": "crash", "at": "5s", "for": "20s", "brokers": [2]}],
+}
+QUORUM_PLAN = ClusterPlan(scenario_from_mapping(QUORUM_STORY, "one broker is dead"))
+#: A NoOpRecord waits for its commit then.
+UNCOMMITTED_US = 20_010_000
 
 #: A slot that no partition has.
 NO_SLOT = 14
@@ -66,27 +82,38 @@ def healthy() -> World:
     return group.world
 
 
+@pytest.fixture(scope="module")
+def quorum() -> World:
+    group = Group(QUORUM_PLAN, range(len(QUORUM_PLAN.processes)))
+    group.run_to(UNCOMMITTED_US, lambda _rows: None)
+    return group.world
+
+
 def copy_of(world: World) -> World:
     copied = World.__new__(World)
     vars(copied).update({name: copy.deepcopy(table) for name, table in vars(world).items()})
     return copied
 
 
-def validator_of(world: World) -> Validator:
-    validator = Validator(PLAN)
+def validator_of(world: World, plan: ClusterPlan = PLAN) -> Validator:
+    validator = Validator(plan)
     validator.look_at(world)
     return validator
 
 
-def test_a_run_violates_nothing(healthy: World) -> None:
+def test_a_run_violates_nothing(healthy: World, quorum: World) -> None:
     validator_of(healthy).check()
+    validator_of(quorum, QUORUM_PLAN).check()
 
 
 @pytest.mark.parametrize("name", [each.name for each in INVARIANTS])
-def test_each_invariant_names_the_state_that_violates_it(name: str, healthy: World) -> None:
-    world = copy_of(healthy)
+def test_each_invariant_names_the_state_that_violates_it(
+    name: str, healthy: World, quorum: World
+) -> None:
+    is_of_quorum = name in {each.name for each in QUORUM_STATE}
+    world = copy_of(quorum if is_of_quorum else healthy)
     CORRUPTIONS[name](world)
-    violation = validator_of(world).violation()
+    violation = validator_of(world, QUORUM_PLAN if is_of_quorum else PLAN).violation()
     assert violation is not None
     assert violation.invariant.name == name
 
@@ -600,6 +627,71 @@ def _(world: World) -> None:
     known = world.controller_brokers[int(active(world).context) * 3]
     put(known.queue, new_event(world, int(StopReplicaRequest.KIND), process))
     known.alive = False
+
+
+# The active controller of a quorum: broker 2, slot 1 of partition 0, is dead.
+
+
+@violates("elr_and_isr_share_nobody")
+def _(world: World) -> None:
+    world.registrations[0].elr = world.registrations[0].isr
+
+
+@violates("elr_is_empty_while_the_isr_is_large_enough")
+def _(world: World) -> None:
+    known = world.registrations[0]
+    known.elr = without(known.replicas, known.isr)
+
+
+@violates("a_last_known_leader_leads_no_longer")
+def _(world: World) -> None:
+    world.registrations[0].last_known_elr = pack([1])
+
+
+@violates("leaders_are_in_their_isr")
+def _(world: World) -> None:
+    known = world.registrations[0]
+    known.isr = without(known.isr, pack([int(known.leader)]))
+
+
+@violates("no_fenced_broker_is_in_an_isr")
+def _(world: World) -> None:
+    known = world.registrations[0]
+    known.isr = known.replicas
+
+
+@violates("led_partitions_of_brokers_are_counted")
+def _(world: World) -> None:
+    world.quorum_brokers[0].leader_count += 1
+
+
+@violates("partitions_without_their_leader_are_counted")
+def _(world: World) -> None:
+    world.active_controller[0].leaderless_partitions += 1
+
+
+@violates("records_that_are_not_committed_are_kept")
+def _(world: World) -> None:
+    state = world.active_controller[0]
+    world.metadata_records[int(state.first_record)].offset += 1
+
+
+@violates("responses_wait_in_the_order_of_offsets")
+def _(world: World) -> None:
+    state = world.active_controller[0]
+    response = new_event(world, int(AdminResponse.KIND), 0)
+    view_as(response, AdminResponse).waits_for_offset = state.log_end_offset + 1
+    put(state.deferred, response)
+
+
+@violates("what_is_committed_lies_below_the_high_watermark")
+def _(world: World) -> None:
+    world.committed_partitions[0].partition_epoch += 1
+
+
+@violates("quorum_timers_match_their_flags")
+def _(world: World) -> None:
+    world.active_controller[0].fences = False
 
 
 # Clients.

@@ -1,0 +1,188 @@
+"""Invariants of a KRaft quorum: what the active controller decides, appends and commits."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.record_views import view_as
+from tidegauge.controller.kraft.partition_records import is_active
+from tidegauge.engine.invariants.checked import HOLDS, Checked, is_within, pending
+from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_requests import CommittedResponse
+from tidegauge.simulation.messages.quorum_timers import (
+    FencingCheck,
+    PreferredLeaderBalance,
+    QuorumDrains,
+    QuorumWorks,
+    RaftFetchExpires,
+    UncleanElectionCheck,
+)
+from tidegauge.simulation.topology import active_controller_process, broker_of
+
+QUORUM_STATE = Invariants()
+
+
+@QUORUM_STATE.of("registrations")
+def elr_and_isr_share_nobody(world: Checked) -> int:
+    """No replica is both in sync and in the ELR."""
+    for partition in range(len(world.registrations)):
+        known = world.registrations[partition]
+        if without(known.elr, known.isr) != known.elr:
+            return partition
+    return HOLDS
+
+
+@QUORUM_STATE.of("registrations")
+def elr_is_empty_while_the_isr_is_large_enough(world: Checked) -> int:
+    """A partition whose ISR has min.insync.replicas members has no ELR."""
+    for partition in range(len(world.registrations)):
+        known = world.registrations[partition]
+        topic = world.quorum_topics[world.partitions[partition].topic]
+        if size(known.isr) >= topic.min_insync_replicas and known.elr != EMPTY:
+            return partition
+    return HOLDS
+
+
+@QUORUM_STATE.of("registrations")
+def a_last_known_leader_leads_no_longer(world: Checked) -> int:
+    """At most one last leader is known, and only while there is no leader."""
+    for partition in range(len(world.registrations)):
+        known = world.registrations[partition]
+        if known.last_known_elr == EMPTY:
+            continue
+        if size(known.last_known_elr) > 1 or known.leader != NONE:
+            return partition
+    return HOLDS
+
+
+@QUORUM_STATE.of("registrations")
+def leaders_are_in_their_isr(world: Checked) -> int:
+    """Who leads is in sync, and who is in sync is a replica."""
+    for partition in range(len(world.registrations)):
+        known = world.registrations[partition]
+        if known.leader != NONE and not contains(known.isr, known.leader):
+            return partition
+        if not is_within(known.isr, known.replicas) or not is_within(known.elr, known.replicas):
+            return partition
+    return HOLDS
+
+
+@QUORUM_STATE.of("registrations")
+def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
+    """Whoever is in an ISR is active; without ELR but for the last one of a partition offline."""
+    for partition in range(len(world.registrations)):
+        known = world.registrations[partition]
+        if known.leader == NONE and not world.kraft_switches[0].eligible_leader_replicas:
+            continue
+        left = known.isr
+        while left != EMPTY:
+            if not is_active(world, broker_of(world, partition, first(left))):
+                return partition
+            left = rest(left)
+    return HOLDS
+
+
+@QUORUM_STATE.of("quorum_brokers")
+def led_partitions_of_brokers_are_counted(world: Checked) -> int:
+    """A broker's count of leaderships is that of the partitions that it leads."""
+    for broker in range(len(world.quorum_brokers)):
+        known = world.quorum_brokers[broker]
+        count = 0
+        for number in range(known.replica_count):
+            partition = world.hosted_replicas[known.first_replica + number].partition
+            leader = world.registrations[partition].leader
+            count += 1 if broker_of(world, partition, leader) == broker else 0
+        if world.active_controller[0].runs and count != known.leader_count:
+            return broker
+    return HOLDS
+
+
+@QUORUM_STATE.of("active_controller")
+def partitions_without_their_leader_are_counted(world: Checked) -> int:
+    """Partitions without a leader are counted, and those that another one leads than is wanted."""
+    for number in range(len(world.active_controller)):
+        state = world.active_controller[number]
+        leaderless = 0
+        imbalanced = 0
+        for partition in range(len(world.registrations)):
+            known = world.registrations[partition]
+            if world.quorum_topics[world.partitions[partition].topic].exists:
+                leaderless += 1 if known.leader == NONE else 0
+                imbalanced += 1 if known.leader != first(known.replicas) else 0
+        are_counted = leaderless == state.leaderless_partitions
+        if state.runs and (not are_counted or imbalanced != state.imbalanced_partitions):
+            return number
+    return HOLDS
+
+
+@QUORUM_STATE.of("active_controller")
+def records_that_are_not_committed_are_kept(world: Checked) -> int:
+    """All records from the high watermark to the end of the metadata log are in the ring."""
+    for number in range(len(world.active_controller)):
+        state = world.active_controller[number]
+        if state.record_count != state.log_end_offset - state.high_watermark:
+            return number
+        if not state.high_watermark <= state.drained_offset <= state.log_end_offset:
+            return number
+        for place in range(state.record_count):
+            index = (state.first_record + place) % len(world.metadata_records)
+            if world.metadata_records[index].offset != state.high_watermark + place:
+                return number
+    return HOLDS
+
+
+@QUORUM_STATE.of("active_controller")
+def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
+    """A response waits for what is appended and not committed, in the order of the log."""
+    for number in range(len(world.active_controller)):
+        state = world.active_controller[number]
+        offset = state.high_watermark + 1
+        index = state.deferred.first
+        while index != NONE:
+            response = view_as(world.events[index], CommittedResponse)
+            if not offset <= response.waits_for_offset <= state.log_end_offset:
+                return number
+            offset = response.waits_for_offset
+            index = response.next
+    return HOLDS
+
+
+@QUORUM_STATE.of("committed_partitions")
+def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
+    """What readers of the metadata log see is committed, and not newer than what is decided."""
+    for partition in range(len(world.committed_partitions)):
+        known = world.committed_partitions[partition]
+        if known.offset >= world.active_controller[0].high_watermark:
+            return partition
+        newest = world.registrations[partition].partition_epoch
+        exists = world.quorum_topics[world.partitions[partition].topic].exists
+        if known.exists and exists and known.partition_epoch > newest:
+            return partition
+    return HOLDS
+
+
+@QUORUM_STATE.of("active_controller")
+def quorum_timers_match_their_flags(world: Checked) -> int:
+    """A timer is set exactly while its flag says so, and what is appended is going to be written.
+
+    A task that waits in the queue has its timer still.
+    """
+    for number in range(len(world.active_controller)):
+        state = world.active_controller[number]
+        if not state.runs:
+            continue
+        process = active_controller_process(world)
+        if (
+            (pending(world, process, QuorumWorks.KIND) == 1) != state.works
+            or (pending(world, process, QuorumDrains.KIND) == 1) != state.drains
+            or (pending(world, process, RaftFetchExpires.KIND) == 1) != state.fetch_timer
+            or (pending(world, process, FencingCheck.KIND) == 1) != state.fences
+            or (pending(world, process, PreferredLeaderBalance.KIND) == 1) != state.balances
+            or (pending(world, process, UncleanElectionCheck.KIND) == 1) != state.elects_uncleanly
+        ):
+            return number
+        if not state.works and state.queue.first != NONE:
+            return number
+        if state.drains != (state.drained_offset < state.log_end_offset):
+            return number
+    return HOLDS
