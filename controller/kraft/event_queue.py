@@ -33,7 +33,7 @@ def waits_for_turn(world: Quorum, event: Event) -> bool:
 
 @inner_rule
 def begin_event(world: Quorum, event: Event, kind: int) -> None:
-    """The thread takes an event, of a type of ``codes/controller_events.py``."""
+    """The thread takes an event, of a type of ``simulation/codes/controller_events.py``."""
     state = world.active_controller[0]
     state.events += 1
     state.event_kind = kind
