@@ -107,7 +107,9 @@ def _write_partition(
     row.partition_epoch = registration.partition_epoch
     row.isr = registration.isr
     row.controller_epoch = world.active_controller[0].epoch
-    row.writer = process if world.active_controller[0].runs else FORMER_WRITER
+    row.writer = FORMER_WRITER
+    if world.active_controller[0].runs:
+        row.writer = world.sizes[0].brokers + world.processes[process].number
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -259,7 +261,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.partition_epoch = known.partition_epoch
         row.isr = EMPTY
         row.controller_epoch = world.active_controller[0].epoch
-        row.writer = process
+        row.writer = world.sizes[0].brokers + world.processes[process].number
         write_row(world, row)
         known.row_sequence = row.sequence
         log_change(

@@ -1,8 +1,9 @@
 """The history of a partition.
 
 A partition's history is every row about it, and the events around it: faults, steps, expired
-sessions, controllers, and the notifications of its current leader. What the control plane holds of
-it is left out, since leaders and controller have rows of their own for it.
+sessions, controllers, and the notifications of its current leader. What ZooKeeper holds of it is
+left out, since leaders and controller have rows of their own for it. With KRaft it is told, and so
+is what the quorum takes the brokers with a replica for.
 """
 
 from __future__ import annotations
@@ -40,11 +41,15 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
     Raises:
         TraceError: a trace file is damaged.
     """
+    has_quorum = bool(run.directory.controllers)
+    told_by_others = frozenset() if has_quorum else frozenset({"partition_state"})
     about = run.all_rows(
         partition,
-        wanted=lambda kind: (details or kind.canonical) and kind.name != "partition_state",
+        wanted=lambda kind: (details or kind.canonical) and kind.name not in told_by_others,
     )
-    around = run.all_rows(wanted=lambda kind: kind.name in AROUND | NOTIFICATIONS)
+    kinds = AROUND | NOTIFICATIONS | (frozenset({"broker_state"}) if has_quorum else frozenset())
+    around = run.all_rows(wanted=lambda kind: kind.name in kinds)
+    hosts = run.directory.all_partitions[partition].hosts
     leaders: set[int] = set()
     # Notifications of its leaders: those on their way, by broker; written, by sequence number.
     sent: set[int] = set()
@@ -62,6 +67,8 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
             if is_notification(row, run.directory) and row["writer"] in sent:
                 sent.discard(row["writer"])
                 written.add(row["sequence_number"])
+            continue
+        elif row.kind == "broker_state" and row["broker"] not in hosts:
             continue
         elif row.kind == "notification_read" and row["notification"] not in written:
             continue
