@@ -14,9 +14,6 @@ from tidegauge.compiled.records import new_record
 from tidegauge.replication.kraft_rules import (
     ELECTION_LOSS_BACKS_OFF,
     ELECTION_LOSS_WAITS,
-    HEARTBEAT_TIMEOUT_HALF_SESSION,
-    HEARTBEAT_TIMEOUT_INTERVAL,
-    HEARTBEAT_TIMEOUT_REQUEST,
     STALE_BROKERS_BY_TIMER,
     STALE_BROKERS_PERIODICALLY,
     KRaftRules,
@@ -28,12 +25,6 @@ KRAFT_CELLS: Table = {
     # Brokers.
     "unfencing_requires_own_registration": (
         Cell("3.3.0", True, "KAFKA-13959, BrokerHeartbeatManager.calculateNextBrokerState@3.3.0"),
-    ),
-    "heartbeat_timeout_rule": (
-        Cell("3.3.0", HEARTBEAT_TIMEOUT_REQUEST, "BrokerServer.startup@3.3.1"),
-        Cell("3.3.2", HEARTBEAT_TIMEOUT_HALF_SESSION, "KAFKA-14392, BrokerServer.startup@3.3.2"),
-        Cell("4.0.1", HEARTBEAT_TIMEOUT_INTERVAL,
-             "KAFKA-19294, BrokerLifecycleManager.sendBrokerHeartbeat@4.1.0"),
     ),
     "contact_noted_at_arrival": (
         Cell("3.3.0", False, "QuorumController.processBrokerHeartbeat@3.3.1"),
@@ -67,11 +58,6 @@ KRAFT_CELLS: Table = {
     "alter_partition_ahead_is_retried": (
         Cell("3.3.0", True,
              "KAFKA-14154, ReplicationControlManager.validateAlterPartitionData@3.3.0"),
-    ),
-    "isr_members_have_broker_epochs": (
-        Cell("3.3.0", False, "ReplicationControlManager.ineligibleReplicasForIsr@3.3.1"),
-        Cell("3.5.0", True, "KIP-903, Partition.isBrokerEpochIsrEligible@3.5.0",
-             protocol="3.5-IV1"),
     ),
     "fetch_of_earlier_broker_epoch_refused": (
         Cell("3.3.0", False, "Replica.updateFetchState@3.3.1"),

@@ -1,20 +1,16 @@
 """The rules of KRaft's control plane that differ between releases, as one record of switches.
 
-They are those of controllers, and of brokers as the controllers' clients; the rules of a replica
-are in ``release_rules.py``. Which release and ``metadata.version`` sets which switch stands in
-``kraft_releases.py``. A switch that all releases set alike is there for its source, and for a test
-that shows the purpose of the rule by another value.
+They are those of controllers, and of brokers that register with them; the rules of a replica, and
+those that its broker needs with KRaft, are in ``release_rules.py``. Which release and
+``metadata.version`` sets which switch stands in ``kraft_releases.py``. A switch that all releases
+set alike is there for its source, and for a test that shows the purpose of the rule by another
+value.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.records import Record, flag, i64
-
-# heartbeat_timeout_rule: how long a broker waits for the response to a heartbeat.
-HEARTBEAT_TIMEOUT_REQUEST = code(1)  #: 30 s, as for other requests to the controller
-HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
-HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms
 
 # stale_broker_rule: when the active controller looks for brokers whose session has expired.
 STALE_BROKERS_BY_TIMER = code(1)  #: as the first session expires; the oldest contact first
@@ -32,8 +28,6 @@ class KRaftRules(Record):
     #: A broker is unfenced once it has read its own registration, not the end of the metadata
     #: log (KAFKA-13959).
     unfencing_requires_own_registration: flag
-    #: HEARTBEAT_TIMEOUT_*.
-    heartbeat_timeout_rule: i64
     #: A heartbeat counts as contact when it arrives, not when the controller's thread takes it
     #: (KAFKA-17793).
     contact_noted_at_arrival: flag
@@ -53,9 +47,6 @@ class KRaftRules(Record):
     #: AlterPartition of a leader that knows more than the controller is answered NOT_CONTROLLER,
     #: and sent again (KAFKA-14154).
     alter_partition_ahead_is_retried: flag
-    #: AlterPartition and the followers' fetches carry broker epochs, and a member with another
-    #: epoch than the registered one is refused (KIP-903).
-    isr_members_have_broker_epochs: flag
     #: A fetch of an earlier broker epoch than the leader's metadata cache has is refused
     #: (KAFKA-15221).
     fetch_of_earlier_broker_epoch_refused: flag

@@ -4,13 +4,20 @@
 their first argument, ``rules_of("2.6.3", "0.10.2")`` that of a broker of 2.6.3 whose
 ``inter.broker.protocol.version`` is 0.10.2.
 
+In KRaft mode a replica follows the same switches. Those that only ZooKeeper's controller asks have
+values there, too, and no effect; the switches of KRaft's own control plane are in
+``kraft_releases.py``.
+
 How to read a cell is said in :class:`~tidegauge.replication.release_versions.Cell`; of a row's
 cells the last one that applies counts. **To add a switch**, declare it in ``release_rules.py``
 and add its row here: a switch without a row is an error at import.
 
 Read were the sources of 3.9.0 and of everything before, except for the patches 3.7.2, 3.8.1,
-3.9.1 and 3.9.2, which are taken to be like the one before them. The message format is taken to
-follow the protocol: Kafka does not start with a newer one (``KafkaConfig.validateValues@2.0.0``),
+3.9.1 and 3.9.2, which are taken to be like the one before them. 4.0 and 4.1 are taken to be like
+3.9, too: in a development state after 4.0 the rules of ISR and high watermark
+(``Partition.maybeIncrementLeaderHW``, ``Partition.isReplicaIsrEligible``) are the same. The message
+format is taken to follow the protocol: Kafka does not start with a newer one
+(``KafkaConfig.validateValues@2.0.0``),
 so a protocol before 0.11.0 comes with records that carry no epoch.
 """
 

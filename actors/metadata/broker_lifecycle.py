@@ -189,7 +189,6 @@ def _watch_deadline(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
     state.deadline_timer = True
     timer = new_event(world, broker, broker, RegistrationGivesUp)
-    timer.request = state.in_flight
     set_timer(world, timer, state.sent_us + state.request_timeout_us)
 
 
@@ -202,10 +201,10 @@ def handle_registration_gives_up(world: Brokers, timer: RegistrationGivesUp) -> 
     state.deadline_timer = False
     if state.in_flight == 0 or world.brokers[broker].ends:
         return
-    if state.in_flight == timer.request:
-        _fail(world, broker)
-    else:
+    if world.context[0].time_us < state.sent_us + state.request_timeout_us:
         _watch_deadline(world, broker)
+    else:
+        _fail(world, broker)
 
 
 @inner_rule

@@ -47,7 +47,6 @@ def _watch_deadline(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
     state.fetch_deadline_timer = True
     timer = new_event(world, broker, broker, RaftFetchGivesUp)
-    timer.request = state.fetch
     set_timer(world, timer, state.fetch_sent_us + state.fetch_timeout_us)
 
 
@@ -60,10 +59,10 @@ def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
     state.fetch_deadline_timer = False
     if state.fetch == 0:
         return
-    if state.fetch == timer.request:
-        _fetch_again_later(world, broker)
-    else:
+    if world.context[0].time_us < state.fetch_sent_us + state.fetch_timeout_us:
         _watch_deadline(world, broker)
+    else:
+        _fetch_again_later(world, broker)
 
 
 @inner_rule

@@ -63,7 +63,8 @@ _ASSIGNED = View(
         join partitions as p on p.run = r.run and p.partition = r.partition
         union all
         select s.run, s.partition, first_replicas, replica_ids(0, slot_ids),
-            replica_ids(0, slot_ids), replica_ids(0, slot_ids), null, s.time_us, s.process, s.sequence, s.minor
+            replica_ids(0, slot_ids), replica_ids(0, slot_ids), null,
+            s.time_us, s.process, s.sequence, s.minor
         from partition_state_to_the_last as s
         join partitions as p on p.run = s.run and p.partition = s.partition
         where change = {int(STATE_CREATED)}

@@ -7,10 +7,11 @@ moment         what it is
 =============  ==================================================================================
 ``begin_us``   the fault that led to it began, or ended; without one the same as the next
 ``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
-               a broker asked to shut down
+               a broker asked to shut down. The active controller of a quorum notices by itself that
+               a broker is silent: then it is ``queued_us``
 ``queued_us``  the event that led to the election came into the controller's queue
 ``taken_us``   the controller took it from there
-``time_us``    the controller had written the new leader
+``time_us``    the controller had written the new leader; in KRaft mode it was committed
 ``led_us``     the new leader took over; null if it never did
 ``used_us``    it appended its first records, or sent its first fetch response: only a run that
                records single requests (trace level ``all``) has it
@@ -45,9 +46,15 @@ PARTS = {
     "first_use_us": ("led_us", "used_us"),
 }
 
+#: The active controller of a quorum.
+_QUORUM = View(
+    "quorum_processes",
+    "select run, process from processes where role = 'quorum controller'",
+)
+
 #: Elections, each with the event of its controller in whose course it was made. As a controller is
 #: elected, it is at work before it takes anything from its queue: when that began, only the end of
-#: that work says.
+#: that work says. In KRaft mode the election is a row when it is committed, after its event is done.
 _ELECTED = View(
     "elected_in_events",
     f"""
@@ -60,9 +67,11 @@ _ELECTED = View(
         select run, {IN_ORDER}, null, null, null, null, null, null, time_us, queued_us, null, 1
         from controller_event
         union all
-        select run, {IN_ORDER}, null, null, null, null, null, null, null, null,
-            time_us - processing_us, 1
-        from controller_event_done
+        select d.run, d.time_us, d.process, d.sequence, d.minor, null, null, null, null, null, null,
+            null, null, d.time_us - processing_us, 1
+        from controller_event_done as d
+        left join quorum_processes as q on q.run = d.run and q.process = d.process
+        where q.process is null
     ),
     numbered as (
         select *, sum(is_event) over (
@@ -135,10 +144,18 @@ _MOMENTS = View(
     """
     with told as (
         select e.*, c.trigger_kind, c.fault, c.fault_name, c.fault_us, c.faults,
-            least(coalesce(c.trigger_us, e.taken_us), e.taken_us) as told_us
+            least(
+                case
+                    when q.process is not null and c.trigger_kind in ('fault_began', 'fault_ended')
+                    then e.taken_us - e.queued_for_us
+                    else coalesce(c.trigger_us, e.taken_us)
+                end,
+                e.taken_us
+            ) as told_us
         from elected_in_events as e
         left join causes as c
             on c.run = e.run and c.process = e.process and c.sequence = e.sequence
+        left join quorum_processes as q on q.run = e.run and q.process = e.process
     )
     select told.*, greatest(taken_us - queued_for_us, told_us) as queued_us,
         least(coalesce(fault_us, told_us), told_us) as begin_us, t.led_us,
@@ -149,7 +166,7 @@ _MOMENTS = View(
     """,
 )
 
-VIEWS = (_ELECTED, _TERM_MOMENTS, _MOMENTS)
+VIEWS = (_QUORUM, _ELECTED, _TERM_MOMENTS, _MOMENTS)
 
 ELECTIONS = ResultTable(
     "elections",

@@ -162,6 +162,8 @@ def _notification_rules(run: _Run) -> Iterator[tuple[Any, ...]]:
     # Only one table needs it, and it takes a while.
     from tidegauge.scenario.reading import scenario_from_mapping  # noqa: PLC0415
 
+    if run.directory.controllers:
+        return
     planned = scenario_from_mapping(run.manifest["scenario"], run.name)
     for index, broker in enumerate(run.directory.brokers):
         settings = planned.settings_of(broker)

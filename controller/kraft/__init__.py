@@ -15,7 +15,8 @@ partition record that real controllers wrote.
 wants; nothing but ``partition_change`` changes a partition. **To add an event of the queue**, write
 its class in ``simulation/messages/quorum_requests.py`` or ``simulation/messages/quorum_timers.py``,
 its type in ``simulation/codes/controller_events.py``, and its handler with ``@WRITES.handles`` in
-the file of its subject; ``active_controller.py`` names all three. **To add a sort of record**, give it a number in ``registrations.py`` and its rows in ``committed_rows.py``.
+the file of its subject; ``active_controller.py`` names all three. **To add a sort of record**, give
+it a number in ``registrations.py`` and its rows in ``committed_rows.py``.
 
 This room imports from ``simulation`` and the rooms below it. It does not know the controller of
 ZooKeeper mode (``events``, ``partitions``, ``state``, ``zookeeper``), nor brokers: these are met

@@ -74,13 +74,14 @@ _TYPES = {
     quorum_timers.NoOpDue: controller_events.WRITE_NO_OP_RECORD,
 }
 _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
+#: By kind of event; -1: it passes by the queue.
 EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
 
 
 @inner_rule
 def handle_quorum_event(world: Quorum, event: Event) -> None:
     """Let the controller deal with one event, and give it back unless it is kept."""
-    if IS_WRITE[event.kind]:
+    if EVENT_TYPE[event.kind] >= 0:
         if event.kind == BrokerHeartbeatRequest.KIND:
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
@@ -117,11 +118,6 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
 #: Call the handler of an event's kind.
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
-
-#: Whether an event of a kind goes into the queue.
-_WRITTEN = {each.KIND for each in WRITES.classes}
-IS_WRITE = tuple(kind in _WRITTEN for kind in range(KINDS))
-
 
 @inner_rule
 def take_quorum_fault(world: Quorum, event: FaultChange) -> None:

@@ -14,8 +14,8 @@ from tidegauge.scenario.model.component_faults import (
     LinkFault,
     ZooKeeperOutageFault,
 )
+from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
-from tidegauge.scenario.model.modes import costs_of_other_modes, parts_of_other_modes
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
 from tidegauge.scenario.model.settings import problems_of_settings_with_kraft
@@ -24,7 +24,6 @@ from tidegauge.scenario.text.errors import Path, Problem
 #: The cell with the first release and metadata.version that have eligible leader replicas.
 _ELR = KRAFT_CELLS["eligible_leader_replicas_possible"][-1]
 
-_ALTERNATIVE_PARTS = {"zookeeper": "controllers", "controllers": "zookeeper"}
 _ALTERNATIVE_FAULTS = {
     ZooKeeperOutageFault: "a cut_link between brokers and controllers",
     ControllerMoveFault: "a cut_link between brokers and controllers",
@@ -100,9 +99,10 @@ def _problems_of_elr(scenario: Scenario, version: str) -> Iterator[Problem]:
 
 def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
     """The parts, costs, settings, faults and steps that have no meaning in the mode."""
-    for part in parts_of_other_modes(scenario.mode):
-        if part in scenario.model_fields_set:
-            yield Problem((part,), _no_meaning(scenario, _ALTERNATIVE_PARTS[part]))
+    part = scenario.part_of_other_mode
+    if part in scenario.model_fields_set:
+        instead = "controllers" if scenario.has_kraft else "zookeeper"
+        yield Problem((part,), _no_meaning(scenario, instead))
     for cost in costs_of_other_modes(scenario.mode):
         if cost in scenario.costs.model_fields_set:
             yield Problem(("costs", cost), _no_meaning(scenario))

@@ -17,6 +17,7 @@ from pydantic import Field, GetJsonSchemaHandler, model_serializer, model_valida
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.parts import Listed, Part
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration
@@ -315,3 +316,23 @@ class Costs(Part):
         description="From SIGTERM to the heartbeat that asks for a controlled shutdown. Measured: "
         "the batch of the shutdown follows SIGTERM by 5 ms or more, by 12 to 20 ms if idle.",
     )
+
+
+#: The costs that only a cluster of one mode has.
+_COSTS: dict[Mode, tuple[str, ...]] = {
+    ZOOKEEPER_MODE: (
+        *("zookeeper_read", "zookeeper_write", "zookeeper_pipelined_write"),
+        *("controller_event", "controller_partition", "controller_election"),
+        *("controller_failover_partition", "become_leader", "become_follower", "broker_ready"),
+    ),
+    KRAFT_MODE: (
+        *("metadata_record", "metadata_append", "metadata_fsync", "metadata_commit"),
+        *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
+        *("broker_registration", "broker_stop_request"),
+    ),
+}
+
+
+def costs_of_other_modes(mode: Mode) -> list[str]:
+    """The fields of ``costs`` that have no meaning in this mode."""
+    return [cost for own, costs in _COSTS.items() if own != mode for cost in costs]

@@ -147,6 +147,11 @@ class Deployment(Part):
         """Whether a quorum of controllers keeps the cluster's state, and not ZooKeeper."""
         return self.mode == KRAFT_MODE
 
+    @property
+    def part_of_other_mode(self) -> str:
+        """The part that has no meaning in this mode."""
+        return "zookeeper" if self.has_kraft else "controllers"
+
     def version_in_force(self) -> str:
         """The inter.broker.protocol.version, or with KRaft the metadata.version, in full."""
         setting = self.metadata_version if self.has_kraft else self.protocol

@@ -16,12 +16,12 @@ from pydantic import Field, WithJsonSchema, field_validator
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import NEVER, Topic
+from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, read_of
 from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
-from tidegauge.scenario.model.modes import costs_of_other_modes, parts_of_other_modes
 from tidegauge.scenario.model.parts import Listed
 from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
@@ -191,8 +191,8 @@ class Scenario(Deployment):
             path = ("cluster", "broker_settings", broker)
             yield path, settings, "brokers", self.release_of(broker).release
         if self.has_kraft:
-            path = ("controllers", "settings")
-            yield path, self.controllers.settings, "controllers", self.release
+            settings = self.controllers.settings
+            yield ("controllers", "settings"), settings, "controllers", self.release
         for place, topic in enumerate(self.topics):
             yield ("topics", place, "settings"), topic.settings, "topics", self.release
         for place, step in enumerate(self.steps):
@@ -235,8 +235,7 @@ class Scenario(Deployment):
             written["controllers"]["settings"] = (
                 self.controllers.settings | self.controller_settings()
             )
-        for part in parts_of_other_modes(self.mode):
-            del written[part]
+        del written[self.part_of_other_mode]
         for cost in costs_of_other_modes(self.mode):
             del written["costs"][cost]
 

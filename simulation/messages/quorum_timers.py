@@ -47,9 +47,6 @@ class RaftFetchExpires(Timer, kind=120):
 class RegistrationGivesUp(Timer, kind=121):
     """A registration, or a heartbeat, may have got no response in time."""
 
-    #: The correlation id under which it was sent.
-    request: i64
-
 
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
@@ -60,8 +57,6 @@ class HeartbeatDue(Timer, kind=122):
 
 class RaftFetchGivesUp(Timer, kind=123):
     """The fetch of the metadata log may have got no response in time."""
-
-    request: i64
 
 
 class RaftFetchDue(Timer, kind=124):

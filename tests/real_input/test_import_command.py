@@ -374,7 +374,7 @@ def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) ->
         (["--duration", "soon"], "--duration soon: must be a duration"),
         (["--duration", "0.5"], "--duration 500ms: must be 1s or more"),
         (["--duration", "900ms"], "--duration 900ms: must be 1s or more"),
-        (["--release", "4.1"], "--release 4.1: no release '4.1' (from 4.0 on Kafka has no Zoo"),
+        (["--release", "4.1"], "--release 4.1: release 4.1.1 has no ZooKeeper mode"),
         (["--up", "9"], "describe.txt: --up 9: the dump has brokers 1, 2, 3 only"),
         (["--up", "1", "--down", "1"], "describe.txt: --up 1 and --down 1 exclude each other"),
         (["--properties", "missing"], "missing: cannot be read: No such file or directory"),

@@ -10,12 +10,7 @@ from typer.testing import CliRunner
 
 from tidegauge.command_line import app
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of, kraft_rules_of
-from tidegauge.replication.kraft_rules import (
-    HEARTBEAT_TIMEOUT_HALF_SESSION,
-    HEARTBEAT_TIMEOUT_INTERVAL,
-    HEARTBEAT_TIMEOUT_REQUEST,
-    KRaftRules,
-)
+from tidegauge.replication.kraft_rules import KRaftRules
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of, defaults_of
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -23,6 +18,9 @@ from tidegauge.replication.release_rules import (
     EPOCH_CACHE_C,
     EPOCH_CACHE_D,
     EPOCH_CACHE_NONE,
+    HEARTBEAT_TIMEOUT_HALF_SESSION,
+    HEARTBEAT_TIMEOUT_INTERVAL,
+    HEARTBEAT_TIMEOUT_SOCKET,
     HIGH_WATERMARK_BY_ISR_OR_CAUGHT_UP,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
     HIGH_WATERMARK_BY_ISR_OR_LAG_TIME,
@@ -46,6 +44,7 @@ from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
     Cell,
+    Mode,
     ProtocolVersion,
     Release,
     all_protocol_versions,
@@ -122,7 +121,7 @@ def test_each_cell_begins_with_an_exact_release_and_protocol(name: str) -> None:
 @pytest.mark.parametrize("name", ROWS)
 def test_each_cell_decides_in_some_release(name: str) -> None:
     deciding: set[Cell] = set()
-    modes = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
+    modes: tuple[Mode, ...] = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
     for mode in modes:
         for release in all_releases(mode):
             for version in all_protocol_versions(mode):
@@ -136,7 +135,7 @@ def test_each_cell_decides_in_some_release(name: str) -> None:
 def test_each_cell_changes_something(name: str) -> None:
     """A cell that repeats what applies without it would say nothing."""
     cells = ROWS[name]
-    mode = KRAFT_MODE if name in KRAFT_CELLS else ZOOKEEPER_MODE
+    mode: Mode = KRAFT_MODE if name in KRAFT_CELLS else ZOOKEEPER_MODE
     for index, cell in enumerate(cells[1:], start=1):
         before = [
             earlier
@@ -581,7 +580,6 @@ def test_first_release_of_a_change_of_kraft(
 @pytest.mark.parametrize(
     ("name", "release", "last_before", "first_after"),
     [
-        ("isr_members_have_broker_epochs", "4.1", "3.5-IV0", "3.5-IV1"),
         ("leader_epoch_raised_at_isr_shrink", "3.6", "3.5-IV2", "3.6-IV0"),
         ("directories_known", "4.0", "3.7-IV1", "3.7-IV2"),
         ("eligible_leader_replicas_possible", "4.0", "4.0-IV0", "4.0-IV1"),
@@ -600,11 +598,23 @@ def test_some_rules_come_with_the_metadata_version(
 def test_three_timeouts_of_a_heartbeat() -> None:
     """KAFKA-14392, KAFKA-19294."""
     for releases, expected in (
-        (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_REQUEST),
+        (("3.3.0", "3.3.1"), HEARTBEAT_TIMEOUT_SOCKET),
         (("3.3.2", "3.4.0", "3.9.2", "4.0.0"), HEARTBEAT_TIMEOUT_HALF_SESSION),
         (("4.0.1", "4.1.0"), HEARTBEAT_TIMEOUT_INTERVAL),
     ):
-        assert {kraft_rule("heartbeat_timeout_rule", each) for each in releases} == {expected}
+        for each in releases:
+            assert rules_of(each, mode=KRAFT_MODE).heartbeat_timeout == expected
+
+
+def test_members_of_an_isr_have_broker_epochs_with_the_metadata_version() -> None:
+    """KIP-903; ZooKeeper has no broker epochs to compare."""
+    for release, version, expected in (
+        ("3.4", None, False),
+        ("4.1", "3.5-IV0", False),
+        ("4.1", "3.5-IV1", True),
+    ):
+        assert rules_of(release, version, KRAFT_MODE).broker_epochs_checked == expected
+    assert not rules_of("3.9", mode=ZOOKEEPER_MODE).broker_epochs_checked
 
 
 def test_with_kraft_a_leader_asks_the_controller_from_the_first_release_on() -> None:

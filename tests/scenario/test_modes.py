@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tidegauge.scenario.cluster_plan import QUORUM_CONTROLLER, ClusterPlan
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.leaned_on import leaned_on
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.scenario.warnings import warnings_of
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 
 
 def scenario(release: str = "4.1", **parts: Any) -> Scenario:

@@ -58,6 +58,7 @@ MANIFEST_OF_TESTS: dict[str, Any] = {
         {"process": 5, "name": "client shop-0", "role": "client", "number": 0},
     ],
     "brokers": [1, 2, 3],
+    "controllers": [],
     "registered_before": [],
     "topics": ["orders"],
     "partitions": [named_partition(0, [1, 2, 3]), named_partition(1, [2, 3, 1])],

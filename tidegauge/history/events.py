@@ -45,7 +45,7 @@ class TraceEvent:
 
     @property
     def process(self) -> str:
-        """Its process, such as ``broker 2``, ``controller of broker 2`` or ``active controller``."""
+        """Its process, such as ``broker 2``, ``zookeeper`` or ``active controller``."""
         return self.names.process(self.row["process"])
 
     @property

@@ -68,8 +68,8 @@ def history(run: RunFolder, partition: int, *, details: bool = False) -> Iterato
                 sent.discard(row["writer"])
                 written.add(row["sequence_number"])
             continue
-        elif row.kind == "broker_state" and row["broker"] not in hosts:
-            continue
-        elif row.kind == "notification_read" and row["notification"] not in written:
+        elif (row.kind == "broker_state" and row["broker"] not in hosts) or (
+            row.kind == "notification_read" and row["notification"] not in written
+        ):
             continue
         yield row

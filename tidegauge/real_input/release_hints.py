@@ -61,7 +61,10 @@ def choose_release(wanted: str | None, files: BrokerFiles, dump: DescribeDump) -
 
 def _parsed(wanted: str) -> str:
     try:
-        return str(Release.parse(wanted))
+        release = Release.parse(wanted)
+        # An imported cluster is simulated with ZooKeeper.
+        release.mode(ZOOKEEPER_MODE)
+        return str(release)
     except ValueError as error:
         raise InputError(f"--release {wanted}: {error}") from error
 

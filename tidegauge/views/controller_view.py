@@ -100,7 +100,8 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     width = len(member)
     for term in terms[:LISTED]:
         out.print(
-            f"{term.epoch:16}  {names.member_id(term.broker):{width}}  {time_text(term.elected_us):>10}"
+            f"{term.epoch:16}  {names.member_id(term.broker):{width}}"
+            f"  {time_text(term.elected_us):>10}"
             f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
         )
     if len(terms) > LISTED:

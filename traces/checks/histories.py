@@ -65,6 +65,10 @@ class PartitionHistory(Record):
     leader: i64 = -1
     leader_epoch: i64
     isr: i64
+    #: With KRaft: the eligible leader replicas, slots too; index of the last known leader; -1 none.
+    elr: i64
+    last_known_leader: i64 = -1
+    partition_epoch: i64 = -1
     #: The replicas' common committed log, as far as any high watermark has ever reached.
     committed: LogRuns
     #: How many runs it has room for.
@@ -136,6 +140,9 @@ class RegisteredBroker(Record):
 
     #: It can lead: it is registered, and not fenced.
     registered: flag
+    #: With KRaft: the row that has fenced it; -1: it is not fenced.
+    fenced_us: i64 = -1
+    fenced_sequence: i64 = -1
 
 
 class HistoryFacts(Record):
@@ -151,6 +158,14 @@ class HistoryFacts(Record):
     records_lost: i64
     records_lost_permitted: i64
     records_unavailable: i64
+
+    #: The control plane is a quorum, and partitions have eligible leader replicas.
+    has_quorum: flag
+    has_elr: flag
+    #: With KRaft: the partition whose record is being told by rows; -1: none.
+    told_partition: i64 = -1
+    #: When the last batch was committed that fences brokers, if ISRs have still to be looked at.
+    fenced_us: i64 = -1
 
 
 class ReplicaSlot(Record):
