@@ -196,7 +196,7 @@ def _tiles(figures: Mapping[str, Any], idle: WithoutWrites) -> list[Tile]:
     return [
         *tiles,
         seconds("not_accepting", "without a broker that accepts writes as leader"),
-        seconds("offline", "offline: without a leader in ZooKeeper"),
+        seconds("offline", "offline: without a leader in the control plane"),
         seconds("under_min_isr", "under min ISR: acks=all is refused"),
         Tile(f"{figures['isr_shrinks']:,}", "ISRs shrunk by leaders"),
         Tile(f"{figures['isr_removals']:,}", "replicas removed from ISRs by the controller"),

@@ -41,7 +41,7 @@ PANELS = (
         (
             Mark("under_min_isr", "under min ISR", WARNING, "level"),
             Mark("not_accepting", "not accepting: no broker actually leads", WORSE, "level"),
-            Mark("offline", "offline: no leader with a session in ZooKeeper", BAD, "level"),
+            Mark("offline", "offline: no leader with a session", BAD, "level"),
         ),
     ),
     Panel(

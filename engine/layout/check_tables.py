@@ -54,6 +54,8 @@ def new_history(plan: ClusterPlan) -> Histories:
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
+    history.facts[0].has_quorum = plan.is_kraft
+    history.facts[0].has_elr = plan.is_kraft and plan.scenario.has_eligible_leader_replicas()
     first_slot = 0
     for place, planned in zip(history.places, plan.partitions, strict=True):
         place.topic = planned.topic_number

@@ -138,11 +138,11 @@ class Breach(Record):
 class RegisteredBroker(Record):
     """A broker as the control plane sees it."""
 
+    #: With KRaft: the row that has fenced it, if it is fenced.
+    fenced: RowPlace
+    is_fenced: flag
     #: It can lead: it is registered, and not fenced.
     registered: flag
-    #: With KRaft: the row that has fenced it; -1: it is not fenced.
-    fenced_us: i64 = -1
-    fenced_sequence: i64 = -1
 
 
 class HistoryFacts(Record):
@@ -159,13 +159,15 @@ class HistoryFacts(Record):
     records_lost_permitted: i64
     records_unavailable: i64
 
-    #: The control plane is a quorum, and partitions have eligible leader replicas.
-    has_quorum: flag
-    has_elr: flag
-    #: With KRaft: the partition whose record is being told by rows; -1: none.
+    #: With KRaft: the row of the state of the partition whose record is being told by rows; which
+    #: partition that is, -1: none.
+    told: RowPlace
     told_partition: i64 = -1
     #: When the last batch was committed that fences brokers, if ISRs have still to be looked at.
     fenced_us: i64 = -1
+    #: The control plane is a quorum, and partitions have eligible leader replicas.
+    has_quorum: flag
+    has_elr: flag
 
 
 class ReplicaSlot(Record):
