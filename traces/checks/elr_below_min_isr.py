@@ -5,10 +5,10 @@ which therefore may lack records that were acknowledged.
 
 Permitted: never.
 
-Example: ``tidegauge run last-replica-standing`` keeps it.
+Example: ``tidegauge run 17-all-of-isr-down --set 'release="4.1"'`` keeps it.
 
-Source: PartitionChangeBuilder.maybePopulateTargetElr and ReplicationControlManager.getTopicEffectiveMinIsr
-@4.1.0, KIP-966.
+Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0,
+ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0, KIP-966.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ nobody leads.
 
 Permitted: never.
 
-Example: ``tidegauge run last-replica-standing`` keeps it.
+Example: ``tidegauge run 17-all-of-isr-down --set 'release="4.1"'`` keeps it.
 
 Source: ReplicationControlManager.handleBrokerFenced and generateLeaderAndIsrUpdates@4.1.0,
 KAFKA-18106.
