@@ -1,8 +1,8 @@
 """Schedules of a KRaft cluster that a seed draws: releases, topics, faults, an operator at work.
 
-As in ``fault_schedules.py`` all faults are over by ``HEALED_S``. Meanwhile the operator
-deletes, creates, moves and configures topics, and holds elections. In the end it creates what is missing,
-waits until all is at rest, and writes one more record to every partition.
+As in ``fault_schedules.py`` all faults are over by ``HEALED_S``. Meanwhile the operator deletes,
+creates, moves and configures topics, and holds elections. In the end it waits until all is at rest,
+and writes one more record to every partition.
 """
 
 from __future__ import annotations
@@ -49,13 +49,15 @@ def _story(seed: int) -> dict[str, Any]:
     draw = Random(seed)  # noqa: S311  # nothing here is a secret
     brokers = list(range(1, draw.randint(3, 7) + 1))
     racks = draw.choice([["a"], ["a", "b"], ["a", "b", "c"]])
+    # A broker whose heartbeats are a session apart is fenced again and again.
+    session_ms, heartbeat_ms = draw.choice([(2000, 300), (4000, 1000), (9000, 2000)])
     topics = [_topic(draw, number, brokers) for number in range(draw.randint(1, 3))]
     versions = _versions(draw)
     directories = draw.choice([1, 2]) if versions["release"] >= _FIRST_WITH_DIRECTORIES else 1
     faults = [_fault(draw, brokers, racks) for _ in range(draw.randint(3, 9))]
     faults += [repair(fault) for fault in faults if fault["kind"] == "log_directory_failure"]
     controllers: dict[str, Any] = {
-        "broker.session.timeout.ms": draw.choice([2000, 4000, 9000]),
+        "broker.session.timeout.ms": session_ms,
         "leader.imbalance.check.interval.seconds": draw.choice([5, 300]),
     }
     if versions["release"] >= _FIRST_WITH_UNCLEAN_INTERVAL:
@@ -75,7 +77,7 @@ def _story(seed: int) -> dict[str, Any]:
             "write_back": draw.choice(["5s", "30s"]),
             "log_directories": directories,
             "settings": {
-                "broker.heartbeat.interval.ms": draw.choice([300, 1000, 2000]),
+                "broker.heartbeat.interval.ms": heartbeat_ms,
                 "replica.lag.time.max.ms": draw.choice([4000, 10000]),
                 "num.io.threads": draw.choice([1, 2, 8]),
                 "num.replica.fetchers": draw.choice([1, 2]),

@@ -87,6 +87,8 @@ class PartitionHistory(Record):
     exists: flag
     #: Its topic is being deleted, or was.
     deleted: flag
+    #: Its topic was deleted, and created again.
+    created_again: flag
     #: A leader was chosen from outside the ISR; a loss of power took records of a replica.
     unclean: flag
     lost_power: flag
@@ -140,7 +142,8 @@ class RegisteredBroker(Record):
 
     #: With KRaft: the row that has fenced it, if it is fenced.
     fenced: RowPlace
-    is_fenced: flag
+    #: 1 or 0: a number aligns the record.
+    is_fenced: i64
     #: It can lead: it is registered, and not fenced.
     registered: flag
 
@@ -174,6 +177,9 @@ class ReplicaSlot(Record):
     """The broker in a slot of a partition's table of brokers, and what its replica believes."""
 
     broker: i64
+    #: It has a log, and this is the log of a topic that was deleted and created again since.
+    has_log: flag
+    is_stale: flag
     # A diverging response has raised its high watermark (KAFKA-14704): from here to there nothing
     # else says that its records are committed. Equal: it is not misled.
     misled_from: i64
