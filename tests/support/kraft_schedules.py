@@ -7,6 +7,7 @@ and writes one more record to every partition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -63,7 +64,7 @@ def _story(seed: int) -> dict[str, Any]:
     if versions["release"] >= _FIRST_WITH_UNCLEAN_INTERVAL:
         controllers["unclean.leader.election.interval.ms"] = 10_000
     operations = _operations(draw, topics, brokers)
-    return {
+    story = {
         "duration": f"{DURATION_S}s",
         "seed": seed,
         "mode": "kraft",
@@ -89,15 +90,18 @@ def _story(seed: int) -> dict[str, Any]:
         "topics": topics,
         "workload": workload(draw, [topic["name"] for topic in topics]),
         "faults": faults,
-        "steps": [*operations, *_last_words(topics, operations)],
     }
+    return story | {"steps": [*operations, *_last_words(story, operations)]}
 
 
 def _versions(draw: Random) -> dict[str, Any]:
     """A release with a metadata version that it knows, and ELR where the two have it."""
-    release = draw.choice(RELEASES)
+    release = draw.choice([*RELEASES, "4.0", *5 * ["4.1"]])
     known = [version for version in VERSIONS if version[:3] <= release]
-    versions: dict[str, Any] = {"release": release, "metadata_version": draw.choice([*known, None])}
+    versions: dict[str, Any] = {
+        "release": release,
+        "metadata_version": draw.choice([*known, *4 * [None]]),
+    }
     newest = versions["metadata_version"] or release
     if newest >= "4.0":
         versions["eligible_leader_replicas"] = draw.random() < 0.7
@@ -190,32 +194,52 @@ def _operation(
     return [begin | {"do": "alter_reassignments", "partitions": [move]}]
 
 
-def _last_words(
-    topics: list[dict[str, Any]], operations: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Wait until all is well, let preferred replicas lead, and write to every partition.
-
-    The creation of a topic fails while none of a partition's brokers is live. So what was deleted
-    is created once more.
-    """
-    deleted = {step["topic"] for step in operations if step["do"] == "delete_topic"}
+def _last_words(story: dict[str, Any], operations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Repair what Kafka leaves broken, wait until all is well, and write to every partition."""
+    topics = story["topics"]
+    within = {"within": f"{WITHIN_S}s"}
+    registered = {"registered": [*range(1, story["cluster"]["brokers"] + 1)]}
+    reassigned = {"when": {"reassigned": True}, **within, "do": "wait"}
     moves = any(step["do"] == "alter_reassignments" for step in operations)
-    reassigned = {"when": {"reassigned": True}, "within": f"{WITHIN_S}s", "do": "wait"}
-    quiescent = {"when": {"quiescent": True}, "within": f"{WITHIN_S}s"}
+    quiescent = {"when": {"quiescent": True}, **within}
     first, *others = [
         {"do": "produce", "topic": topic["name"], "partition": partition}
         for topic in topics
         for partition in topic["assignment"]
     ]
     return [
-        {"at": f"{SETTLED_S}s", "do": "preferred_election"},
-        *(
-            {"after": "0s", "do": do, "topic": topic}
-            for topic in sorted(deleted)
-            for do in ("delete_topic", "create_topic")
-        ),
+        {"at": f"{SETTLED_S}s", "do": "wait"},
+        {"when": registered, **within, "do": "wait"},
+        *({"after": "0s"} | repair for repair in _repairs(story, operations)),
         *([reassigned] if moves else []),
         quiescent | {"do": "preferred_election"},
         quiescent | first,
         *({"after": "0s"} | other for other in others),
     ]
+
+
+def _repairs(story: dict[str, Any], operations: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The steps with which an operator ends states that Kafka does not leave by itself.
+
+    The creation of a topic fails while none of a partition's brokers is live. Before 3.8 a
+    reassignment that took the place of another one may never end (KAFKA-15665). Another
+    min.insync.replicas, and 4.0 with a last known leader that is fenced (KAFKA-19522), leave
+    partitions of which no replica may be elected cleanly.
+    """
+    for topic in sorted({step["topic"] for step in operations if step["do"] == "delete_topic"}):
+        yield {"do": "delete_topic", "topic": topic}
+        yield {"do": "create_topic", "topic": topic}
+    moved = {
+        (move["topic"], move["partition"])
+        for step in operations
+        if step["do"] == "alter_reassignments"
+        for move in step["partitions"]
+    }
+    if moved and story["release"] < "3.8":
+        cancelled = [{"topic": topic, "partition": number} for topic, number in sorted(moved)]
+        yield {"do": "alter_reassignments", "partitions": cancelled}
+    clears = any("min.insync.replicas" in step.get("settings", {}) for step in operations)
+    if story.get("eligible_leader_replicas") and (clears or story["release"] == "4.0"):
+        for topic in story["topics"]:
+            for partition in topic["assignment"]:
+                yield {"do": "unclean_election", "topic": topic["name"], "partition": partition}

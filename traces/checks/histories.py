@@ -16,12 +16,14 @@ NOTHING_PERMITS = code(0)
 BY_UNCLEAN_ELECTION = code(1)
 BY_LOSS_OF_POWER = code(2)
 BY_DIVERGING_RESPONSE = code(3)
+BY_FENCED_LAST_KNOWN_LEADER = code(4)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
     1: "unclean election (unclean.leader.election.enable)",
     2: "loss of power before a flush (log.flush.interval.messages)",
     3: "the release (KAFKA-14704, from 2.8.0 to 3.4.0)",
+    4: "the release (KAFKA-19522, 4.0)",
 }
 
 
@@ -171,6 +173,8 @@ class HistoryFacts(Record):
     #: The control plane is a quorum, and partitions have eligible leader replicas.
     has_quorum: flag
     has_elr: flag
+    #: ... and a last known leader is elected although it is fenced.
+    elects_fenced: flag
 
 
 class ReplicaSlot(Record):
