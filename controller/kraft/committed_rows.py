@@ -35,7 +35,11 @@ from tidegauge.simulation.metadata_log import (
     log_change,
 )
 from tidegauge.simulation.rows import caused_by, new_row, write_row
-from tidegauge.simulation.topology import active_controller_process, broker_of
+from tidegauge.simulation.topology import (
+    active_controller_name,
+    active_controller_process,
+    broker_of,
+)
 from tidegauge.simulation.trace_rows.control_plane_rows import (
     BrokerState,
     PartitionReplicas,
@@ -110,7 +114,7 @@ def _write_partition(
     row.controller_epoch = world.active_controller[0].epoch
     row.writer = FORMER_WRITER
     if world.active_controller[0].runs:
-        row.writer = world.sizes[0].brokers + world.processes[process].number
+        row.writer = active_controller_name(world)
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -262,7 +266,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.partition_epoch = known.partition_epoch
         row.isr = EMPTY
         row.controller_epoch = world.active_controller[0].epoch
-        row.writer = world.sizes[0].brokers + world.processes[process].number
+        row.writer = active_controller_name(world)
         write_row(world, row)
         known.row_sequence = row.sequence
         log_change(

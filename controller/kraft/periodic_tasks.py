@@ -31,7 +31,7 @@ from tidegauge.simulation.messages.quorum_timers import (
 )
 from tidegauge.simulation.random_streams import FENCING, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_process
+from tidegauge.simulation.topology import active_controller_name, active_controller_process
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 
@@ -44,7 +44,7 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     restore_former_states(world)
     state.runs = True
     active = new_row(world, timer.destination, ControllerActive)
-    active.broker = world.sizes[0].brokers + world.processes[timer.destination].number
+    active.broker = active_controller_name(world)
     active.controller_epoch = state.epoch
     write_row(world, active)
     _sample_later(world)

@@ -124,6 +124,8 @@ class QuorumBroker(Record):
     registered: flag
     broker_epoch: i64 = -1
     incarnation: i64 = -1
+    #: It was there before the run, and its process is on its way back: it stays unfenced.
+    returns: flag
     #: The offset of its registration record.
     registration_offset: i64 = -1
     fenced: flag

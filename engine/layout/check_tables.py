@@ -49,6 +49,8 @@ def new_history(plan: ClusterPlan) -> Histories:
         terms=new_records(LeaderTerm, 0),
         acknowledged=new_records(Acknowledged, 0),
         snapshot=new_records(ReportedLog, 1),
+        told=new_records(RowPlace, 1),
+        fenced=new_records(RowPlace, len(plan.brokers)),
         place=new_records(RowPlace, 1),
         findings=new_records(Finding, len(CHECKS)),
         breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),

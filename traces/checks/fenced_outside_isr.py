@@ -49,7 +49,7 @@ def check_isrs_after_fencing(history: Histories) -> None:
         member = _fenced_before(history, partition, now_us)
         if member != NONE:
             place = history.place[0]
-            copy_place(place, history.brokers[member].fenced)
+            copy_place(place, history.fenced[member])
             place.partition = partition
             note_breach(history, NUMBER, place, _what_permits(history))
 
@@ -72,7 +72,7 @@ def _fenced_before(history: Histories, partition: int, time_us: int) -> int:
         slot = history.places[partition].first_slot + first(members)
         broker = history.slots[slot].broker
         members = rest(members)
-        if history.brokers[broker].is_fenced and history.brokers[broker].fenced.time_us < time_us:
+        if history.brokers[broker].is_fenced and history.fenced[broker].time_us < time_us:
             return broker
     return NONE
 

@@ -142,12 +142,10 @@ class Breach(Record):
 class RegisteredBroker(Record):
     """A broker as the control plane sees it."""
 
-    #: With KRaft: the row that has fenced it, if it is fenced.
-    fenced: RowPlace
-    #: 1 or 0: a number aligns the record.
-    is_fenced: i64
     #: It can lead: it is registered, and not fenced.
     registered: flag
+    #: With KRaft: it is fenced.
+    is_fenced: flag
 
 
 class HistoryFacts(Record):
@@ -164,9 +162,7 @@ class HistoryFacts(Record):
     records_lost_permitted: i64
     records_unavailable: i64
 
-    #: With KRaft: the row of the state of the partition whose record is being told by rows; which
-    #: partition that is, -1: none.
-    told: RowPlace
+    #: With KRaft: the partition whose record is being told by rows; -1: none.
     told_partition: i64 = -1
     #: When the last batch was committed that fences brokers, if ISRs have still to be looked at.
     fenced_us: i64 = -1
@@ -212,6 +208,10 @@ class Histories(Tables):
     terms: Records[LeaderTerm]
     acknowledged: Records[Acknowledged]
     snapshot: Records[ReportedLog]
+    #: With KRaft: the row of the state of the partition whose record is being told: one record.
+    told: Records[RowPlace]
+    #: The row that has fenced each broker last.
+    fenced: Records[RowPlace]
     #: The row that is being looked at: one record.
     place: Records[RowPlace]
     #: One for each check (``CHECKS``).

@@ -177,9 +177,10 @@ def _take_broker(history: Histories, figures: Figures, row: BrokerState) -> None
     move_registration(history, figures, row.broker, can_lead)
     known = history.brokers[row.broker]
     if row.state == BROKER_FENCED and not known.is_fenced:
-        known.fenced.time_us = row.time_us
-        known.fenced.process = row.process
-        known.fenced.sequence = row.sequence
+        fenced = history.fenced[row.broker]
+        fenced.time_us = row.time_us
+        fenced.process = row.process
+        fenced.sequence = row.sequence
         history.facts[0].fenced_us = row.time_us
     known.is_fenced = row.state == BROKER_FENCED
 
@@ -218,11 +219,11 @@ def _judge_record(history: Histories, figures: Figures) -> None:
     if partition == NONE:
         return
     facts.told_partition = NONE
-    check_elr_outside_isr(history, facts.told)
+    check_elr_outside_isr(history, history.told[0])
     needed = figures.partitions[partition].min_insync_replicas
-    check_elr_below_min_isr(history, facts.told, needed)
-    check_last_known_leader(history, facts.told)
-    check_isr_without_fenced(history, facts.told)
+    check_elr_below_min_isr(history, history.told[0], needed)
+    check_last_known_leader(history, history.told[0])
+    check_isr_without_fenced(history, history.told[0])
 
 
 @inner_rule
@@ -311,11 +312,10 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
         is_clean = slot != NONE and (contains(known.isr, slot) or contains(known.elr, slot))
         known.unclean = known.unclean or not is_clean
     if history.facts[0].has_quorum:
-        facts = history.facts[0]
-        take_place(facts.told, row)
-        facts.told_partition = row.partition
+        take_place(history.told[0], row)
+        history.facts[0].told_partition = row.partition
         if row.change != STATE_CREATED:
-            check_partition_epoch(history, facts.told, row.partition_epoch)
+            check_partition_epoch(history, history.told[0], row.partition_epoch)
         known.partition_epoch = row.partition_epoch
     known.leader = row.leader
     known.leader_epoch = row.leader_epoch
