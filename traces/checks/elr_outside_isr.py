@@ -5,7 +5,7 @@ ELR as it returns to the ISR.
 
 Permitted: never.
 
-Example: ``tidegauge run 17-all-of-isr-down --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run full-isr-loss --set 'release="4.1"'`` keeps it.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0, KIP-966.
 """

@@ -7,7 +7,7 @@ nobody leads.
 Permitted: with eligible leader replicas in release 4.0, which elects a last known leader that is
 fenced (KAFKA-19522).
 
-Example: ``tidegauge run 17-all-of-isr-down --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run cut-and-pause --set 'release="4.1"'`` keeps it.
 
 Source: ReplicationControlManager.handleBrokerFenced and generateLeaderAndIsrUpdates@4.1.0,
 KAFKA-18106.

@@ -4,7 +4,7 @@ By it a leader knows whether the ISR that it wants to change is the newest one.
 
 Permitted: never.
 
-Example: ``tidegauge run 17-all-of-isr-down --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run cut-and-pause --set 'release="4.1"'`` keeps it.
 
 Source: PartitionRegistration.merge@4.1.0.
 """
