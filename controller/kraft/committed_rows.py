@@ -76,6 +76,7 @@ def write_committed(
         _write_broker(world, record)
     elif record.type == TOPIC_RECORD:
         world.quorum_topics[record.subject].committed = True
+        world.quorum_topics[record.subject].committed_topic_id = record.offset
     elif record.type == REMOVE_TOPIC_RECORD:
         _write_removal(world, record)
     elif record.type == CONFIG_RECORD:
