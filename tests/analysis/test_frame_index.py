@@ -157,10 +157,10 @@ def test_asking_for_one_kind_reads_its_bytes_and_hardly_any_others(
 
     monkeypatch.setattr(TraceBytes, "read", counted)
 
-    def bytes_of(*kinds: str) -> tuple[int, int]:
+    def bytes_of(kind: str) -> tuple[int, int]:
         """Those of the frames, and all that are read for them."""
         sizes.clear()
-        found = find_frames(TraceRequest(story.path, *kinds))
+        found = find_frames(TraceRequest(story.path, kind))
         list(frames_of(list(found)))
         return sum(frame.size for file in found for frame in file.frames), sum(sizes)
 
