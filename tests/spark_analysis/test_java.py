@@ -107,8 +107,11 @@ with spark_session(1, java_options=FOR_QUICK_START) as spark:
         for tool in Path(folder).iterdir():
             if tool.name != "java" and not (tools / tool.name).exists():
                 (tools / tool.name).symlink_to(tool)
+    called_in = tmp_path / "here"
+    called_in.mkdir()
     told = subprocess.run(
         [sys.executable, "-c", program, story.path],
+        cwd=called_in,
         env={**os.environ, "PATH": str(tools), "JAVA_HOME": str(tmp_path / "none")},
         capture_output=True,
         text=True,
@@ -121,3 +124,5 @@ with spark_session(1, java_options=FOR_QUICK_START) as spark:
     assert counted == "[Row(partition=0, count=20), Row(partition=1, count=20)]" or (
         counted == "[Row(partition=1, count=20), Row(partition=0, count=20)]"
     )
+    # Spark's warehouse is not left where the command is called.
+    assert list(called_in.iterdir()) == []
