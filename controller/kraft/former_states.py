@@ -38,7 +38,7 @@ def restore_former_states(world: Quorum) -> None:
         topic = world.quorum_topics[number]
         if not topic.exists:
             continue
-        append_record(world, TOPIC_RECORD, number)
+        topic.topic_id = append_record(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
             append_partition(world, topic.first_partition + place)
             count_partition(world, topic.first_partition + place, 1)

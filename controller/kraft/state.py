@@ -158,6 +158,9 @@ class QuorumTopic(Record):
     exists: flag
     #: ... and as it is committed.
     committed: flag
+    #: Its topic id: the offset of the record that created it; -1: it was never there.
+    topic_id: i64 = -1
+    committed_topic_id: i64 = -1
     #: Its partitions.
     first_partition: i64
     partition_count: i64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import column, grown, new_records
+from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -57,7 +58,10 @@ def new_history(plan: ClusterPlan) -> Histories:
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
     history.facts[0].has_quorum = plan.is_kraft
-    history.facts[0].has_elr = plan.is_kraft and plan.scenario.has_eligible_leader_replicas()
+    if plan.scenario.has_eligible_leader_replicas():
+        rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
+        history.facts[0].has_elr = True
+        history.facts[0].elects_fenced = rules.fenced_last_known_leader_elected
     first_slot = 0
     for place, planned in zip(history.places, plan.partitions, strict=True):
         place.topic = planned.topic_number

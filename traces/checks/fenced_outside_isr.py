@@ -4,7 +4,8 @@ A batch of records is committed as a whole, so the ISRs that a broker leaves as 
 the same one. Without eligible leader replicas the last member stays in the ISR of a partition that
 nobody leads.
 
-Permitted: never.
+Permitted: with eligible leader replicas in release 4.0, which elects a last known leader that is
+fenced (KAFKA-19522).
 
 Example: ``tidegauge run cut-and-pause --set 'release="4.1"'`` keeps it.
 
@@ -18,7 +19,12 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.replica_list import EMPTY, first, rest, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, note_breach
-from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories, RowPlace
+from tidegauge.traces.checks.histories import (
+    BY_FENCED_LAST_KNOWN_LEADER,
+    NOTHING_PERMITS,
+    Histories,
+    RowPlace,
+)
 
 #: Its place among the checks.
 NUMBER = code(12)
@@ -30,7 +36,7 @@ def check_isr_without_fenced(history: Histories, event: RowPlace) -> None:
     """A record of a partition is complete: its ISR has nobody whom an earlier batch has fenced."""
     member = _fenced_before(history, event.partition, event.time_us)
     if member != NONE:
-        note_breach(history, NUMBER, event, NOTHING_PERMITS)
+        note_breach(history, NUMBER, event, _what_permits(history))
 
 
 @inner_rule
@@ -45,7 +51,14 @@ def check_isrs_after_fencing(history: Histories) -> None:
             place = history.place[0]
             copy_place(place, history.fenced[member])
             place.partition = partition
-            note_breach(history, NUMBER, place, NOTHING_PERMITS)
+            note_breach(history, NUMBER, place, _what_permits(history))
+
+
+@inner_rule
+def _what_permits(history: Histories) -> int:
+    if history.facts[0].elects_fenced:
+        return BY_FENCED_LAST_KNOWN_LEADER
+    return NOTHING_PERMITS
 
 
 @inner_rule

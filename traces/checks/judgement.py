@@ -37,11 +37,13 @@ from tidegauge.simulation.trace_rows.replica_rows import (
     BecameLeader,
     DivergingHighWatermark,
     Exposed,
+    LogDeleted,
     LogEnd,
     LogLost,
     Truncated,
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import take_place
 from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
@@ -84,6 +86,15 @@ from tidegauge.traces.checks.strong_isr import (
     check_end_of_member,
     check_end_of_new_member,
     check_log_of_member,
+)
+
+#: Rows that a broker writes about its replica of a partition.
+_OF_REPLICA = (
+    *(BecameLeader, BecameFollower, Acknowledged, Exposed, IsrExpanded),
+    *(Truncated, LogLost, LogDeleted, CheckpointRead, DivergingHighWatermark),
+)
+IS_OF_REPLICA = tuple(
+    kind in {each.KIND for each in _OF_REPLICA} for kind in range(max(ROW_KINDS) + 1)
 )
 
 
@@ -144,6 +155,8 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
         _take_broker(history, figures, view_as(row, BrokerState))
     elif kind == TopicDeletionBegun.KIND:
         _forget_topic(history, view_as(row, TopicDeletionBegun).topic)
+    elif _is_of_former_topic(history, row):
+        history.snapshot[0].open = False
     elif kind == BecameLeader.KIND:
         _begin_term(history, view_as(row, BecameLeader))
     elif kind == Acknowledged.KIND:
@@ -211,6 +224,28 @@ def _judge_record(history: Histories, figures: Figures) -> None:
     check_elr_below_min_isr(history, history.told[0], needed)
     check_last_known_leader(history, history.told[0])
     check_isr_without_fenced(history, history.told[0])
+
+
+@inner_rule
+def _is_of_former_topic(history: Histories, row: Row) -> bool:
+    """Whether a row is about a log of a topic that was deleted, and is created again by now.
+
+    With KRaft a topic is deleted at once: its brokers learn later that theirs was another topic.
+    """
+    if not IS_OF_REPLICA[row.kind]:
+        return False
+    partition = view_as(row, PartitionRow).partition
+    slot = slot_of(history, partition, row.process)
+    if slot == NONE:
+        return False
+    replica = history.slots[history.places[partition].first_slot + slot]
+    was_stale = replica.is_stale
+    if row.kind == LogDeleted.KIND:
+        replica.has_log = False
+        replica.is_stale = False
+    else:
+        replica.has_log = True
+    return was_stale
 
 
 @inner_rule
@@ -291,6 +326,7 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
 def _begin_anew(known: PartitionHistory) -> None:
     """A topic is created once more under its name: its partitions are other ones."""
     known.deleted = False
+    known.created_again = True
     known.elr = EMPTY
     known.last_known_leader = NONE
     known.unclean = False
@@ -312,6 +348,7 @@ def _forget_replicas(history: Histories, partition: int) -> None:
         replica = history.slots[place.first_slot + slot]
         replica.misled_from = 0
         replica.misled_to = 0
+        replica.is_stale = replica.has_log
 
 
 @inner_rule
@@ -365,7 +402,7 @@ def _close_snapshot(history: Histories, row: Row) -> None:
 def _take_log(history: Histories, told: ReportedLog) -> None:
     """The log of a replica at one time: it is compared with all that is known."""
     partition = told.row.partition
-    if told.reason != REASON_DELETED:
+    if told.reason != REASON_DELETED and not _is_stale(history, told.row):
         committed = min(told.high_watermark, told.log.end_offset)
         check_log_matches(history, told.log, told.row)
         check_committed(history, told.log, committed, told.row)
@@ -379,6 +416,12 @@ def _take_log(history: Histories, told: ReportedLog) -> None:
         if facts.runs == told.log.first + told.log.count:
             # Nobody needs them any more.
             facts.runs = told.log.first
+
+
+@inner_rule
+def _is_stale(history: Histories, told: RowPlace) -> bool:
+    slot = slot_of(history, told.partition, told.process)
+    return slot != NONE and history.slots[history.places[told.partition].first_slot + slot].is_stale
 
 
 @inner_rule
