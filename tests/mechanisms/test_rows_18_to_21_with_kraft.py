@@ -58,8 +58,8 @@ def states(run: RunFolder, partition: int = 0) -> list[State]:
         if place + 1 < len(rows) and rows[place + 1].kind == "partition_replicas":
             changed = rows[place + 1]
             elr = [slots[slot] for slot in unpack(changed["eligible_leaders"])]
-            slot = changed["last_known_leader"]
-            last_known = NOBODY if slot < 0 else slots[slot]
+            index = changed["last_known_leader"]
+            last_known = NOBODY if index < 0 else brokers[index]
             recovering = changed["recovering"]
         found.append(
             State(
