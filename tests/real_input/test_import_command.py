@@ -203,7 +203,9 @@ def test_the_levels_of_features_are_those_of_the_cluster(
     assert "metadata_version" not in data
     assert data["eligible_leader_replicas"] is False
     features.write_text("nothing\n")
-    assert "has no metadata.version" in refusal(run(small, "--features", features, "-o", out))
+    assert "has no metadata.version" in refusal(
+        run(small, "--features", features, "-o", out, "--force")
+    )
 
 
 NODE = """\

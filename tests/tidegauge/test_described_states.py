@@ -124,8 +124,6 @@ def test_views_of_a_description(run: RunFolder) -> None:
             "isr": [2],
             "adding": [],
             "removing": [],
-            "eligible_leaders": [],
-            "last_known_leader": None,
         }
     ]
 
