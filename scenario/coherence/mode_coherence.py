@@ -149,7 +149,7 @@ def problems_of_former_states(scenario: Scenario) -> Iterator[Problem]:
             path = ("topics", place, "state", number)
             if not scenario.has_kraft:
                 for field in ("elr", "last_known_leader", "adding", "removing"):
-                    if field in state.model_fields_set:
+                    if getattr(state, field) not in ((), None):
                         yield Problem((*path, field), _no_meaning(scenario))
                 continue
             if not state.elr:

@@ -267,6 +267,19 @@ def test_a_broker_that_is_being_migrated_still_uses_zookeeper(
     assert "mode" not in imported(out, small, "--properties", file)
 
 
+def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path) -> None:
+    """With KRaft it goes on by itself; a broker that only gets replicas is not down for that."""
+    small.write_text(
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 4,1,2,3\tIsr: 1,2,3"
+        "\tAdding Replicas: 4\tRemoving Replicas: 3\tElr: \tLastKnownElr: \n"
+    )
+    data = imported(out, small)
+    state = {"leader": 1, "isr": [1, 2, 3], "adding": [4], "removing": [3]}
+    assert data["topics"][0]["state"] == {0: state}
+    assert {"steps", "faults"}.isdisjoint(data)
+    scenario_of(data)
+
+
 def test_min_insync_replicas_suit_the_eligible_leader_replicas(small: Path, out: Path) -> None:
     """A dump of some partitions has no settings of topics; an ELR needs a larger min ISR."""
     small.write_text(

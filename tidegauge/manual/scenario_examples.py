@@ -96,6 +96,7 @@ settings: {min.insync.replicas: 2}
     FormerState: [
         "{leader: 2, isr: [2, 3], leader_epoch: 5}",
         "{isr: [], elr: [1], last_known_leader: 3}",
+        "{leader: 2, isr: [2, 3], adding: [1], removing: [3]}",
     ],
     Workload: [
         """\
