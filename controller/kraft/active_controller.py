@@ -119,6 +119,7 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
 
+
 @inner_rule
 def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
     """A fault has begun or ended at a controller: those that would stop it come with the quorum."""
