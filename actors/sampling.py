@@ -21,13 +21,14 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.broker_timers import Sample
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, Sampled
+from tidegauge.simulation.topology import is_kraft
+from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, MetadataSampled, Sampled
 
 
 @BROKER.handles(Sample)
 @inner_rule
 def handle_sample(world: Brokers, timer: Sample) -> None:
-    """Record the ends of all logs that the broker hosts, and its gauges.
+    """Record the ends of all logs that the broker has, and its gauges.
 
     Source: ReplicaManager (newGauge)@2.6.0.
     """
@@ -47,6 +48,12 @@ def handle_sample(world: Brokers, timer: Sample) -> None:
                 _count_leader(world, row, gauges)
         row = world.hosted[row].next_log
     write_row(world, gauges)
+    if is_kraft(world):
+        metadata = new_row(world, broker, MetadataSampled)
+        metadata.broker = broker
+        metadata.log_end_offset = world.lifecycles[broker].log_end_offset
+        metadata.high_watermark = world.lifecycles[broker].high_watermark
+        write_row(world, metadata)
     due_us = world.context[0].time_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, broker, broker, Sample), due_us)
 

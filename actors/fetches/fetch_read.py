@@ -87,6 +87,9 @@ def read_partition(
     if row == NONE:
         item.error = missing_error(world, broker, item.partition, _FALSE)
         return 0
+    if item.topic_id not in (NONE, world.on_disk[row].topic_id):
+        item.error = errors.UNKNOWN_TOPIC_ID
+        return 0
     rules = world.rules[broker]
     partition = world.replicas[row]
     item.error = local_log_error(

@@ -52,6 +52,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         told = world.follower_fetches[index]
         if not told.in_session:
             _join(session, told, request.fetcher, index)
+        told.topic_id = item.topic_id
         told.fetch_offset = item.fetch_offset
         told.leader_epoch = item.leader_epoch
         told.last_fetched_epoch = item.last_fetched_epoch
@@ -173,6 +174,7 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
     while index != NONE:
         told = world.follower_fetches[index]
         item = new_item(world, request, world.hosted[index // width].partition, FetchPartition)
+        item.topic_id = told.topic_id
         item.fetch_offset = told.fetch_offset
         item.leader_epoch = told.leader_epoch
         item.last_fetched_epoch = told.last_fetched_epoch

@@ -182,6 +182,7 @@ def _name(world: Brokers, request: FetchRequest, row: int) -> None:
     rules = world.rules[request.source]
     state = world.fetch_states[row]
     item = new_item(world, request, world.hosted[row].partition, FetchPartition)
+    item.topic_id = world.on_disk[row].topic_id
     item.fetch_offset = state.fetch_offset
     item.leader_epoch = leader_epoch_of_fetch(rules, state)
     # Before, no fetch tells it: the leader would look for divergence by other rules.

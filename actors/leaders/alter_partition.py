@@ -117,6 +117,7 @@ def _make_request(world: Brokers, broker: int) -> None:
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
             item = new_item(world, request, hosted.partition, AlterPartitionData)
+            item.topic_id = world.on_disk[row].topic_id
             item.leader = world.replicas[row].local_replica
             item.leader_epoch = hosted.submitted_leader_epoch
             item.isr = hosted.submitted_isr

@@ -1,7 +1,8 @@
 """What a delta of the metadata log does to the replicas that a broker hosts.
 
-Replicas that are not there any more are deleted, then the broker becomes leader, then follower. Of
-a partition only the newest entry of a delta counts. A fetcher starts anew in a new leader epoch
+Replicas that are not there any more are deleted, and those of a topic that was created again under
+its name; then the broker becomes leader, then follower. Of a partition only the newest entry of a
+delta counts. A fetcher starts anew in a new leader epoch
 only; another ISR or assignment is taken over in the same term. While it is in controlled shutdown,
 a broker stops to fetch what has no leader, or does not have it in the ISR.
 
@@ -73,16 +74,18 @@ def _find_newest(world: Brokers, broker: int, delta: Event) -> None:
 def _delete(world: Brokers, broker: int, delta: Event) -> None:
     """Delete the logs of topics that are gone, and of replicas that are elsewhere.
 
-    Source: ReplicaManager.stopPartitions@4.1.0.
+    Source: ReplicaManager.stopPartitions@4.1.0, LogManager.isStrayReplica@4.1.0.
     """
     cursor = delta.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], PublishedPartition)
         row = row_of(world, item.partition, broker)
         hosted = world.hosted[row]
+        on_disk = world.on_disk[row]
         is_newest = hosted.published_item == cursor
+        is_stray = item.is_removed or on_disk.topic_id not in (NONE, item.topic_id)
         cursor = item.next
-        if not is_newest or not item.is_removed:
+        if not is_newest or not is_stray:
             continue
         caused_by(world, item.row_process, item.row_sequence)
         if hosted.exists:
@@ -90,9 +93,10 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
             stopped.partition = item.partition
             stopped.leader_epoch = item.leader_epoch
             write_row(world, stopped)
-        if world.on_disk[row].exists and not hosted.offline:
+        if on_disk.exists and not hosted.offline:
             delete_log(world, row)
-        hosted.published_item = NONE
+        if item.is_removed:
+            hosted.published_item = NONE
 
 
 @inner_rule
@@ -110,6 +114,7 @@ def _change(world: Brokers, broker: int, delta: Event, leads: bool) -> None:
         hosted.published_item = NONE
         if not hosted.exists and not host(world, row, item):
             continue
+        world.on_disk[row].topic_id = item.topic_id
         partition = world.replicas[row]
         partition.min_insync_replicas = item.min_insync_replicas
         if skips_older_partition_epoch(world.rules[broker], partition, item.partition_epoch):

@@ -77,6 +77,7 @@ def _empty(world: Brokers, row: int) -> None:
     partition.epoch_count = 0
     on_disk = world.on_disk[row]
     on_disk.exists = False
+    on_disk.topic_id = NONE
     on_disk.high_watermark = UNDEFINED
     on_disk.recovery_point_checkpoint = UNDEFINED
     on_disk.recovery_point = 0

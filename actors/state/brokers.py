@@ -340,6 +340,8 @@ class LogOnDisk(Record):
     #: There is a folder for it, in this log directory.
     exists: flag
     directory: i64
+    #: The id of its topic, with KRaft; a topic that is created again under its name has another.
+    topic_id: i64 = -1
     #: What the checkpoints say; -1: it is not in them.
     high_watermark: i64 = -1
     recovery_point_checkpoint: i64 = -1
@@ -379,6 +381,7 @@ class FollowerFetch(Record):
     #: It has to be read before it may rest.
     unread: flag
     #: What the follower has asked for last.
+    topic_id: i64 = -1
     fetch_offset: i64
     leader_epoch: i64
     last_fetched_epoch: i64

@@ -110,7 +110,7 @@ def _notification_batching(tables: RunTables) -> str:
 def _gathering(manifest: Mapping[str, Any]) -> str:
     """By which rules the brokers of a run batch ISR changes, in words."""
     settings = manifest["scenario"]["cluster"]["settings"]
-    if not settings["isr_change_notification_batching"]:
+    if not settings.get("isr_change_notification_batching", False):
         return "none"
     quiet, at_most = (
         settings[f"isr_change_notification_{each}_ms"] for each in ("quiet", "max_delay")

@@ -34,7 +34,7 @@ _MOST = 12
 #: How to read it.
 SAYS = (
     "A bar is one failover: the slowest of its partitions, from the fault until the first use "
-    "of the new leader. Detection is mostly the expiry of a ZooKeeper session."
+    "of the new leader. Detection is mostly the expiry of a session."
 )
 
 

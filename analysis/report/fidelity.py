@@ -11,9 +11,9 @@ from tidegauge.scenario.model.costs import Costs, Latency
 from tidegauge.scenario.reading import scenario_from_mapping
 
 _LIMITS = (
-    "The simulation has the rules of replication, elections and ISRs of this release, with "
-    "ZooKeeper; the duration of each step follows from the parameters below. Records are counts "
-    "without content; KRaft, compaction, transactions and tiered storage are not simulated. The "
+    "The simulation has the rules of replication, elections and ISRs of this release, with its "
+    "control plane; the duration of each step follows from the parameters below. Records are "
+    "counts without content; compaction, transactions and tiered storage are not simulated. The "
     "docs/limits.md lists all simplifications."
 )
 _ORIGIN = "of the scenario"

@@ -41,7 +41,7 @@ PANELS = (
         (
             Mark("under_min_isr", "under min ISR", WARNING, "level"),
             Mark("not_accepting", "not accepting: no broker actually leads", WORSE, "level"),
-            Mark("offline", "offline: no leader with a session in ZooKeeper", BAD, "level"),
+            Mark("offline", "offline: no leader with a session", BAD, "level"),
         ),
     ),
     Panel(
@@ -124,7 +124,7 @@ def section(run: OneRun) -> Section:
 def _queries(run: OneRun) -> Iterator[str]:
     yield levels(
         "select condition as series, begin_us, end_us from unavailable"
-        " where condition <> 'at_min_isr'",
+        " where condition not in ('at_min_isr', 'under_replicated')",
         run.bucket_us,
         run.duration_us,
     )

@@ -30,8 +30,8 @@ _BAR = 0.17
 
 #: How to read it.
 SAYS = (
-    "Partition-seconds: one partition for one second. Offline: ZooKeeper names no leader, or "
-    "one whose session is over. Not accepting: no broker actually leads, which producers see "
+    "Partition-seconds: one partition for one second. Offline: the control plane names no leader, "
+    "or one whose session is over. Not accepting: no broker actually leads, which producers see "
     "first. Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
     "replica less."
 )

@@ -54,7 +54,7 @@ _QUORUM = View(
 
 #: Elections, each with the event of its controller in whose course it was made. As a controller is
 #: elected, it is at work before it takes anything from its queue: when that began, only the end of
-#: that work says. In KRaft mode the election is a row when it is committed, after its event is done.
+#: that work says. In KRaft mode an election is a row at its commit, after its event is done.
 _ELECTED = View(
     "elected_in_events",
     f"""
@@ -67,8 +67,8 @@ _ELECTED = View(
         select run, {IN_ORDER}, null, null, null, null, null, null, time_us, queued_us, null, 1
         from controller_event
         union all
-        select d.run, d.time_us, d.process, d.sequence, d.minor, null, null, null, null, null, null,
-            null, null, d.time_us - processing_us, 1
+        select d.run, d.time_us, d.process, d.sequence, d.minor, null, null, null, null, null,
+            null, null, null, d.time_us - processing_us, 1
         from controller_event_done as d
         left join quorum_processes as q on q.run = d.run and q.process = d.process
         where q.process is null

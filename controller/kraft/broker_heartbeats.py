@@ -145,7 +145,8 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     if following == _CONTROLLED_SHUTDOWN and is_first:
         known.shutdown_offset = state.log_end_offset - 1
     response.is_caught_up = request.metadata_offset >= known.registration_offset
-    response.is_fenced = following in (_FENCED, _SHUTDOWN_NOW)
+    known.returns = known.returns and request.wants_fence
+    response.is_fenced = following in (_FENCED, _SHUTDOWN_NOW) or known.returns
     response.should_shut_down = following == _SHUTDOWN_NOW
     respond_when_committed(world, response)
 
@@ -187,7 +188,7 @@ def _next_state(world: Quorum, request: BrokerHeartbeatRequest) -> int:
         is_caught_up = request.metadata_offset >= known.registration_offset
         return _UNFENCED if is_caught_up and not request.wants_fence else _FENCED
     if current == _UNFENCED:
-        if request.wants_fence:
+        if request.wants_fence and not known.returns:
             return _SHUTDOWN_NOW if request.wants_shut_down else _FENCED
         if not request.wants_shut_down:
             return _UNFENCED

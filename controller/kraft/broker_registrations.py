@@ -42,6 +42,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     response = new_response(world, request, BrokerRegistrationResponse)
     # A broker of before the run has no incarnation yet: the process that comes is that one.
     was_there_before = known.registered and known.incarnation == NONE
+    known.returns = was_there_before and not known.fenced
     is_same = was_there_before or (known.registered and known.incarnation == request.incarnation)
     if not is_same and has_valid_session(world, request.broker_id):
         response.error = errors.DUPLICATE_BROKER_REGISTRATION

@@ -36,6 +36,7 @@ from tidegauge.simulation.metadata_log import (
 )
 from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import (
+    active_controller_name,
     active_controller_process,
     broker_of,
     slots_by_broker,
@@ -75,6 +76,7 @@ def write_committed(
         _write_broker(world, record)
     elif record.type == TOPIC_RECORD:
         world.quorum_topics[record.subject].committed = True
+        world.quorum_topics[record.subject].committed_topic_id = record.offset
     elif record.type == REMOVE_TOPIC_RECORD:
         _write_removal(world, record)
     elif record.type == CONFIG_RECORD:
@@ -113,7 +115,7 @@ def _write_partition(
     row.controller_epoch = world.active_controller[0].epoch
     row.writer = FORMER_WRITER
     if world.active_controller[0].runs:
-        row.writer = world.sizes[0].brokers + world.processes[process].number
+        row.writer = active_controller_name(world)
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -266,7 +268,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.partition_epoch = known.partition_epoch
         row.isr = EMPTY
         row.controller_epoch = world.active_controller[0].epoch
-        row.writer = world.sizes[0].brokers + world.processes[process].number
+        row.writer = active_controller_name(world)
         write_row(world, row)
         known.row_sequence = row.sequence
         log_change(

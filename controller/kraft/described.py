@@ -28,6 +28,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.topology import (
     Cluster,
+    active_controller_name,
     active_controller_process,
     broker_of,
     is_kraft,
@@ -63,8 +64,7 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
     elif request.question == PARTITION_STATE:
         _describe_partition(world, response)
     elif request.question == ACTIVE_CONTROLLER:
-        number = world.processes[request.destination].number
-        response.controller = world.sizes[0].brokers + number
+        response.controller = active_controller_name(world)
     elif request.question == REASSIGNED:
         response.holds = not is_any_moving(world)
     elif request.question == QUIESCENT:

@@ -1,7 +1,8 @@
 """A cluster that was there before the run: the metadata log begins with what is known of it.
 
-Its brokers are registered, and unfenced unless they are down and in no ISR. The process of a broker
-that registers first in the run is taken for the one that was there before.
+Its brokers are registered, and unfenced unless they are down and in no ISR that has a leader. The
+first process of a broker in the run is taken for the one that was there before, and is not fenced
+while it starts; only that of a broker that was down is a new one, after an unclean shutdown.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def restore_former_states(world: Quorum) -> None:
         topic = world.quorum_topics[number]
         if not topic.exists:
             continue
-        append_record(world, TOPIC_RECORD, number)
+        topic.topic_id = append_record(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
             append_partition(world, topic.first_partition + place)
             count_partition(world, topic.first_partition + place, 1)

@@ -71,7 +71,8 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
 def _take(world: Quorum, request: AlterPartitionRequest, proposed: AlterPartitionData) -> int:
     """Change a partition as its leader asks; the error that the leader is told."""
     partition = proposed.partition
-    if not world.quorum_topics[world.partitions[partition].topic].exists:
+    topic = world.quorum_topics[world.partitions[partition].topic]
+    if not topic.exists or topic.topic_id != proposed.topic_id:
         return errors.UNKNOWN_TOPIC_ID
     registration = world.registrations[partition]
     sender = slot_of(world, partition, request.broker_id)

@@ -151,10 +151,15 @@ def _commit_first(world: Quorum) -> None:
 
 @inner_rule
 def commit_former_records(world: Quorum) -> None:
-    """Commit at once what has been there before the run."""
+    """Commit at once what has been there before the run; nobody has caused it."""
     state = world.active_controller[0]
+    context = world.context[0]
     while state.high_watermark < state.log_end_offset:
+        context.cause_process = NONE
+        context.cause_sequence = NONE
         _commit_first(world)
+    context.cause_process = NONE
+    context.cause_sequence = NONE
     state.drained_offset = state.high_watermark
 
 

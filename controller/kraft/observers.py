@@ -153,6 +153,7 @@ def _name(world: Quorum, response: RaftFetchResponse, partition: int, slot: int)
     known = world.committed_partitions[partition]
     topic = world.quorum_topics[world.partitions[partition].topic]
     item = new_item(world, response, partition, PublishedPartition)
+    item.topic_id = topic.committed_topic_id
     item.leader = known.leader
     item.leader_epoch = known.leader_epoch
     item.isr = known.isr

@@ -23,11 +23,17 @@ from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.quorum_timers import FencingCheck, NoOpDue, QuorumStart
+from tidegauge.simulation.messages.quorum_timers import (
+    FencingCheck,
+    NoOpDue,
+    QuorumSample,
+    QuorumStart,
+)
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_process
+from tidegauge.simulation.topology import active_controller_name, active_controller_process
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
+from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 
 
 @QUORUM.handles(QuorumStart)
@@ -41,9 +47,10 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     restore_former_states(world)
     state.runs = True
     active = new_row(world, timer.destination, ControllerActive)
-    active.broker = world.sizes[0].brokers + world.processes[timer.destination].number
+    active.broker = active_controller_name(world)
     active.controller_epoch = state.epoch
     write_row(world, active)
+    _sample_later(world)
     now_us = world.context[0].time_us
     if state.max_idle_interval_us > 0:
         _no_op_at(world, now_us + _part_of(world, state.max_idle_interval_us, NoOpDue.KIND))
@@ -52,6 +59,27 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
         check_sessions_at(world, now_us + _part_of(world, period_us, FencingCheck.KIND))
     plan_elections(world)
     return False
+
+
+@QUORUM.handles(QuorumSample)
+@inner_rule
+def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
+    """Record how far the metadata log is."""
+    state = world.active_controller[0]
+    sampled = new_row(world, timer.destination, MetadataSampled)
+    sampled.broker = world.sizes[0].brokers + world.processes[timer.destination].number
+    sampled.log_end_offset = state.log_end_offset
+    sampled.high_watermark = state.high_watermark
+    write_row(world, sampled)
+    _sample_later(world)
+    return False
+
+
+@inner_rule
+def _sample_later(world: Quorum) -> None:
+    process = active_controller_process(world)
+    due_us = world.context[0].time_us + world.context[0].sample_period_us
+    set_timer(world, new_event(world, process, process, QuorumSample), due_us)
 
 
 @inner_rule

@@ -15,6 +15,9 @@ from tidegauge.replication.records import PartitionRegistration
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.topology import Cluster
 
+#: The process of a broker that was down as the run begins: it has not shut down cleanly.
+FORMER_INCARNATION = -2
+
 
 class ActiveController(Record):
     """The one thread of the active controller, and the log that it writes: one record."""
@@ -124,6 +127,8 @@ class QuorumBroker(Record):
     registered: flag
     broker_epoch: i64 = -1
     incarnation: i64 = -1
+    #: It was there before the run, and its process is on its way back: it stays unfenced.
+    returns: flag
     #: The offset of its registration record.
     registration_offset: i64 = -1
     fenced: flag
@@ -153,6 +158,9 @@ class QuorumTopic(Record):
     exists: flag
     #: ... and as it is committed.
     committed: flag
+    #: Its topic id: the offset of the record that created it; -1: it was never there.
+    topic_id: i64 = -1
+    committed_topic_id: i64 = -1
     #: Its partitions.
     first_partition: i64
     partition_count: i64

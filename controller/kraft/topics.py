@@ -42,7 +42,7 @@ def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
         return
     topic = world.quorum_topics[request.topic]
     topic.exists = True
-    append_record(world, TOPIC_RECORD, request.topic)
+    topic.topic_id = append_record(world, TOPIC_RECORD, request.topic).offset
     for number in range(topic.partition_count):
         partition = topic.first_partition + number
         acceptable = acceptable_leaders(world, partition, NONE, NONE)

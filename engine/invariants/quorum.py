@@ -69,9 +69,14 @@ def leaders_are_in_their_isr(world: Checked) -> int:
 
 @QUORUM_STATE.of("registrations")
 def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
-    """Whoever is in an ISR is active; without ELR but for the last one of a partition offline."""
+    """Whoever is in an ISR is active; without ELR but for the last one of a partition offline.
+
+    In 4.0 the last known leader is elected although it is fenced (KAFKA-19522).
+    """
     for partition in range(len(world.registrations)):
         known = world.registrations[partition]
+        if known.recovering and world.kraft_switches[0].fenced_last_known_leader_elected:
+            continue
         if known.leader == NONE and not world.kraft_switches[0].eligible_leader_replicas:
             continue
         left = known.isr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import column, grown, new_records
+from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -48,12 +49,19 @@ def new_history(plan: ClusterPlan) -> Histories:
         terms=new_records(LeaderTerm, 0),
         acknowledged=new_records(Acknowledged, 0),
         snapshot=new_records(ReportedLog, 1),
+        told=new_records(RowPlace, 1),
+        fenced=new_records(RowPlace, len(plan.brokers)),
         place=new_records(RowPlace, 1),
         findings=new_records(Finding, len(CHECKS)),
         breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
+    history.facts[0].has_quorum = plan.is_kraft
+    if plan.scenario.has_eligible_leader_replicas():
+        rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
+        history.facts[0].has_elr = True
+        history.facts[0].elects_fenced = rules.fenced_last_known_leader_elected
     first_slot = 0
     for place, planned in zip(history.places, plan.partitions, strict=True):
         place.topic = planned.topic_number

@@ -18,8 +18,15 @@ from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, ZOOKEEPER, Selector
-from tidegauge.scenario.model.settings import problems_of_settings_with_kraft
+from tidegauge.scenario.model.settings import (
+    THROTTLED_RATES,
+    THROTTLED_REPLICAS,
+    broker_defaults,
+    problems_of_settings_with_kraft,
+)
+from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.traces.checks import CHECKS
 
 #: The cell with the first release and metadata.version that have eligible leader replicas.
 _ELR = KRAFT_CELLS["eligible_leader_replicas_possible"][-1]
@@ -108,6 +115,11 @@ def problems_of_other_modes(scenario: Scenario) -> Iterator[Problem]:
             yield Problem(("costs", cost), _no_meaning(scenario))
     if scenario.has_kraft:
         yield from _settings_and_steps_with_kraft(scenario)
+        yield from _throttles_with_kraft(scenario)
+    else:
+        for check in CHECKS.values():
+            if check.only_with_kraft and check.name in scenario.checks:
+                yield Problem(("checks", check.name), _no_meaning(scenario))
     for place, fault in enumerate(scenario.faults):
         yield from _problems_of_fault(("faults", place), fault, scenario)
     for place, rate in enumerate(scenario.fault_rates):
@@ -122,6 +134,43 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
         if step.when is not None and step.when.controller is not None:
             message = f"{_no_meaning(scenario)}: no broker is controller"
             yield Problem(("steps", place, "when", "controller"), message)
+
+
+def problems_of_former_states(scenario: Scenario) -> Iterator[Problem]:
+    """Eligible leader replicas where there can be none; Kafka empties them with a sufficient ISR.
+
+    Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0.
+    """
+    settings = scenario.settings_of(scenario.broker_ids()[0])
+    for place, topic in enumerate(scenario.topics):
+        for number, state in (topic.state or {}).items():
+            path = ("topics", place, "state", number)
+            if state.last_known_leader is not None and not scenario.has_kraft:
+                yield Problem((*path, "last_known_leader"), _no_meaning(scenario))
+            if not state.elr:
+                continue
+            replicas = (topic.assignment or {})[number]
+            least = min(topic.effective(settings)["min.insync.replicas"], len(replicas))
+            if not scenario.has_kraft:
+                yield Problem((*path, "elr"), _no_meaning(scenario))
+            elif not scenario.has_eligible_leader_replicas():
+                yield Problem((*path, "elr"), "eligible_leader_replicas are off")
+            elif len(state.isr) >= least:
+                message = f"must be empty: the ISR has min.insync.replicas ({least}) members"
+                yield Problem((*path, "elr"), message)
+
+
+def _throttles_with_kraft(scenario: Scenario) -> Iterator[Problem]:
+    """Throttles of replication, of which a quorum's brokers are not told yet."""
+    message = "throttled replication is not simulated with KRaft yet"
+    for path, settings, kind, release in scenario.said_settings():
+        defaults = broker_defaults(release, scenario.mode) if kind == "brokers" else {}
+        for name in (*THROTTLED_RATES, *THROTTLED_REPLICAS):
+            if name in settings and settings[name] != defaults.get(name, ""):
+                yield Problem((*path, name), message)
+    for place, step in enumerate(scenario.steps):
+        if isinstance(step, ReassignStep) and step.throttle is not None:
+            yield Problem(("steps", place, "throttle"), message)
 
 
 def _problems_of_fault(path: Path, fault: FaultOfAnyKind, scenario: Scenario) -> Iterator[Problem]:

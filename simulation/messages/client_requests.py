@@ -77,6 +77,8 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
 class FetchPartition(PartitionData):
     """A partition of a fetch: what is wanted, and what the leader has read for it."""
 
+    #: Of a follower with KRaft; else -1.
+    topic_id: i64 = -1
     fetch_offset: i64 = -1
     #: The leader epoch of the fetcher.
     leader_epoch: i64 = -1

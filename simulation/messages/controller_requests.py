@@ -138,6 +138,8 @@ class OfflineReplica(PartitionData):
 class AlterPartitionData(PartitionData):
     """A partition's state as a leader proposes it, and as it is in the response."""
 
+    #: With KRaft; else -1.
+    topic_id: i64 = -1
     error: i64
     leader: i64 = -1
     leader_epoch: i64 = -1

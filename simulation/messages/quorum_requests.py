@@ -86,6 +86,7 @@ class RaftFetchResponse(Response, kind=103):
 class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 
+    topic_id: i64 = -1
     #: Its topic is deleted, or the replica is not one of its any more.
     is_removed: flag
     #: Settings of its topic.

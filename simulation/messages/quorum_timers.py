@@ -91,3 +91,7 @@ class LogDirFailureExpires(Timer, kind=143):
 
 class ControlledShutdownBegins(Timer, kind=144):
     """A broker that was told to stop asks for the controller's leave from now on."""
+
+
+class QuorumSample(Timer, kind=127):
+    """The active controller's metadata log is looked at, every sample_every."""

@@ -126,7 +126,11 @@ ToProcess = Annotated[i64, Column(PROCESS, "the receiver")]
 
 Writer = Annotated[
     i64,
-    Column(WRITER, "the broker that writes; -1: the operator or the session; -2: before the run"),
+    Column(
+        WRITER,
+        "the broker that writes, or the active controller of a quorum; -1: the operator or the "
+        "session; -2: before the run",
+    ),
 ]
 
 Fault = Annotated[i64, Column(FAULT, "place of the fault in the scenario, from 0")]

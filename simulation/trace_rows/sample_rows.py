@@ -44,3 +44,15 @@ class ConsumerSampled(Sample, number=90):
     offset: column.Offset
     committed_offset: column.CommittedOffset
     high_watermark: column.HighWatermark
+
+
+class MetadataSampled(Sample, number=98):
+    """A metadata log (KRaft), every sample_every: the active controller's, or what a broker has."""
+
+    STORY = (
+        "{broker} has the metadata log to before {log_end_offset}, committed to {high_watermark}"
+    )
+
+    broker: column.Broker
+    log_end_offset: column.LogEndOffset
+    high_watermark: column.HighWatermark

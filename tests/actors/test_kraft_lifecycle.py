@@ -94,6 +94,23 @@ def test_a_broker_that_returns_is_fenced_until_its_logs_are_loaded(tmp_path: Pat
     assert SESSION_US - INTERVAL_US - 100_000 < kill_to_fence_us < SESSION_US + SESSION_US // 8
 
 
+def test_another_isr_is_taken_over_in_the_same_term(tmp_path: Path) -> None:
+    """M2: who leads and who follows in the same leader epoch goes on as before."""
+    crash = {"name": "crash", "kind": "crash", "at": "10s", "for": "20s", "brokers": [2]}
+    run = run_of(cluster(crash), tmp_path / "run")
+    # Partition 0 loses and regains a follower; partition 1 loses its leader.
+    assert len(rows_of(run, "became_leader", partition=0)) == 1
+    assert len(rows_of(run, "became_follower", partition=0, process=BROKER_3)) == 1
+    assert len(rows_of(run, "became_leader", partition=1)) == 2
+    (removed,) = rows_of(run, "removed_from_isr", partition=0)
+    samples = rows_of(run, "sampled", partition=0, leads=1)
+    dead = [row for row in samples if 10_600_000 < row["time_us"] < removed["time_us"]]
+    alive = [row for row in samples if removed["time_us"] + SECOND < row["time_us"] < 30 * SECOND]
+    # The dead follower holds the high watermark back until the leader has the controller's ISR.
+    assert len({row["high_watermark"] for row in dead}) == 1
+    assert all(a["high_watermark"] < b["high_watermark"] for a, b in pairwise(alive))
+
+
 @pytest.mark.parametrize(("kind", "stop"), [("crash", STOP_KILLED), ("restart", STOP_CLEAN)])
 def test_a_quick_restart_is_refused_until_the_session_is_over(
     tmp_path: Path, kind: str, stop: int

@@ -20,7 +20,7 @@ SETTLED_S = 85
 WITHIN_S = 60
 DURATION_S = 190
 
-_PROCESS_FAULTS = ("crash", "power_loss", "restart", "pause")
+PROCESS_FAULTS = ("crash", "power_loss", "restart", "pause")
 
 
 def schedule(seed: int) -> Scenario:
@@ -29,7 +29,7 @@ def schedule(seed: int) -> Scenario:
     brokers = list(range(1, draw.randint(3, 5) + 1))
     topics = _topics(draw, brokers)
     faults = [_fault(draw, brokers) for _ in range(draw.randint(3, 9))]
-    faults += [_repair(fault) for fault in faults if fault["kind"] == "log_directory_failure"]
+    faults += [repair(fault) for fault in faults if fault["kind"] == "log_directory_failure"]
     story: dict[str, Any] = {
         "duration": f"{DURATION_S}s",
         "seed": seed,
@@ -54,7 +54,7 @@ def schedule(seed: int) -> Scenario:
         },
         "zookeeper": {"tick_ms": draw.choice([500, 1000])},
         "topics": topics,
-        "workload": _workload(draw, [topic["name"] for topic in topics]),
+        "workload": workload(draw, [topic["name"] for topic in topics]),
         "faults": faults,
         "steps": _last_words(topics),
     }
@@ -106,7 +106,8 @@ def _topics(draw: Random, brokers: list[int]) -> list[dict[str, Any]]:
     return topics
 
 
-def _workload(draw: Random, topics: list[str]) -> dict[str, Any]:
+def workload(draw: Random, topics: list[str]) -> dict[str, Any]:
+    """One or two producers, and a consumer, of all topics."""
     producers = [
         {
             "name": f"shop-{acks}",
@@ -128,11 +129,11 @@ def _fault(draw: Random, brokers: list[int]) -> dict[str, Any]:
     length_s = min(draw.choice([0.3, 2.0, 8.0, 25.0]) * draw.uniform(0.5, 1.5), HEALED_S - begin_s)
     fault: dict[str, Any] = {"at": f"{begin_s * 1000:.0f}ms", "for": f"{length_s * 1000:.0f}ms"}
     kind = draw.choice(
-        [*_PROCESS_FAULTS, *_PROCESS_FAULTS, "cut_link", "cut_link", "slow_link", "slow_disk",
+        [*PROCESS_FAULTS, *PROCESS_FAULTS, "cut_link", "cut_link", "slow_link", "slow_disk",
          "zookeeper_outage", "controller_move", "log_directory_failure", "rolling_restart"]
     )  # fmt: skip
     fault["kind"] = kind
-    if kind in (*_PROCESS_FAULTS, "slow_disk", "log_directory_failure", "rolling_restart"):
+    if kind in (*PROCESS_FAULTS, "slow_disk", "log_directory_failure", "rolling_restart"):
         fault["brokers"] = draw.sample(brokers, draw.choice([1, 1, 1, 2, len(brokers)]))
     if kind in ("slow_disk", "slow_link"):
         fault["delay"] = f"{draw.randint(1, 400)}ms"
@@ -148,11 +149,11 @@ def _fault(draw: Random, brokers: list[int]) -> dict[str, Any]:
     if kind == "log_directory_failure":
         fault["how"] = draw.choice(["failed", "full"])
     if kind == "rolling_restart":
-        fault |= _roll(draw)
+        fault |= roll(draw)
     return fault
 
 
-def _roll(draw: Random) -> dict[str, Any]:
+def roll(draw: Random) -> dict[str, Any]:
     """What is drawn of a rolling restart beside its time and its brokers."""
     return {
         "batch": draw.choice([1, 1, 2]),
@@ -166,7 +167,7 @@ def _roll(draw: Random) -> dict[str, Any]:
     }
 
 
-def _repair(failure: dict[str, Any]) -> dict[str, Any]:
+def repair(failure: dict[str, Any]) -> dict[str, Any]:
     """A log directory that works again is used from the next start of its broker on."""
     begins_ms, lasts_ms = (int(failure[field].removesuffix("ms")) for field in ("at", "for"))
     restart = {"kind": "restart", "at": f"{begins_ms + lasts_ms + 100}ms", "for": "1s"}

@@ -28,6 +28,7 @@ def large_manifest(brokers: int, partitions: int) -> dict[str, Any]:
             for place, broker in enumerate(ids)
         ],
         "brokers": list(ids),
+        "controllers": [],
         "registered_before": list(ids),
         "topics": ["orders"],
         "partitions": [

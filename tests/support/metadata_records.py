@@ -44,6 +44,7 @@ def manifest_of(recording: dict[str, Any]) -> dict[str, Any]:
     assigned = {each["topic"]: each["assign"] for each in created}
     return {
         "brokers": recording["brokers"],
+        "controllers": [],
         "registered_before": [],
         "topics": [*assigned],
         "partitions": [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -89,7 +89,7 @@ def describe_cluster(
             fail(f"--topic {topic}: there is no such topic {'then' if at else 'at the end'}")
     wanted = _WANTED[chosen[0]] if chosen else None
     if as_json:
-        _print_json(topics, wanted)
+        _print_json(topics, wanted, with_quorum=bool(folder.directory.controllers))
     else:
         _print_lines(topics, wanted, folder.manifest["scenario"]["release"])
 
@@ -117,8 +117,21 @@ def _print_lines(
         typer.echo("\n".join(lines))
 
 
+def _eligible(partition: PartitionDescription, *, with_quorum: bool) -> dict[str, Any]:
+    """The fields that only a partition of a KRaft cluster has."""
+    if not with_quorum:
+        return {}
+    return {
+        "eligible_leaders": list(partition.eligible_leaders),
+        "last_known_leader": partition.last_known_leader,
+    }
+
+
 def _print_json(
-    topics: list[TopicDescription], wanted: Callable[[PartitionDescription], bool] | None
+    topics: list[TopicDescription],
+    wanted: Callable[[PartitionDescription], bool] | None,
+    *,
+    with_quorum: bool,
 ) -> None:
     import json
 
@@ -134,8 +147,7 @@ def _print_json(
                     "isr": list(each.isr),
                     "adding": list(each.adding),
                     "removing": list(each.removing),
-                    "eligible_leaders": list(each.eligible_leaders),
-                    "last_known_leader": each.last_known_leader,
+                    **_eligible(each, with_quorum=with_quorum),
                 }
                 for each in topic.partitions
                 if wanted is None or wanted(each)

@@ -52,11 +52,23 @@ def show_run(
     zookeeper: Annotated[
         bool, typer.Option("--zookeeper", help="List the znodes of ZooKeeper.")
     ] = False,
+    quorum: Annotated[
+        bool,
+        typer.Option(
+            "--quorum",
+            help="Print the KRaft quorum: its leader, and how much of its log each node has.",
+        ),
+    ] = False,
+    metadata_log: Annotated[
+        bool,
+        typer.Option("--metadata-log", help="List the committed records of the metadata log."),
+    ] = False,
     at: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Print the state of ZooKeeper, a broker or the controller at this time.",
+            help="Print the state of ZooKeeper, the quorum, a broker or the controller at this "
+            "time.",
         ),
     ] = None,
     begin: Annotated[
@@ -83,8 +95,8 @@ def show_run(
     """Explain what happened in a run, and why.
 
     The views are the story of a partition, of a broker or of the controller, the cost of each
-    fault, the causes of one line of a story, and the znodes of ZooKeeper. Without a view the
-    command lists the partitions that are worth a look.
+    fault, the causes of one line of a story, and the znodes of ZooKeeper, or the quorum of KRaft
+    and its metadata log. Without a view the command lists the partitions that are worth a look.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -107,6 +119,8 @@ def show_run(
       tidegauge show runs/rack-outage --cause 2:17
                                  the causes of the line with this handle
       tidegauge show runs/rack-outage --zookeeper --at 12s
+      tidegauge show runs/kraft-outage --quorum --at 12s
+      tidegauge show runs/kraft-outage --metadata-log --from 10s --to 20s
     """
     views = {
         "--partition": partition is not None,
@@ -115,6 +129,8 @@ def show_run(
         "--faults": faults,
         "--cause": cause is not None,
         "--zookeeper": zookeeper,
+        "--quorum": quorum,
+        "--metadata-log": metadata_log,
     }
     narrowed = details or handles or begin is not None or end is not None
     if as_json and not faults:
@@ -141,8 +157,10 @@ def show_run(
             _show_faults(folder, tables, as_json=as_json)
         elif cause is not None:
             _show_cause(folder, names, cause)
-        elif zookeeper:
-            _show_zookeeper(folder, at_us)
+        elif zookeeper or quorum:
+            _show_control_plane(folder, at_us, of_quorum=quorum)
+        elif metadata_log:
+            _show_metadata_log(folder, names, options)
         else:
             _show_partitions(folder, tables)
     except ValueError as error:
@@ -154,9 +172,9 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
     if len(views) > 1:
         fail(f"{views[0]} and {views[1]} exclude each other")
     view = views[0] if views else ""
-    if has_at and view not in {"--zookeeper", "--broker", "--controller"}:
-        fail("--at needs --zookeeper, a --broker or --controller")
-    if narrowed and view not in {"--partition", "--broker", "--controller"}:
+    if has_at and view not in {"--zookeeper", "--quorum", "--broker", "--controller"}:
+        fail("--at needs --zookeeper, --quorum, a --broker or --controller")
+    if narrowed and view not in {"--partition", "--broker", "--controller", "--metadata-log"}:
         fail("--from, --to, --all and --handles need a --partition, a --broker or --controller")
     if narrowed and has_at:
         fail("--at shows one moment: it excludes --from, --to, --all and --handles")
@@ -221,7 +239,14 @@ def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
     show_cause(console(), run, names, row_of_handle(handle, run, names))
 
 
-def _show_zookeeper(run: RunFolder, at_us: int | None) -> None:
+def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -> None:
+    from tidegauge.views.quorum_view import show_quorum
     from tidegauge.views.zookeeper_view import show_zookeeper
 
-    show_zookeeper(console(), run, at_us)
+    (show_quorum if of_quorum else show_zookeeper)(console(), run, at_us)
+
+
+def _show_metadata_log(run: RunFolder, names: Names, options: StoryOptions) -> None:
+    from tidegauge.views.quorum_view import show_metadata_log
+
+    show_metadata_log(console(), run, names, options.span)

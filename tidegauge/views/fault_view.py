@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.scenario.text.counted import counted
@@ -41,6 +41,11 @@ _PARTS = {
     "queue_us": "in the controller's queue",
     "election_us": "controller and ZooKeeper",
     "takeover_us": "LeaderAndIsr",
+}
+#: ... of a KRaft cluster.
+_PARTS_WITH_QUORUM = _PARTS | {
+    "election_us": "controller and commit",
+    "takeover_us": "publication at its broker",
 }
 
 
@@ -86,7 +91,8 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
     records_requests = run.manifest["trace"] == "all"
     for each in costs[:_TOLD]:
         out.print(_heading(each.costs), style="bold", soft_wrap=True)
-        for label, words in _lines(each, records_requests=records_requests):
+        has_quorum = bool(run.directory.controllers)
+        for label, words in _lines(each, has_quorum=has_quorum, records_requests=records_requests):
             out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
         out.print()
     if len(costs) > _TOLD:
@@ -139,7 +145,9 @@ def _heading(costs: dict[str, Any]) -> str:
     )
 
 
-def _lines(each: FaultCosts, *, records_requests: bool) -> Iterator[tuple[str, str]]:
+def _lines(
+    each: FaultCosts, *, has_quorum: bool, records_requests: bool
+) -> Iterator[tuple[str, str]]:
     costs = each.costs
     begin_us = costs["begin_us"]
     if costs["records_lost"]:
@@ -147,7 +155,7 @@ def _lines(each: FaultCosts, *, records_requests: bool) -> Iterator[tuple[str, s
     if each.sessions:
         yield "sessions ended", _sessions(each.sessions, begin_us)
     if costs["first_led_us"] is not None:
-        yield from _failover_lines(costs)
+        yield from _failover_lines(costs, _PARTS_WITH_QUORUM if has_quorum else _PARTS)
     if costs["last_effect_us"] is None and not each.failures:
         yield "effects", "none: no election, no change of an ISR, no failed request"
         return
@@ -170,15 +178,16 @@ def _lines(each: FaultCosts, *, records_requests: bool) -> Iterator[tuple[str, s
             "shared",
             f"{costs['shared']:,} of these changes: another fault has a part in them, too",
         )
-    yield (
-        "controller meanwhile",
-        (
-            f"{counted(costs['controller_events'], 'event')}, "
-            f"busy for {duration_text(costs['controller_busy_us'])}, "
-            f"longest wait in its queue {duration_text(costs['longest_queued_us'])}; "
-            f"{counted(costs['notifications'], 'isr_change_notification')}"
-        ),
+    meanwhile = (
+        f"{counted(costs['controller_events'], 'event')}, "
+        f"busy for {duration_text(costs['controller_busy_us'])}, "
+        f"longest wait in its queue {duration_text(costs['longest_queued_us'])}"
     )
+    if has_quorum:
+        yield "controller meanwhile", meanwhile
+        return
+    notifications = counted(costs["notifications"], "isr_change_notification")
+    yield "controller meanwhile", f"{meanwhile}; {notifications}"
     requests = "not recorded: run with --trace-level all"
     if records_requests:
         requests = f"{costs['update_metadata_requests'] or 0:,} meanwhile"
@@ -197,11 +206,11 @@ def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
     return ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
-def _failover_lines(costs: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     from tidegauge.simulation.durations import time_text
 
-    spent = [f"{words} {duration_text(costs[part])}" for part, words in _PARTS.items()]
-    whole_us = sum(costs[part] for part in _PARTS)
+    spent = [f"{words} {duration_text(costs[part])}" for part, words in parts.items()]
+    whole_us = sum(costs[part] for part in parts)
     yield (
         "first new leader",
         (

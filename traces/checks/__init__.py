@@ -13,7 +13,8 @@ false if a check was broken anywhere, true if it was not, and "unknown" if that 
 **To add a check**: a file of its own here, named as the check. Its docstring begins with what must
 hold, cites the source, and has paragraphs *Permitted*, *Example* and *Source*, from which
 ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each breach with
-``breaches.note_breach``. ``judgement.py`` calls it for the row. A scenario in which it is broken
+``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper.
+``judgement.py`` calls it for the row. A scenario in which it is broken
 stands in ``tests/tidegauge/test_checks.py``.
 """
 
@@ -32,6 +33,8 @@ class Check(NamedTuple):
     name: str
     #: The condition that must hold.
     promise: str
+    #: It says something of KRaft clusters only.
+    only_with_kraft: bool = False
 
 
 def _declared() -> Iterator[tuple[int, Check]]:
@@ -44,7 +47,9 @@ def _declared() -> Iterator[tuple[int, Check]]:
         number = re.search(r"^NUMBER = code\((\d+)\)$", source, re.MULTILINE)
         if number is not None:
             promise, *_ = (ast.get_docstring(ast.parse(source)) or "").split(".\n")
-            yield int(number[1]), Check(file.stem, promise[:1].lower() + promise[1:])
+            only_with_kraft = re.search(r"^ONLY_WITH_KRAFT = True$", source, re.MULTILINE)
+            promise = promise[:1].lower() + promise[1:]
+            yield int(number[1]), Check(file.stem, promise, only_with_kraft is not None)
 
 
 #: All checks that are judged from rows, by their numbers.

@@ -25,6 +25,9 @@ NUMBER = code(7)
 @inner_rule
 def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlace) -> None:
     """A consumer whose offset is out of range begins anew at another one."""
-    if new_offset < offset and not history.partitions[place.partition].deleted:
+    known = history.partitions[place.partition]
+    # What was never exposed since the topic was created again, was read of the topic before.
+    is_of_former_topic = known.created_again and offset > known.exposed_end
+    if new_offset < offset and not known.deleted and not is_of_former_topic:
         permitted_by = what_permits(history, place.partition)
         note_breach(history, NUMBER, place, permitted_by)

@@ -16,12 +16,14 @@ NOTHING_PERMITS = code(0)
 BY_UNCLEAN_ELECTION = code(1)
 BY_LOSS_OF_POWER = code(2)
 BY_DIVERGING_RESPONSE = code(3)
+BY_FENCED_LAST_KNOWN_LEADER = code(4)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
     1: "unclean election (unclean.leader.election.enable)",
     2: "loss of power before a flush (log.flush.interval.messages)",
     3: "the release (KAFKA-14704, from 2.8.0 to 3.4.0)",
+    4: "the release (KAFKA-19522, 4.0)",
 }
 
 
@@ -87,6 +89,8 @@ class PartitionHistory(Record):
     exists: flag
     #: Its topic is being deleted, or was.
     deleted: flag
+    #: Its topic was deleted, and created again.
+    created_again: flag
     #: A leader was chosen from outside the ISR; a loss of power took records of a replica.
     unclean: flag
     lost_power: flag
@@ -140,9 +144,8 @@ class RegisteredBroker(Record):
 
     #: It can lead: it is registered, and not fenced.
     registered: flag
-    #: With KRaft: the row that has fenced it; -1: it is not fenced.
-    fenced_us: i64 = -1
-    fenced_sequence: i64 = -1
+    #: With KRaft: it is fenced.
+    is_fenced: flag
 
 
 class HistoryFacts(Record):
@@ -159,19 +162,24 @@ class HistoryFacts(Record):
     records_lost_permitted: i64
     records_unavailable: i64
 
-    #: The control plane is a quorum, and partitions have eligible leader replicas.
-    has_quorum: flag
-    has_elr: flag
     #: With KRaft: the partition whose record is being told by rows; -1: none.
     told_partition: i64 = -1
     #: When the last batch was committed that fences brokers, if ISRs have still to be looked at.
     fenced_us: i64 = -1
+    #: The control plane is a quorum, and partitions have eligible leader replicas.
+    has_quorum: flag
+    has_elr: flag
+    #: ... and a last known leader is elected although it is fenced.
+    elects_fenced: flag
 
 
 class ReplicaSlot(Record):
     """The broker in a slot of a partition's table of brokers, and what its replica believes."""
 
     broker: i64
+    #: It has a log, and this is the log of a topic that was deleted and created again since.
+    has_log: flag
+    is_stale: flag
     # A diverging response has raised its high watermark (KAFKA-14704): from here to there nothing
     # else says that its records are committed. Equal: it is not misled.
     misled_from: i64
@@ -200,6 +208,10 @@ class Histories(Tables):
     terms: Records[LeaderTerm]
     acknowledged: Records[Acknowledged]
     snapshot: Records[ReportedLog]
+    #: With KRaft: the row of the state of the partition whose record is being told: one record.
+    told: Records[RowPlace]
+    #: The row that has fenced each broker last.
+    fenced: Records[RowPlace]
     #: The row that is being looked at: one record.
     place: Records[RowPlace]
     #: One for each check (``CHECKS``).

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.codes.occasions import (
     BROKER_ABSENT,
     BROKER_FENCED,
@@ -24,7 +24,11 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.broker_rows import CheckpointRead
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
-from tidegauge.simulation.trace_rows.control_plane_rows import BrokerState, PartitionState
+from tidegauge.simulation.trace_rows.control_plane_rows import (
+    BrokerState,
+    PartitionReplicas,
+    PartitionState,
+)
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeletionBegun
 from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded
 from tidegauge.simulation.trace_rows.replica_rows import (
@@ -33,17 +37,25 @@ from tidegauge.simulation.trace_rows.replica_rows import (
     BecameLeader,
     DivergingHighWatermark,
     Exposed,
+    LogDeleted,
     LogEnd,
     LogLost,
     Truncated,
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import take_place
 from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
 from tidegauge.traces.checks.consumer_went_backwards import check_reset
+from tidegauge.traces.checks.elr_below_min_isr import check_elr_below_min_isr
+from tidegauge.traces.checks.elr_outside_isr import check_elr_outside_isr
 from tidegauge.traces.checks.exposed_durable import check_new_leader
 from tidegauge.traces.checks.exposed_unique import raise_exposed
+from tidegauge.traces.checks.fenced_outside_isr import (
+    check_isr_without_fenced,
+    check_isrs_after_fencing,
+)
 from tidegauge.traces.checks.figures import (
     Figures,
     count_row,
@@ -54,6 +66,7 @@ from tidegauge.traces.checks.figures import (
     open_account,
 )
 from tidegauge.traces.checks.histories import Histories, PartitionHistory, ReportedLog, RowPlace
+from tidegauge.traces.checks.last_known_leader_alone import check_last_known_leader
 from tidegauge.traces.checks.lineage import (
     add_run,
     copy_log,
@@ -67,11 +80,21 @@ from tidegauge.traces.checks.misled_replicas import (
     mislead,
 )
 from tidegauge.traces.checks.one_leader_per_epoch import check_only_leader
+from tidegauge.traces.checks.partition_epoch_grows import check_partition_epoch
 from tidegauge.traces.checks.slots import slot_of
 from tidegauge.traces.checks.strong_isr import (
     check_end_of_member,
     check_end_of_new_member,
     check_log_of_member,
+)
+
+#: Rows that a broker writes about its replica of a partition.
+_OF_REPLICA = (
+    *(BecameLeader, BecameFollower, Acknowledged, Exposed, IsrExpanded),
+    *(Truncated, LogLost, LogDeleted, CheckpointRead, DivergingHighWatermark),
+)
+IS_OF_REPLICA = tuple(
+    kind in {each.KIND for each in _OF_REPLICA} for kind in range(max(ROW_KINDS) + 1)
 )
 
 
@@ -90,6 +113,8 @@ def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: i
             continue
         if history.snapshot[0].open:
             _close_snapshot(history, row)
+        if history.facts[0].has_quorum:
+            _close_record(history, figures, row)
         count_row(history, figures, row)
         _take_row(history, figures, row)
     return len(rows)
@@ -111,6 +136,9 @@ def judge_end(history: Histories, figures: Figures) -> None:
     """There are no more rows."""
     if history.snapshot[0].open:
         _take_log(history, history.snapshot[0])
+    _judge_record(history, figures)
+    if history.facts[0].fenced_us != NONE:
+        check_isrs_after_fencing(history)
     for partition in range(len(history.partitions)):
         count_lost(history, partition)
     count_to_end(figures)
@@ -121,12 +149,14 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
     kind = row.kind
     if kind == PartitionState.KIND:
         _take_partition(history, figures, view_as(row, PartitionState))
+    elif kind == PartitionReplicas.KIND:
+        _take_replicas(history, view_as(row, PartitionReplicas))
     elif kind == BrokerState.KIND:
-        state = view_as(row, BrokerState)
-        can_lead = state.state not in (BROKER_ABSENT, BROKER_FENCED)
-        move_registration(history, figures, state.broker, can_lead)
+        _take_broker(history, figures, view_as(row, BrokerState))
     elif kind == TopicDeletionBegun.KIND:
         _forget_topic(history, view_as(row, TopicDeletionBegun).topic)
+    elif _is_of_former_topic(history, row):
+        history.snapshot[0].open = False
     elif kind == BecameLeader.KIND:
         _begin_term(history, view_as(row, BecameLeader))
     elif kind == Acknowledged.KIND:
@@ -138,6 +168,84 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
             raise_exposed(history, number, exposed.high_watermark, _place_of(history, exposed))
     else:
         _take_end(history, row)
+
+
+@inner_rule
+def _take_broker(history: Histories, figures: Figures, row: BrokerState) -> None:
+    """The control plane takes a broker for something else."""
+    can_lead = row.state not in (BROKER_ABSENT, BROKER_FENCED)
+    move_registration(history, figures, row.broker, can_lead)
+    known = history.brokers[row.broker]
+    if row.state == BROKER_FENCED and not known.is_fenced:
+        fenced = history.fenced[row.broker]
+        fenced.time_us = row.time_us
+        fenced.process = row.process
+        fenced.sequence = row.sequence
+        history.facts[0].fenced_us = row.time_us
+    known.is_fenced = row.state == BROKER_FENCED
+
+
+@inner_rule
+def _take_replicas(history: Histories, row: PartitionReplicas) -> None:
+    """Replicas of a partition, of which those outside the ISR may be eligible leaders."""
+    known = history.partitions[row.partition]
+    known.elr = row.eligible_leaders
+    known.last_known_leader = row.last_known_leader
+
+
+@inner_rule
+def _close_record(history: Histories, figures: Figures, row: Row) -> None:
+    """Judge the record of a partition, and the batch, that the rows before this one have told.
+
+    The rows of a record are that of the state, and right behind it that of the replicas if these
+    have changed. The rows of a batch have one time.
+    """
+    facts = history.facts[0]
+    if facts.told_partition != NONE:
+        goes_on = (
+            row.kind == PartitionReplicas.KIND
+            and view_as(row, PartitionReplicas).partition == facts.told_partition
+        )
+        if not goes_on:
+            _judge_record(history, figures)
+    if facts.fenced_us != NONE and row.time_us > facts.fenced_us:
+        check_isrs_after_fencing(history)
+
+
+@inner_rule
+def _judge_record(history: Histories, figures: Figures) -> None:
+    facts = history.facts[0]
+    partition = facts.told_partition
+    if partition == NONE:
+        return
+    facts.told_partition = NONE
+    check_elr_outside_isr(history, history.told[0])
+    needed = figures.partitions[partition].min_insync_replicas
+    check_elr_below_min_isr(history, history.told[0], needed)
+    check_last_known_leader(history, history.told[0])
+    check_isr_without_fenced(history, history.told[0])
+
+
+@inner_rule
+def _is_of_former_topic(history: Histories, row: Row) -> bool:
+    """Whether a row is about a log of a topic that was deleted, and is created again by now.
+
+    With KRaft a topic is deleted at once: its brokers learn later that theirs was another topic.
+    """
+    if not IS_OF_REPLICA[row.kind]:
+        return False
+    partition = view_as(row, PartitionRow).partition
+    slot = slot_of(history, partition, row.process)
+    if slot == NONE:
+        return False
+    replica = history.slots[history.places[partition].first_slot + slot]
+    was_stale = replica.is_stale
+    if row.kind == LogDeleted.KIND:
+        replica.has_log = False
+        replica.is_stale = False
+    else:
+        replica.has_log = True
+    return was_stale
 
 
 @inner_rule
@@ -184,6 +292,8 @@ def _take_partition(history: Histories, figures: Figures, row: PartitionState) -
     exists = row.change != STATE_DELETED
     known = history.partitions[partition]
     leave_account(history, figures, partition)
+    if not exists:
+        known.deleted = True
     if row.change == STATE_CREATED and known.deleted:
         _begin_anew(known)
         create_again(figures, partition)
@@ -199,7 +309,14 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
     is_other = known.exists and row.leader not in (NONE, known.leader)
     if is_other and row.leader_epoch > known.leader_epoch:
         slot = slot_of(history, row.partition, row.leader)
-        known.unclean = known.unclean or slot == NONE or not contains(known.isr, slot)
+        is_clean = slot != NONE and (contains(known.isr, slot) or contains(known.elr, slot))
+        known.unclean = known.unclean or not is_clean
+    if history.facts[0].has_quorum:
+        take_place(history.told[0], row)
+        history.facts[0].told_partition = row.partition
+        if row.change != STATE_CREATED:
+            check_partition_epoch(history, history.told[0], row.partition_epoch)
+        known.partition_epoch = row.partition_epoch
     known.leader = row.leader
     known.leader_epoch = row.leader_epoch
     known.isr = row.isr
@@ -209,6 +326,9 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
 def _begin_anew(known: PartitionHistory) -> None:
     """A topic is created once more under its name: its partitions are other ones."""
     known.deleted = False
+    known.created_again = True
+    known.elr = EMPTY
+    known.last_known_leader = NONE
     known.unclean = False
     known.lost_power = False
     known.last_term = NONE
@@ -228,6 +348,7 @@ def _forget_replicas(history: Histories, partition: int) -> None:
         replica = history.slots[place.first_slot + slot]
         replica.misled_from = 0
         replica.misled_to = 0
+        replica.is_stale = replica.has_log
 
 
 @inner_rule
@@ -281,7 +402,7 @@ def _close_snapshot(history: Histories, row: Row) -> None:
 def _take_log(history: Histories, told: ReportedLog) -> None:
     """The log of a replica at one time: it is compared with all that is known."""
     partition = told.row.partition
-    if told.reason != REASON_DELETED:
+    if told.reason != REASON_DELETED and not _is_stale(history, told.row):
         committed = min(told.high_watermark, told.log.end_offset)
         check_log_matches(history, told.log, told.row)
         check_committed(history, told.log, committed, told.row)
@@ -295,6 +416,12 @@ def _take_log(history: Histories, told: ReportedLog) -> None:
         if facts.runs == told.log.first + told.log.count:
             # Nobody needs them any more.
             facts.runs = told.log.first
+
+
+@inner_rule
+def _is_stale(history: Histories, told: RowPlace) -> bool:
+    slot = slot_of(history, told.partition, told.process)
+    return slot != NONE and history.slots[history.places[told.partition].first_slot + slot].is_stale
 
 
 @inner_rule
