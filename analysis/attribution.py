@@ -32,9 +32,6 @@ import numpy as np
 from tidegauge.analysis.causes import FOLLOWED, Causes, Links
 from tidegauge.analysis.fault_reach import NEVER_US, NOBODY, FaultReach, Faults, Roles
 
-#: Kinds of consequences with which a partition loses a leader or a replica, or gets a new leader.
-_OUTAGES = ("leader_elected", "became_leader", "removed_from_isr", "isr_shrunk")
-
 
 class Effect(NamedTuple):
     """A consequence, and the one fault that its links lead to."""
@@ -62,29 +59,6 @@ class Charged(NamedTuple):
 def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
     """The faults that each row of ``causes.rows`` is charged to, in the order of these."""
     return _Attribution(links, causes, roles).charges()
-
-
-def charged_outage(charged: Iterable[Charged], partition: int, from_us: int, to_us: int) -> Faults:
-    """The faults of a time in which a partition has no leader, or accepts no writes.
-
-    These are the faults of what happened to its leader and its ISR meanwhile; if that is nothing,
-    those of what happened last before.
-
-    Args:
-        charged: the consequences of the run in the order of time.
-        partition: its number.
-        from_us: the beginning of that time.
-        to_us: its end.
-    """
-    before = NOBODY
-    within: list[Faults] = []
-    for each in charged:
-        if each.partition == partition and each.kind in _OUTAGES and each.time_us <= to_us:
-            if each.time_us >= from_us:
-                within.append(each.faults)
-            else:
-                before = each.faults
-    return NOBODY.union(*within) if within else before
 
 
 class _Partition:

@@ -109,7 +109,7 @@ def links_of(run: FoundRun) -> Links:
         kind: {name: [] for name in ("place", *names)} for kind, names in DETAILS.items()
     }
     count = 0
-    for _, frame in frames_of(list(found.files)):
+    for _, frame in frames_of(list(found)):
         columns[0].append(np.full(frame.rows, frame.kind.number))
         for values, name in zip(columns[1:], _COLUMNS, strict=True):
             values.append(frame.column(name))

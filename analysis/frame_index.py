@@ -38,7 +38,7 @@ _FRAME_BYTES = 1 << 12
 
 
 class TraceBytes:
-    """An open file that counts how much of it has been read."""
+    """An open file."""
 
     def __init__(self, path: Path) -> None:
         """Open the file.
@@ -47,7 +47,6 @@ class TraceBytes:
             OSError: it cannot be opened.
         """
         self.path = path
-        self.bytes_read = 0
         self._descriptor = os.open(path, os.O_RDONLY)
 
     def size(self) -> int:
@@ -56,9 +55,7 @@ class TraceBytes:
 
     def read(self, begin: int, size: int) -> bytes:
         """The bytes from ``begin`` on: ``size`` of them, or fewer where the file ends."""
-        content = os.pread(self._descriptor, size, begin)
-        self.bytes_read += len(content)
-        return content
+        return os.pread(self._descriptor, size, begin)
 
     def __enter__(self) -> Self:
         return self

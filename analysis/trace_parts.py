@@ -5,7 +5,6 @@ Files are cut between frames, and small ones are put together, so that parts are
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +18,6 @@ from tidegauge.analysis.requests import TraceRequest
 from tidegauge.analysis.run_paths import FoundRun, runs_at
 from tidegauge.traces.run_files import trace_files
 from tidegauge.traces.trace_file import Frame
-
-_log = logging.getLogger(__name__)
 
 
 class TimeRange(NamedTuple):
@@ -56,43 +53,8 @@ class FilePart:
     frames: tuple[FramePlace, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFrames:
-    """The requested frames, file by file, and the bytes read to find them."""
-
-    files: tuple[FilePart, ...]
-    #: Bytes of all files, and how many of them were read.
-    all_bytes: int
-    bytes_read: int
-
-    @property
-    def wanted_bytes(self) -> int:
-        """How long the wanted frames are together."""
-        return sum(frame.size for file in self.files for frame in file.frames)
-
-
-class ReadShare(NamedTuple):
-    """The part of the files that is read for a request, in bytes."""
-
-    #: The frames that have what is wanted.
-    wanted_bytes: int
-    #: Bytes that are read in all: those of the frames, and those read to find them.
-    bytes_read: int
-    all_bytes: int
-
-    @property
-    def beside(self) -> float:
-        """Bytes that are read in addition to the requested ones, as a share of all bytes."""
-        return (self.bytes_read - self.wanted_bytes) / max(self.all_bytes, 1)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.bytes_read:,} of {self.all_bytes:,} bytes read for {self.wanted_bytes:,} wanted"
-        )
-
-
-def find_frames(request: TraceRequest) -> FoundFrames:
-    """The frames of all runs with requested rows.
+def find_frames(request: TraceRequest) -> tuple[FilePart, ...]:
+    """The frames of all runs with requested rows, file by file.
 
     Raises:
         RunError: a path is not that of a run.
@@ -101,7 +63,6 @@ def find_frames(request: TraceRequest) -> FoundFrames:
     """
     kinds = {*request.wanted_kinds}
     files = []
-    all_bytes = bytes_read = 0
     for run in runs_at(request.paths):
         times = _times(request, run)
         for path in trace_files(run.folder):
@@ -112,11 +73,9 @@ def find_frames(request: TraceRequest) -> FoundFrames:
                     if frame.kind.name in kinds
                     and times.meets(frame.first_time_us, frame.last_time_us)
                 )
-                all_bytes += file.size()
-                bytes_read += file.bytes_read
             if frames:
                 files.append(FilePart(run.name, path, times, frames))
-    return FoundFrames(tuple(files), all_bytes, bytes_read)
+    return tuple(files)
 
 
 def _times(request: TraceRequest, run: FoundRun) -> TimeRange:
@@ -151,24 +110,6 @@ def _end_piece(parts: list[list[FilePart]], file: FilePart, frames: list[FramePl
     if frames:
         by_kind = tuple(sorted(frames, key=lambda frame: frame.kind.number))
         parts[-1].append(FilePart(file.run, file.path, file.times, by_kind))
-
-
-def read_share(request: TraceRequest) -> ReadShare:
-    """Count the bytes that a request reads, by reading all of it.
-
-    Raises:
-        RunError, TraceError, OSError: as :func:`find_frames` and :func:`read_frame`.
-    """
-    found = find_frames(request)
-    bytes_read = found.bytes_read
-    for part in found.files:
-        with TraceBytes(part.path) as file:
-            for place in part.frames:
-                read_frame(file, place)
-            bytes_read += file.bytes_read
-    share = ReadShare(found.wanted_bytes, bytes_read, found.all_bytes)
-    _log.info("%s", share)
-    return share
 
 
 def frames_of(part: list[FilePart]) -> Iterator[tuple[FilePart, Frame]]:

@@ -14,7 +14,7 @@ from itertools import accumulate, pairwise
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, inner_rule
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 
@@ -130,6 +130,17 @@ def slot_of(world: Topology, partition: int, broker: int) -> int:
 def row_of(world: Topology, partition: int, broker: int) -> int:
     """The row of a broker's replica of a partition; the broker has one."""
     return world.partitions[partition].first_slot + slot_of(world, partition, broker)
+
+
+@inner_rule
+def slots_by_broker(world: Topology, partition: int) -> int:
+    """The slots of a partition in the order of their brokers' ids; a replica list."""
+    slots = EMPTY
+    for broker in range(world.sizes[0].brokers):
+        slot = slot_of(world, partition, broker)
+        if slot != NO_REPLICA:
+            slots = append(slots, slot)
+    return slots
 
 
 @inner_rule

@@ -13,6 +13,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -59,16 +60,19 @@ def spark_session(
     active = SparkSession.getActiveSession()
     if active is None and "PYSPARK_GATEWAY_PORT" in os.environ:  # set by spark-submit
         active = SparkSession.builder.getOrCreate()
-    spark = active or _started(cores or os.cpu_count() or 1, java_options, settings or {})
-    try:
-        if is_cluster(spark):
-            send_project(spark)
-        spark.dataSource.register(TidegaugeTrace)
-        yield spark
-    finally:
-        if active is None:
-            spark.stop()
-        logging.getLogger().removeFilter(_is_no_interruption)
+    # Else Spark makes a folder where the command is called.
+    with tempfile.TemporaryDirectory(prefix="tidegauge-warehouse-") as warehouse:
+        ours = {"spark.sql.warehouse.dir": warehouse, **(settings or {})}
+        spark = active or _started(cores or os.cpu_count() or 1, java_options, ours)
+        try:
+            if is_cluster(spark):
+                send_project(spark)
+            spark.dataSource.register(TidegaugeTrace)
+            yield spark
+        finally:
+            if active is None:
+                spark.stop()
+            logging.getLogger().removeFilter(_is_no_interruption)
 
 
 def _is_no_interruption(record: logging.LogRecord) -> bool:

@@ -87,7 +87,7 @@ class TraceReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """The frames, by task."""
-        files = find_frames(self._request).files
+        files = find_frames(self._request)
         parts = parts_of(files, self._request.part_bytes)
         # Without any, Spark would have one of its own making read.
         return [InputPartition(part) for part in parts or [[]]]

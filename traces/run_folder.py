@@ -25,10 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Records, column, dtype_of, new_records
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
-from tidegauge.simulation.trace_rows.row import KINDS, SomeRow
 from tidegauge.simulation.trace_rows.schema import STATE_ROWS
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import (
@@ -188,21 +186,6 @@ class RunFolder:
             TraceError: a trace file is damaged.
         """
         return _rows_of(kind, self.table(kind))
-
-    def typed_rows(self, row_class: type[SomeRow]) -> Records[SomeRow]:
-        """All rows of a kind in their total order, typed as its class.
-
-        A column that the run's release did not write yet has its default.
-
-        Raises:
-            TraceError: a trace file is damaged.
-        """
-        table = self.table(KINDS[row_class.KIND].name)
-        rows = new_records(row_class, len(next(iter(table.values()), ())))
-        for name in dtype_of(row_class).names or ():
-            if name in table:
-                column(rows, name)[:] = table[name]
-        return rows
 
     def all_rows(
         self,

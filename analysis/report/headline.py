@@ -1,5 +1,7 @@
 """The run and its result, in a few plain sentences."""
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +10,7 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
+from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.scenario.text.counted import counted
 
 #: The reasons that permit a loss, by their names in the table of lost records.
@@ -22,16 +25,16 @@ _A_SECOND = 1
 
 
 class WithoutWrites(NamedTuple):
-    """The partitions that took no writes, or none with acks=all."""
+    """The partitions that could not take acks=all writes for a time."""
 
-    #: Those that took writes before or after.
+    #: Those that could before or after.
     partitions: int
-    #: ... and took none for more than a second, and not just as leaders changed.
+    #: ... and could not for more than a second: not just as leaders changed.
     for_long: int
     longest_us: int
-    #: The partition that took none for longest without a break.
+    #: The partition that could not for longest without a break.
     longest: str
-    #: Those that never took any, as their topic asks for more replicas than it has.
+    #: Those that never could, as their topic asks for more replicas than it has.
     always: int
 
 
@@ -80,15 +83,15 @@ def what_was_run(run: OneRun) -> str:
 
 
 def without_writes(run: OneRun) -> WithoutWrites:
-    """The partitions without an accepting leader, or with too small an ISR for acks=all.
+    """The partitions without a leader that accepts writes, or under min ISR.
 
-    A partition whose conditions follow each other without a break took no writes all that time.
+    A partition whose conditions follow each other without a break could take none all that time.
     """
     (found,) = run.tables.rows(
-        """
+        f"""
         with refused as (
             select partition, topic_partition, begin_us, end_us
-            from unavailable where condition <> 'at_min_isr'
+            from unavailable where condition in {REFUSING}
         ),
         ordered as (
             select *, max(end_us) over (
@@ -122,28 +125,28 @@ def without_writes(run: OneRun) -> WithoutWrites:
 
 
 def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int) -> Words:
-    """The result in one sentence: ``2 of 80 partitions took no writes, ...``."""
+    """The result in one sentence: ``2 of 80 partitions could not take acks=all writes ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
     parts = []
     longest = duration_text(idle.longest_us)
     if idle.for_long:
         parts.append(
-            f"{idle.for_long:,} of {all_of_them} took no writes for more than a second, "
-            f"for up to {longest}"
+            f"{idle.for_long:,} of {all_of_them} could not take acks=all writes for more than "
+            f"a second, for up to {longest}"
         )
     elif idle.partitions:
         parts.append(
-            f"No partition stopped taking writes for more than a second; {idle.partitions:,} of "
-            f"{partitions:,} did for up to {longest}, as leaders changed"
+            f"{idle.partitions:,} of {all_of_them} could not take acks=all writes for up to "
+            f"{longest}, as leaders changed"
         )
     elif not idle.always:
         every = f"All {all_of_them}" if partitions > 1 else "The partition"
-        parts.append(f"{every} took writes all the time")
+        parts.append(f"{every} could take acks=all writes all the time")
     if idle.always:
         more = "more " if parts else ""
         of = "" if parts else f" of {all_of_them}"
-        parts.append(f"{idle.always:,}{of} {more}took none at any time")
+        parts.append(f"{idle.always:,}{of} {more}could take none at any time")
     losses = (
         f"{counted(records_lost, 'acknowledged record')} lost"
         if records_lost
@@ -190,7 +193,7 @@ def _tiles(figures: Mapping[str, Any], idle: WithoutWrites) -> list[Tile]:
     unclean = figures["unclean_elections"]
     tiles = []
     if idle.partitions:
-        text = f"the longest that a partition took no writes: {idle.longest}"
+        text = f"the longest that a partition could not take acks=all writes: {idle.longest}"
         is_bad = idle.longest_us >= _A_SECOND * 1e6
         tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
     return [

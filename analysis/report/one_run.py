@@ -1,5 +1,7 @@
 """The run of a report: its tables, its manifest and its summary."""
 
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 from __future__ import annotations
 
 import shlex
@@ -10,6 +12,7 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.report.quantities import nice_step_us
 from tidegauge.analysis.run_paths import FoundRun, from_here
+from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.traces.run_files import read_manifest, read_summary
 
@@ -22,7 +25,7 @@ _NAMED = 4
 
 
 class WorstPartition(NamedTuple):
-    """The partition with most lost records, else the one that took no writes for longest."""
+    """The partition with most lost records, else the one that could not take writes for longest."""
 
     number: int
     name: str
@@ -88,15 +91,15 @@ class OneRun:
 
     @cached_property
     def worst_partition(self) -> WorstPartition | None:
-        """The subject of the story; None: every partition took writes and lost no record."""
+        """The subject of the story; None: all could always take writes, and lost no record."""
         worst = self.tables.rows(
-            """
+            f"""
             select partition, topic_partition, sum(lost) as lost, sum(lasted_us) as lasted_us
             from (
                 select partition, topic_partition, records as lost, 0 as lasted_us from lost
                 union all
                 select partition, topic_partition, 0, lasted_us from unavailable
-                where condition <> 'at_min_isr'
+                where condition in {REFUSING}
             ) as either
             group by partition, topic_partition
             order by lost desc, lasted_us desc, partition limit 1

@@ -67,7 +67,12 @@ def section(run: OneRun) -> Section:
             "partition",
             "The story of the worst affected partition",
             "There is none in this run.",
-            [Words("Every partition took writes all the time, and lost no record.", "good")],
+            [
+                Words(
+                    "Every partition could take acks=all writes all the time, and lost no record.",
+                    "good",
+                )
+            ],
         )
     number, name = run.worst_partition
     rows = {
@@ -97,9 +102,9 @@ def section(run: OneRun) -> Section:
     return Section(
         "partition",
         f"The story of {name}, the worst affected partition",
-        "This partition has lost the most acknowledged records, or else took no writes for "
-        "longest. A broker has a wide bar while it is in the ISR, and a line in it while it "
-        "leads.",
+        "This partition has lost the most acknowledged records, or else could not take "
+        "acks=all writes for longest. A broker has a wide bar while it is in the ISR, and a line "
+        "in it while it leads.",
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),

@@ -124,7 +124,7 @@ def section(run: OneRun) -> Section:
 def _queries(run: OneRun) -> Iterator[str]:
     yield levels(
         "select condition as series, begin_us, end_us from unavailable"
-        " where condition <> 'at_min_isr'",
+        " where condition not in ('at_min_isr', 'under_replicated')",
         run.bucket_us,
         run.duration_us,
     )

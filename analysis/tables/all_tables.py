@@ -6,6 +6,7 @@ from tidegauge.analysis.tables import (
     acknowledged,
     acting_leaders,
     broker_states,
+    charged_outages,
     clients,
     described_states,
     elections,
@@ -17,6 +18,7 @@ from tidegauge.analysis.tables import (
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
 from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
+from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
 from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
@@ -48,7 +50,7 @@ VIEWS: dict[str, View] = {
     view.name: view
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
-        *(elections, notifications, clients, fault_costs, run_figures),
+        *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
     )
     for view in room.VIEWS
 }
@@ -63,6 +65,7 @@ TABLES: dict[str, ResultTable] = {
         CLIENTS,
         REFUSALS,
         FAULT_COSTS,
+        CHARGED_OUTAGES,
         FAULT_OUTAGES,
         FAULT_FAILURES,
         FAULT_SESSIONS,

@@ -1,18 +1,17 @@
 """The costs of faults: each fault is charged with its own effects, found by their causes.
 
 Faults can overlap, and so do the times of their effects. ``charges`` alone says which fault an
-effect is charged to; the rest here counts. A restart of a rolling restart is a part of that roll.
+effect is charged to, and ``charged_outages`` of an outage; the rest here counts.
 
-The cause of an outage (an interval of ``unavailable``) is that of the first election, new leader or
-change of the ISR of its partition since it began. A refused request, or a batch that was given up,
-is charged as the outage of its partition that it met; without one, to the faults that were active
-in processes of this partition.
+A refused request, or a batch that was given up, is charged as the outage of its partition that it
+met; without one, to the faults that were active in processes of this partition.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
 from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.result_table import (
@@ -22,70 +21,11 @@ from tidegauge.analysis.tables.result_table import (
     View,
 )
 
-#: A change of the control plane is a row of who made it once the response has come.
-_TOLD_WITHIN_US = 1_000_000
 #: A request that an outage delays is refused within a second of its end, and a batch is given up
 #: within the default of delivery.timeout.ms.
 _WITHIN = """(
     select 'refused' as failure, 1000000 as within_us union all select 'given up', 120000000
 )"""
-
-#: Which fault each row of a followed kind is charged to; a row with several is shared by them.
-_CHARGES = View(
-    "charges",
-    """
-    select c.run, c.process, c.sequence, f.part_of as fault, size(c.faults) > 1 as is_shared
-    from causes as c
-    join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
-    """,
-)
-
-#: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.
-_EFFECTS = View(
-    "effects",
-    """
-    with changes as (
-        select run, partition, time_us, process, sequence, 'election' as effect, unclean
-        from leader_elected
-        union all
-        select run, partition, time_us, process, sequence, 'takeover', 0 from became_leader
-        union all
-        select run, partition, time_us, process, sequence, 'shrink', 0 from isr_shrunk
-        union all
-        select run, partition, time_us, process, sequence, 'expand', 0 from isr_expanded
-        union all
-        select run, partition, time_us, process, sequence, 'removal', 0 from removed_from_isr
-    )
-    select changes.*, charges.fault, charges.is_shared from changes
-    left join charges on charges.run = changes.run and charges.process = changes.process
-        and charges.sequence = changes.sequence
-    """,
-)
-
-#: Outages, and the faults that they are charged to.
-_OUTAGES = View(
-    "charged_outages",
-    f"""
-    with met as (
-        select u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault, e.is_shared,
-            rank() over (
-                partition by u.run, u.partition, u.condition, u.begin_us
-                order by e.time_us, e.process, e.sequence
-            ) as nth
-        from unavailable as u
-        join partitions as p on p.run = u.run and p.partition = u.partition
-        join effects as e on e.run = u.run and e.partition = u.partition
-            and e.time_us >= u.begin_us and e.time_us <= u.end_us + {_TOLD_WITHIN_US}
-        -- No fault is needed for a condition that holds with all replicas in sync.
-        where p.replica_count > least(p.min_insync_replicas, p.most_insync_replicas)
-            or u.condition not in ('at_min_isr', 'under_min_isr')
-            or u.condition = 'under_min_isr'
-            and p.replica_count = least(p.min_insync_replicas, p.most_insync_replicas)
-    )
-    select distinct run, partition, condition, begin_us, end_us, fault, is_shared
-    from met where nth = 1 and fault is not null
-    """,
-)
 
 #: When a failure of a partition is charged to the outages that a fault is charged with.
 _OUTAGE_SPANS = View(
@@ -127,33 +67,27 @@ _SESSIONS = View(
         select run, broker, time_us, time_us - silent_us as silent_from_us from session_expired
         union all
         select run, broker, time_us, time_us from session_closed
-    ),
-    zookeepers as (select distinct run, process from session_opened)
+    )
     select distinct ends.run, f.part_of as fault, ends.broker, ends.time_us
     from ends
     join faults as hit on hit.run = ends.run and array_contains(hit.processes, ends.broker)
         and hit.begin_us <= ends.time_us and ends.silent_from_us <= hit.end_us
     join scenario_faults as f on f.run = hit.run and f.fault = hit.fault
-    join zookeepers as z on z.run = ends.run
+    join zookeeper_processes as z on z.run = ends.run
     -- A link is of importance if it is the one to ZooKeeper.
     where hit.fault_kind not in ('cut_link', 'slow_link')
         or array_contains(hit.processes, z.process)
     """,
 )
 
-VIEWS = (_CHARGES, _EFFECTS, _OUTAGES, _OUTAGE_SPANS, _HIT_SPANS, _SESSIONS)
-
-_FAULT = (
-    Column("fault", "bigint", "", "its place in the scenario"),
-    Column("fault_name", "string", "", "its name"),
-)
+VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS)
 
 FAULT_SESSIONS = ResultTable(
     "fault_sessions",
     "one session with ZooKeeper that ended while its broker was silent because of a fault",
     (
         RUN,
-        *_FAULT,
+        *CHARGED,
         Column("broker", "bigint", "broker id", "the broker"),
         Column("time_us", "bigint", "us", "when the session expired, or was closed"),
     ),
@@ -170,7 +104,7 @@ FAULT_OUTAGES = ResultTable(
     "one condition of partitions, as far as it is charged to one fault",
     (
         RUN,
-        *_FAULT,
+        *CHARGED,
         Column("condition", "string", "", "as in unavailable"),
         Column("partitions", "bigint", "partitions", "partitions that came into it"),
         Column("at_once", "bigint", "partitions", "... at most at the same time"),
@@ -226,7 +160,7 @@ FAULT_FAILURES = ResultTable(
     "one way in which requests of producers failed, as far as it is charged to one fault",
     (
         RUN,
-        *_FAULT,
+        *CHARGED,
         Column("failure", "string", "", "`refused` by a broker, or `given up` by the producer"),
         Column("error", "string", "", "Kafka's name of the error"),
         Column("batches", "bigint", "batches", "how many times"),
@@ -271,7 +205,7 @@ FAULT_COSTS = ResultTable(
     "one fault of the scenario that began, and its effects; a rolling restart with its restarts",
     (
         RUN,
-        *_FAULT,
+        *CHARGED,
         Column("fault_kind", "string", "", "its kind, as in scenarios"),
         Column("fault_text", "string", "", "its targets, in words"),
         Column("begin_us", "bigint", "us", "when it began first"),

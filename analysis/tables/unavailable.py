@@ -22,6 +22,9 @@ CONDITIONS = {
     "under_replicated": "under_replicated",
 }
 
+#: Those in which a partition takes no write with acks=all.
+REFUSING = ("not_accepting", "under_min_isr")
+
 
 def _intervals(condition: str, holds: str) -> str:
     fulfilling = f"(select * from partition_states where {holds})"

@@ -18,7 +18,7 @@ from tidegauge.controller.kraft.registrations import (
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import EMPTY, first, rest, without
+from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,
     BROKER_SHUTTING_DOWN,
@@ -39,6 +39,7 @@ from tidegauge.simulation.topology import (
     active_controller_name,
     active_controller_process,
     broker_of,
+    slots_by_broker,
 )
 from tidegauge.simulation.trace_rows.control_plane_rows import (
     BrokerState,
@@ -209,12 +210,13 @@ def _write_moves(
 
 @inner_rule
 def _write_replicas(world: Quorum, partition: int, registration: PartitionRegistration) -> None:
+    """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
     row = new_row(world, active_controller_process(world), PartitionReplicas)
     row.partition = partition
     row.replicas = registration.replicas
     row.adding = registration.adding
     row.removing = registration.removing
-    row.eligible_leaders = registration.elr
+    row.eligible_leaders = only(slots_by_broker(world, partition), registration.elr)
     row.last_known_leader = broker_of(world, partition, first(registration.last_known_elr))
     row.recovering = 1 if registration.recovering else 0
     write_row(world, row)

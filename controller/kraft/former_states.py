@@ -1,8 +1,8 @@
 """A cluster that was there before the run: the metadata log begins with what is known of it.
 
-Its brokers are registered, and unfenced unless they are down and in no ISR. The process of a broker
-that registers first in the run is taken for the one that was there before: it is not fenced while
-it starts.
+Its brokers are registered, and unfenced unless they are down and in no ISR that has a leader. The
+first process of a broker in the run is taken for the one that was there before, and is not fenced
+while it starts; only that of a broker that was down is a new one, after an unclean shutdown.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tidegauge.controller.kraft.partition_records import (
 from tidegauge.controller.kraft.partition_target import ONLINE, cancel_reassignment, reassign
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, append, first, rest
+from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import (
@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     AskedReassignment,
     PartitionOutcome,
 )
-from tidegauge.simulation.topology import broker_of, slot_of
+from tidegauge.simulation.topology import broker_of, slots_by_broker
 
 
 @WRITES.handles(AlterPartitionReassignmentsRequest)
@@ -65,7 +65,7 @@ def _reassign(world: Quorum, partition: int, replicas: int) -> int:
             return errors.INVALID_REPLICA_ASSIGNMENT
         left = rest(left)
     target = begin_change(world, partition, ONLINE)
-    reassign(target, replicas, _slots_by_broker(world, partition))
+    reassign(target, replicas, slots_by_broker(world, partition))
     append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
     return errors.NONE
 
@@ -83,14 +83,3 @@ def _cancel(world: Quorum, partition: int) -> int:
         return errors.INVALID_REPLICA_ASSIGNMENT
     append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
     return errors.NONE
-
-
-@inner_rule
-def _slots_by_broker(world: Quorum, partition: int) -> int:
-    """The slots of a partition in the order of their brokers' ids; a replica list."""
-    slots = EMPTY
-    for broker in range(world.sizes[0].brokers):
-        slot = slot_of(world, partition, broker)
-        if slot >= 0:
-            slots = append(slots, slot)
-    return slots

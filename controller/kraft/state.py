@@ -15,6 +15,9 @@ from tidegauge.replication.records import PartitionRegistration
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.topology import Cluster
 
+#: The process of a broker that was down as the run begins: it has not shut down cleanly.
+FORMER_INCARNATION = -2
+
 
 class ActiveController(Record):
     """The one thread of the active controller, and the log that it writes: one record."""

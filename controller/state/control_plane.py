@@ -20,10 +20,8 @@ class Znode(Record):
     """One znode: what its path holds, who owns it, who watches it."""
 
     exists: flag
-    #: It is there as the run begins, with the data that is here already; and who stands in for an
-    #: ISR that is empty.
+    #: It is there as the run begins, with the data that is here already.
     was_there: flag
-    elr: i64
     #: Version of its data.
     version: i64
     #: The transaction that created it (czxid).

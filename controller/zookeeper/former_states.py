@@ -4,9 +4,6 @@ All its brokers come back at once, as after a loss of power of the whole site. T
 of partitions are there, and so is /controller: the session of the former controller ends with the
 first tick, and only then is a controller elected. Until then live brokers have registered, so the
 new controller finds leaders alive and leaves leadership and ISRs as they were.
-
-KRaft keeps eligible leader replicas beside an ISR that may be empty (KIP-966). Here they are taken
-for the ISR before a controller is elected: else nobody could lead such a partition again.
 """
 
 from __future__ import annotations
@@ -15,12 +12,10 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.occasions import (
     BROKER_SESSION_EXPIRED,
     FORMER_WRITER,
     STATE_CREATED,
-    STATE_WRITTEN,
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
@@ -45,16 +40,10 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
 
 @inner_rule
 def end_former_session(world: ControlPlane, zookeeper: int) -> None:
-    """Delete the former controller's /controller, if that is still there; ISRs are made sound."""
+    """Delete the former controller's /controller, if that is still there."""
     node = world.znodes[CONTROLLER_ZNODE]
     if not node.exists or node.session != FORMER_SESSION:
         return
-    for znode in range(len(world.znodes)):
-        state = world.znodes[znode]
-        if state.was_there and state.isr == EMPTY and state.elr != EMPTY:
-            state.isr = state.elr
-            state.version += 1
-            write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_WRITTEN)
     now_us = world.context[0].time_us
     reason = BROKER_SESSION_EXPIRED
     znode = CONTROLLER_ZNODE

@@ -101,7 +101,6 @@ def _set_former_states(plan: ClusterPlan, world: ControlPlane) -> None:
         node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
         node.leader_epoch = partition.state.leader_epoch
         node.isr = pack(slots[broker] for broker in partition.state.isr)
-        node.elr = pack(slots[broker] for broker in partition.state.elr)
     if plan.was_there_before:
         world.znodes[CONTROLLER_ZNODE].was_there = True
 

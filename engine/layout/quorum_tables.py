@@ -6,6 +6,7 @@ from tidegauge.compiled.records import grown, new_records
 from tidegauge.controller.kraft.partition_change import NO_LEADER
 from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.state import (
+    FORMER_INCARNATION,
     ActiveController,
     CommittedPartition,
     HostedReplica,
@@ -94,11 +95,18 @@ def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
         )
         registration.leader_epoch = partition.state.leader_epoch
         registration.isr = pack(slots[broker] for broker in partition.state.isr)
-        registration.elr = pack(sorted(slots[broker] for broker in partition.state.elr))
-        in_sync.update(plan.broker_index(broker) for broker in partition.state.isr)
+        registration.elr = pack(slots[broker] for broker in partition.state.elr)
+        if partition.state.last_known_leader is not None:
+            registration.last_known_elr = pack([slots[partition.state.last_known_leader]])
+        # An ISR without a leader may be the one that was left when its last member was fenced.
+        if partition.state.leader is not None:
+            in_sync.update(plan.broker_index(broker) for broker in partition.state.isr)
     for index, is_back in enumerate(plan.registered_before):
-        quorum.quorum_brokers[index].registered = True
-        quorum.quorum_brokers[index].fenced = not is_back and index not in in_sync
+        known = quorum.quorum_brokers[index]
+        known.registered = True
+        known.fenced = not is_back and index not in in_sync
+        if not is_back:
+            known.incarnation = FORMER_INCARNATION
 
 
 def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:

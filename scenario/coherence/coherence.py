@@ -15,6 +15,7 @@ from tidegauge.scenario.coherence.fault_coherence import (
     problems_of_faults,
 )
 from tidegauge.scenario.coherence.mode_coherence import (
+    problems_of_former_states,
     problems_of_mode,
     problems_of_other_modes,
     problems_of_versions,
@@ -261,6 +262,7 @@ _STAGES: tuple[tuple[Callable[[Scenario], Iterator[Problem]], ...], ...] = (
     (_cluster,),
     (settings_that_kafka_refuses,),
     (_topics,),
+    (problems_of_former_states,),
     (problems_of_cluster_size,),
     (_workload, problems_of_faults, problems_of_fault_rates, _steps, _alerts),
     (problems_of_workload_size, _drawn_faults),

@@ -282,18 +282,23 @@ def _nobody(leader: object) -> object:
 
 
 class FormerState(Part):
-    """The state of a partition in ZooKeeper as the run begins."""
+    """The state of a partition in the control plane as the run begins."""
 
     leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
         default=None, description="Broker id of the leader; none: the partition has no leader."
     )
     isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
-        description="In-sync replicas, in this order."
+        description="In-sync replicas, in this order; with KRaft it may be empty."
     )
     elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
         default=(),
-        description="Eligible leader replicas of KRaft (KIP-966). They replace an empty ISR as "
-        "soon as a controller is elected, since with ZooKeeper only members of the ISR may lead.",
+        description="Eligible leader replicas of KRaft (KIP-966), in this order: they left an ISR "
+        "that had become smaller than min.insync.replicas.",
+    )
+    last_known_leader: BrokerId | None = Field(
+        default=None,
+        description="With KRaft: the last leader of a partition that has no leader and an empty "
+        "ISR (LastKnownElr).",
     )
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
 
@@ -301,6 +306,12 @@ class FormerState(Part):
     def _is_led_by_one_in_sync(self) -> Self:
         if self.leader is not None and self.leader not in self.isr:
             raise ProblemsError([Problem(("leader",), f"broker {self.leader} is not in the ISR")])
+        both = [broker for broker in self.elr if broker in self.isr]
+        if both:
+            raise ProblemsError([Problem(("elr",), f"broker {both[0]} is in the ISR, too")])
+        if self.last_known_leader is not None and (self.leader is not None or self.isr):
+            message = "has no meaning while there is a leader or an ISR"
+            raise ProblemsError([Problem(("last_known_leader",), message)])
         return self
 
 
@@ -330,9 +341,9 @@ class Topic(Part):
         default=None,
         description="Leader and ISR of partitions as the run begins. A partition that is not "
         "named has its preferred replica as leader, and all replicas in sync. The cluster then "
-        "existed before the run: its brokers return at once, and the session of the former "
-        "controller ends with ZooKeeper's first tick. Default: the topic is created once all "
-        "brokers are registered.",
+        "existed before the run: its brokers return at once. With ZooKeeper, the session of the "
+        "former controller ends with the first tick; with KRaft, the metadata log begins with "
+        "these states. Default: the topic is created once all brokers are registered.",
     )
     settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
 
@@ -346,9 +357,13 @@ class Topic(Part):
             replicas = (self.assignment or {})[number]
             problems += [
                 Problem(("state", number, field), f"broker {broker} has no replica of it")
-                for field, brokers in (("isr", state.isr), ("elr", state.elr))
+                for field, brokers in (
+                    ("isr", state.isr),
+                    ("elr", state.elr),
+                    ("last_known_leader", (state.last_known_leader,)),
+                )
                 for broker in brokers
-                if broker not in replicas
+                if broker is not None and broker not in replicas
             ]
         if problems:
             raise ProblemsError(problems)
@@ -383,7 +398,7 @@ class Topic(Part):
         return self
 
     def state_of(self, partition: int, replicas: Sequence[int]) -> FormerState | None:
-        """The state of a partition in ZooKeeper as the run begins; None if it is created later."""
+        """The state of a partition as the run begins; None if it is created later."""
         if self.state is None:
             return None
         well = FormerState(leader=replicas[0], isr=tuple(replicas))

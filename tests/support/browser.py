@@ -28,6 +28,47 @@ _CONSOLE = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdd
 _PATIENCE_S = 60
 
 
+#: Pairs of texts of which one covers a part of the other, as far as they can be seen.
+_OVERLAPS = """(() => {
+  const seen = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, around = node.parentElement, text = node.data.trim();
+    if (!text || around.closest("script, style, noscript, option, .skip")) continue;
+    if (getComputedStyle(around).opacity === "0") continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const isDrawn = around.closest("svg") !== null;
+    for (const line of isDrawn ? [around.getBoundingClientRect()] : range.getClientRects()) {
+      let { left, right, top, bottom } = line;
+      // What is scrolled out of sight within an element is in nobody's way.
+      for (let each = around; each !== document.documentElement; each = each.parentElement) {
+        if (getComputedStyle(each).overflow === "visible") continue;
+        const clip = each.getBoundingClientRect();
+        left = Math.max(left, clip.left); right = Math.min(right, clip.right);
+        top = Math.max(top, clip.top); bottom = Math.min(bottom, clip.bottom);
+      }
+      if (right - left > 1 && bottom - top > 1 && right > 0)
+        seen.push({ node, text, left, right, top, bottom });
+    }
+  }
+  seen.sort((one, other) => one.top - other.top);
+  const overlaps = [];
+  seen.forEach((one, at) => {
+    for (let next = at + 1; next < seen.length && seen[next].top < one.bottom; next++) {
+      const other = seen[next];
+      const wide = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const high = Math.min(one.bottom, other.bottom) - other.top;
+      // The box of a line is higher than its letters: a third of it may be shared.
+      const slack = Math.min(one.bottom - one.top, other.bottom - other.top) / 3;
+      if (one.node !== other.node && wide > 1 && high > slack)
+        overlaps.push([one.text, other.text].sort());
+    }
+  });
+  return overlaps;
+})()"""
+
+
 class Page:
     """A page of the browser."""
 
@@ -122,6 +163,14 @@ class Page:
         """Write what the page looks like, as PNG."""
         done = self._ask("Page.captureScreenshot", captureBeyondViewport=whole)
         file.write_bytes(base64.b64decode(done["data"]))
+
+    def printed(self) -> bytes:
+        """What it is on paper, as PDF."""
+        return base64.b64decode(self._ask("Page.printToPDF")["data"])
+
+    def overlaps(self) -> list[tuple[str, str]]:
+        """Pairs of texts of which one covers a part of the other."""
+        return [(one, other) for one, other in self.value(_OVERLAPS)]
 
     def _ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1

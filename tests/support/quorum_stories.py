@@ -95,9 +95,14 @@ def states(run: RunFolder, partition: int = 0) -> list[State]:
     for row in sorted(rows, key=lambda row: row["sequence"]):
         if row.kind == "partition_state":
             before = found[-1] if found else _NOTHING
-            leader, isr = _id(row["leader"]), _ids(row["isr"])
-            epochs = {name: row[name] for name in ("leader_epoch", "partition_epoch")}
-            found.append(before._replace(leader=leader, isr=isr, **epochs))
+            found.append(
+                before._replace(
+                    leader=_id(row["leader"]),
+                    isr=_ids(row["isr"]),
+                    leader_epoch=row["leader_epoch"],
+                    partition_epoch=row["partition_epoch"],
+                )
+            )
         else:
             known = row["last_known_leader"]
             found[-1] = found[-1]._replace(

@@ -57,15 +57,15 @@ class UnpackedRecording:
             "replicas": [slots[slot] for slot in replicas],
         }
 
-    def partition_seconds(self) -> dict[str, float]:
-        """How long partitions were in each condition, as the summary of a run names it."""
+    def partition_seconds(self, from_us: int) -> dict[str, float]:
+        """How long partitions were in each condition from a time on, as a summary names it."""
         sums = dict.fromkeys(("offline", "not_accepting", "under_min_isr", "at_min_isr"), 0)
         since: dict[int, tuple[int, int]] = {}
         ends = [(self.header["ends"], number, [0, 0, 0, 0]) for number in range(len(self.slots))]
         for time_us, partition, (_, _, _, conditions, *_) in [*self.changes, *ends]:
             began_us, was = since.get(partition, (time_us, 0))
             if was & EXISTS:
-                lasted_us = time_us - began_us
+                lasted_us = max(time_us, from_us) - max(began_us, from_us)
                 sums["offline"] += lasted_us * bool(was & OFFLINE)
                 sums["not_accepting"] += lasted_us * (not was & ACCEPTING)
                 sums["under_min_isr"] += lasted_us * bool(was & UNDER_MIN_ISR)

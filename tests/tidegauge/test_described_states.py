@@ -195,18 +195,87 @@ def test_partitions_that_are_not_named_are_well(tmp_path: Path) -> None:
     assert states == [(1, [1, 2, 3]), (2, [2, 3, 1]), (2, [2, 1]), (1, [1, 3])]
 
 
-def test_eligible_leader_replicas_stand_in_for_an_empty_isr(tmp_path: Path) -> None:
-    """KIP-966: with KRaft broker 1 could be elected, and so it can here; the others cannot."""
-    state = {0: {"isr": [], "elr": [1]}, 1: {"isr": []}}
-    run = simulate(described(topics=[STORY | {"state": state}], duration="9s"), tmp_path / "run")
+KRAFT_STORY: dict[str, Any] = {
+    "name": "story",
+    "assignment": {0: [1, 2, 3], 1: [2, 3], 2: [2, 1], 3: [2, 3]},
+    "state": {
+        0: {"leader": 3, "isr": [3], "elr": [1, 2], "leader_epoch": 7},
+        1: {"leader": "none", "isr": [], "elr": [2, 3], "last_known_leader": 2},
+        2: {"leader": "none", "isr": [], "last_known_leader": 2},
+        3: {"leader": 3, "isr": [3], "elr": [2], "leader_epoch": 1},
+    },
+    "settings": {"min.insync.replicas": 2},
+}
+DESCRIBED_WITH_KRAFT = """\
+Topic: story\tPartitionCount: 4\tReplicationFactor: 3\tConfigs: min.insync.replicas=2
+\tTopic: story\tPartition: 0\tLeader: 3\tReplicas: 1,2,3\tIsr: 3\tElr: 1,2\tLastKnownElr: 
+\tTopic: story\tPartition: 1\tLeader: none\tReplicas: 2,3\tIsr: \tElr: 2,3\tLastKnownElr: 2
+\tTopic: story\tPartition: 2\tLeader: none\tReplicas: 2,1\tIsr: \tElr: \tLastKnownElr: 2
+\tTopic: story\tPartition: 3\tLeader: 3\tReplicas: 2,3\tIsr: 3\tElr: 2\tLastKnownElr: 
+"""  # noqa: W291  # as the tool prints columns without a value
 
-    def leader_and_isr(at_us: int, partition: int) -> tuple[int | None, list[int]]:
-        described = topics_of(run, at_us)[0].partitions[partition]
-        return described.leader, list(described.isr)
 
-    assert [leader_and_isr(0, partition) for partition in (0, 1)] == [(None, []), (None, [])]
-    assert leader_and_isr(8 * SECOND, 0) == (1, [1, 3])
-    assert leader_and_isr(8 * SECOND, 1) == (None, [])
+def with_kraft(**parts: Any) -> Scenario:
+    cluster = {"brokers": 3, "start_spread": "0s"}
+    return described(**{"release": "4.1", "cluster": cluster, "topics": [KRAFT_STORY]} | parts)
+
+
+@pytest.fixture(scope="module")
+def kraft_run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """Broker 2 is down, and comes back after 20 s; what it had written last is not known."""
+    down = DOWN | {"for": "20s"}
+    scenario = with_kraft(duration="30s", faults=[down])
+    return simulate(scenario, tmp_path_factory.mktemp("described") / "kraft")
+
+
+def test_eligible_leader_replicas_are_there_at_time_zero(kraft_run: RunFolder) -> None:
+    """KIP-966: leader, ISR, ELR and the last known leader, as the tool of Kafka 4.1 prints them."""
+    assert describe(kraft_run, "--at", "0s") == DESCRIBED_WITH_KRAFT
+
+
+def test_with_kraft_brokers_that_were_there_are_not_fenced_as_they_start(
+    kraft_run: RunFolder,
+) -> None:
+    """They go on as leaders in their epochs; live members of the ELR re-enter the ISR."""
+    states = list(topics_of(kraft_run, 15 * SECOND)[0].partitions)
+    assert [(each.leader, each.leader_epoch) for each in states[:1]] == [(3, 7)]
+    assert (states[3].leader, states[3].leader_epoch) == (3, 1)
+    assert (list(states[0].isr), list(states[0].eligible_leaders)) == ([3, 1], [])
+
+
+def test_a_broker_that_was_down_comes_back_after_an_unclean_shutdown(kraft_run: RunFolder) -> None:
+    """Its registration strikes it off the ELR; as the last known leader it leads once unfenced."""
+    before, after = (topics_of(kraft_run, at * SECOND)[0].partitions for at in (15, 29))
+    assert (before[1].leader, before[2].leader) == (3, None)
+    assert list(before[3].eligible_leaders) == [2]
+    assert after[2].leader == 2
+    assert [list(after[number].isr) for number in (1, 2, 3)] == [[3, 2], [2, 1], [3, 2]]
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"leader": 3, "isr": [3], "elr": [3]}, r"elr: broker 3 is in the ISR, too"),
+        ({"leader": 3, "isr": [3, 1], "elr": [2]}, r"elr: must be empty: the ISR has .* \(2\)"),
+        ({"leader": 3, "isr": [3], "last_known_leader": 1}, "no meaning while there is a leader"),
+        ({"isr": [], "last_known_leader": 4}, "broker 4 has no replica"),
+    ],
+)
+def test_kafkas_laws_of_eligible_leader_replicas(state: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        with_kraft(topics=[KRAFT_STORY | {"state": {0: state}}])
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"release": "2.6"}, r"state\[0\]\.elr: has no meaning in mode zookeeper"),
+        ({"eligible_leader_replicas": False}, r"state\[0\]\.elr: eligible_leader_replicas are off"),
+    ],
+)
+def test_where_there_are_no_eligible_leader_replicas(parts: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        with_kraft(**parts)
 
 
 def test_after_the_end_there_is_nothing_to_describe(run: RunFolder) -> None:

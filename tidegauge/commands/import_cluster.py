@@ -54,6 +54,13 @@ def import_cluster(
             "wanted.",
         ),
     ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file with the output of kafka-features.sh describe, of a KRaft cluster.",
+        ),
+    ] = None,
     up: Annotated[
         list[int] | None,
         typer.Option(metavar="ID", help="This broker is up, though it looks down."),
@@ -90,6 +97,7 @@ def import_cluster(
           --properties server-2.properties --rates rates.csv -o mine.yaml
       tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
       tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
+      tidegauge import describe.txt --features features.txt -o mine.yaml
     """
     from tidegauge.real_input.imported_scenario import ImportRequest, import_scenario
     from tidegauge.real_input.input_file import InputError
@@ -106,6 +114,7 @@ def import_cluster(
         files,
         reassignment,
         rates,
+        features,
         release,
         _as_in_scenario("--duration", duration),
         _as_in_scenario("--reassign-at", reassign_at),
@@ -195,8 +204,9 @@ def _figures(imported: ImportedScenario) -> list[str]:
     down = f" (down: {', '.join(map(str, cluster.down))})" if cluster.down else ""
     counts = f"{leaderless} without a leader, {short} under-replicated"
     data = imported.data
+    with_kraft = " with KRaft" if imported.scenario.has_kraft else ""
     return [
-        f"{data['name']}: Kafka {data['release']}, {data['duration']} of virtual time",
+        f"{data['name']}: Kafka {data['release']}{with_kraft}, {data['duration']} of virtual time",
         f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
         f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
     ]

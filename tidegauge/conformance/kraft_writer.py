@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegauge.conformance.broker_records import fencing_order
+from tidegauge.conformance.recorded_costs import KRAFT_OBSERVING_MS
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, middle
 from tidegauge.conformance.schedule_writer import (
     START_MS,
@@ -29,6 +30,8 @@ _UNCLEAN = 1
 _PATIENCE_MS = 30_000
 #: The defaults of broker.session.timeout.ms and broker.heartbeat.interval.ms.
 _SESSION_MS, _HEARTBEAT_MS = 9000, 2000
+#: More than from the fencing of one broker to the next check.
+_CHECK_AGAIN_MS = 20
 #: A broker that starts again at once is refused for so long, until its old session is over.
 _REFUSED_MS = 1000
 
@@ -38,10 +41,13 @@ class KRaftWriter(ScheduleWriter):
 
     def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         super().__init__(schedule, seed)
+        self.observing_ms = KRAFT_OBSERVING_MS[(seed - 1) % len(KRAFT_OBSERVING_MS)]
         settings = schedule.controller_settings
         self._session_ms = int(settings.get("broker.session.timeout.ms", _SESSION_MS))
         interval = schedule.settings.get("broker.heartbeat.interval.ms", _HEARTBEAT_MS)
         self._heartbeat_ms = int(interval)
+        #: From one check of sessions to the next.
+        self._check_ms = self._session_ms // 8
 
     def _gone(self) -> set[int]:
         if self._session_ms <= _PATIENCE_MS:
@@ -107,11 +113,15 @@ class KRaftWriter(ScheduleWriter):
         """Kill brokers in the order in which they were fenced.
 
         It is that of their last heartbeats before they died together, which no recording contains.
-        One interval of heartbeats between the kills brings it about. If repeats had several orders,
-        each is played with some seeds.
+        One interval of heartbeats between the kills brings it about, and another from one check of
+        sessions to the next, if sessions end at all. If repeats had several orders, each is played
+        with some seeds.
         """
         brokers = listed(played.recorded.step["b"])
         repeat = self.seed - 1
+        apart_ms = self._heartbeat_ms
+        if self._session_ms <= _PATIENCE_MS:
+            apart_ms += self._check_ms + _CHECK_AGAIN_MS
         timelines = [
             step.timelines[repeat % len(step.timelines)]
             for step in self.schedule.steps
@@ -119,7 +129,7 @@ class KRaftWriter(ScheduleWriter):
         ]
         for place, broker in enumerate(fencing_order(brokers, timelines)):
             if place:
-                self._add("wait", after=f"{self._heartbeat_ms}ms")
+                self._add("wait", after=f"{apart_ms}ms")
             self._bring_down("crash", [broker], "kill")
 
     def _write_restart(self, played: PlayedStep) -> None:
@@ -130,6 +140,15 @@ class KRaftWriter(ScheduleWriter):
         asks_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, asks_ms - START_MS):.0f}ms")
         self._start(brokers)
+
+    def _write_cut(self, played: PlayedStep) -> None:
+        """Cut one link after the other, as a harness does."""
+        links = played.recorded.step["links"]
+        took_ms, _ = played.recorded.result.ranges_ms.get("step_ms", (0.0, 0.0))
+        for place, (source, destination) in enumerate(links):
+            if place:
+                self._add("wait", after=f"{took_ms / len(links):.0f}ms")
+            self._cut(source, destination)
 
     def _write_wait_fenced(self, played: PlayedStep) -> None:
         brokers = listed(played.recorded.step["b"])

@@ -77,6 +77,8 @@ class ScheduleWriter:
     def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
         self.schedule = schedule
         self.seed = seed
+        #: How long an observation takes that is of no replica.
+        self.observing_ms = OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
@@ -130,7 +132,7 @@ class ScheduleWriter:
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return f"{share * (OBSERVING_MS + OBSERVING_REPLICA_MS * replicas):.0f}ms"
+        return f"{share * (self.observing_ms + OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -323,10 +325,13 @@ class ScheduleWriter:
 
     def _write_cut(self, played: PlayedStep) -> None:
         for source, destination in played.recorded.step["links"]:
-            ends = [[self._end(source)], [self._end(destination)]]
-            name = f"cut-from-{source}-to-{destination}-at-step-{len(self.played)}"
-            cut = self._begin("cut_link", name, between=ends, one_way=True)
-            self._cuts[source, destination] = cut
+            self._cut(source, destination)
+
+    def _cut(self, source: Any, destination: Any) -> None:
+        ends = [[self._end(source)], [self._end(destination)]]
+        name = f"cut-from-{source}-to-{destination}-at-step-{len(self.played)}"
+        cut = self._begin("cut_link", name, between=ends, one_way=True)
+        self._cuts[source, destination] = cut
 
     def _write_heal(self, played: PlayedStep) -> None:
         for source, destination in played.recorded.step["links"]:

@@ -9,6 +9,8 @@
 ``cluster_settings.py``    several of those: common settings, racks, protocol
 ``setting_values.py``      the settings that a scenario takes
 ``release_hints.py``       the release of Kafka of the files
+``feature_levels.py``      the output of kafka-features, of a KRaft cluster
+``described_quorum.py``    the controllers of a KRaft cluster
 ``reassignment_plan.py``   the JSON of kafka-reassign-partitions
 ``topic_rates.py``         a table of messages and bytes a second, and the producers it needs
 ``imported_scenario.py``   all of it together, checked as any scenario is

@@ -16,6 +16,7 @@ from tidegauge.real_input.input_file import input_error
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property, ServerProperties
 from tidegauge.real_input.setting_values import broker_settings
+from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
 from tidegauge.scenario.model.settings import Value
 
@@ -33,11 +34,17 @@ class BrokerFiles:
 
     by_broker: dict[int, ServerProperties] = field(default_factory=dict)
     template: ServerProperties | None = None
+    #: Those of KRaft's controllers that are not brokers.
+    controllers: list[ServerProperties] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
 
     def all(self) -> list[ServerProperties]:
-        """All files that count."""
+        """All files of brokers."""
         return [self.template] if self.template else list(self.by_broker.values())
+
+    def nodes(self) -> list[ServerProperties]:
+        """All files of controllers and brokers."""
+        return [*self.controllers, *self.all()]
 
     def protocols(self) -> dict[int | None, Property]:
         """inter.broker.protocol.version by broker, where it is set; None: of all brokers."""
@@ -51,11 +58,8 @@ class BrokerFiles:
         }
 
     def are_of_kraft(self) -> bool:
-        """Whether the files are of brokers without ZooKeeper."""
-        return any(
-            file.text("process.roles") or file.text("controller.quorum.voters")
-            for file in self.all()
-        )
+        """Whether the files are of nodes without ZooKeeper."""
+        return any(file.is_of_kraft() for file in self.nodes())
 
 
 @dataclass
@@ -79,15 +83,14 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
     """
     found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
     for file in files:
-        if file.text("process.roles") == "controller":
-            text = f"{file.file.name}: left out: it is of a controller that is not a broker"
-            found.notices.append(Notice("brokers", text))
-            continue
         broker = file.broker_id()
+        if file.roles() == {"controller"}:
+            found.controllers.append(file)
+            continue
         if broker is None:
             if not any(_SETTING.fullmatch(name) for name in file.properties):
                 raise input_error(file.file, None, "has no settings of a broker")
-            if len(files) > 1:
+            if len(files) - len(found.controllers) > 1:
                 message = "names no broker (broker.id or node.id), so its broker is unknown"
                 raise input_error(file.file, None, message)
             found.template = file
@@ -103,8 +106,10 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
     return found
 
 
-def cluster_settings(files: BrokerFiles, brokers: Collection[int], release: str) -> ClusterSettings:
-    """The settings of a cluster of this release with these brokers.
+def cluster_settings(
+    files: BrokerFiles, brokers: Collection[int], release: str, mode: Mode
+) -> ClusterSettings:
+    """The settings of a cluster of this release and mode with these brokers.
 
     Raises:
         InputError: a setting has a value that Kafka would refuse.
@@ -112,7 +117,7 @@ def cluster_settings(files: BrokerFiles, brokers: Collection[int], release: str)
     settings = ClusterSettings()
     taken = {}
     for file in files.all():
-        values, notices = broker_settings(file.properties, release)
+        values, notices = broker_settings(file.properties, release, mode)
         taken[file.file] = values
         settings.notices += notices
     _part_common_from_own(settings, files, taken)

@@ -60,6 +60,8 @@ class DescribedPartition:
     is_reassigning: bool = False
     #: KRaft's eligible leader replicas (KIP-966): they may lead although they are outside the ISR.
     eligible: tuple[int, ...] = ()
+    #: The last leader of a partition that has no leader and no ISR: at most one in Kafka.
+    last_known: tuple[int, ...] = ()
     line: int = field(default=0, compare=False)
 
 
@@ -85,6 +87,8 @@ class DescribeDump:
     topics: dict[str, DescribedTopic] = field(default_factory=dict)
     #: Names of all columns of any line.
     columns: set[str] = field(default_factory=set)
+    #: Whether a partition has eligible leader replicas, or the last leader of one that has none.
+    has_filled_elr: bool = False
     #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
     #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
@@ -144,6 +148,9 @@ def _add_line(dump: DescribeDump, number: int, columns: list[tuple[str, str]]) -
         raise dump.error(number, "has a column twice")
     dump.columns |= values.keys()
     dump.has_eligible_replicas |= values.get("Elr", "N/A") != "N/A"
+    dump.has_filled_elr |= any(
+        values.get(column, "N/A") not in {"", "N/A"} for column in ("Elr", "LastKnownElr")
+    )
     name = values.get("Topic", "")
     if not _TOPIC_NAME.fullmatch(name):
         raise dump.error(number, f"cannot be read: {name!r} is not the name of a topic")
@@ -232,6 +239,7 @@ class _Line:
             removing,
             bool(adding or removing),
             self._ids("Elr"),
+            self._ids("LastKnownElr"),
             self.number,
         )
         self._refuse_strangers(partition)
@@ -246,6 +254,7 @@ class _Line:
             ("Leader", () if partition.leader is None else (partition.leader,)),
             ("Isr", partition.isr),
             ("Elr", partition.eligible),
+            ("LastKnownElr", partition.last_known),
         ):
             for broker in ids:
                 if broker not in partition.replicas:

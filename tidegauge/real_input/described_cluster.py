@@ -102,8 +102,12 @@ def _see_who_is_down(
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
-    """Add leaders that are missing in their ISR: old tools read the two at different moments."""
-    empty = []
+    """Add leaders that are missing in their ISR: old tools read the two at different moments.
+
+    With KRaft, a replica is in the ISR or eligible (Elr), and there is a last known leader only
+    where nobody leads and the ISR is empty.
+    """
+    lost = []
     for topic in cluster.topics:
         for number, partition in topic.partitions.items():
             name = f"{topic.name}-{number}"
@@ -112,14 +116,34 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
                 topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
                 text = f"{name}: its leader {leader} is not in the printed ISR: added"
                 cluster.notices.append(Notice("partitions", text))
-            elif not partition.isr:
-                empty.append(name)
-    if empty:
+            topic.partitions[number] = _mended_eligible(cluster, name, topic.partitions[number])
+            if not (partition.isr or partition.eligible or partition.last_known or leader):
+                lost.append(name)
+    if lost:
         text = (
-            "the ISR is empty and is replaced by the eligible leader replicas (Elr), if there "
-            f"are any, since with ZooKeeper only members of the ISR may lead: {named(empty)}"
+            "nobody is in the ISR or eligible, so only an unclean election can give these a "
+            f"leader: {named(lost)}"
         )
         cluster.notices.append(Notice("partitions", text))
+
+
+def _mended_eligible(
+    cluster: DescribedCluster, name: str, partition: DescribedPartition
+) -> DescribedPartition:
+    eligible = tuple(each for each in partition.eligible if each not in partition.isr)
+    is_lost = partition.leader is None and not partition.isr
+    last_known = partition.last_known[:1] if is_lost else ()
+    if eligible != partition.eligible:
+        text = f"{name}: replicas that are in the ISR and in Elr are taken for the ISR's"
+        cluster.notices.append(Notice("partitions", text))
+    if last_known != partition.last_known:
+        kept = f"only {last_known[0]} is kept" if last_known else "left out"
+        text = (
+            f"{name}: LastKnownElr has one replica at most, and only where there is no leader and "
+            f"no ISR: {kept}"
+        )
+        cluster.notices.append(Notice("partitions", text))
+    return replace(partition, eligible=eligible, last_known=last_known)
 
 
 def _assume_missing_partitions(cluster: DescribedCluster) -> None:

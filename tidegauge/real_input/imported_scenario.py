@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from tidegauge.real_input.describe_dump import (
     read_describe_dump,
 )
 from tidegauge.real_input.described_cluster import DescribedCluster, described_cluster
+from tidegauge.real_input.described_quorum import described_quorum
+from tidegauge.real_input.feature_levels import read_feature_levels
 from tidegauge.real_input.input_file import InputError, file_text
 from tidegauge.real_input.notices import Notice, in_order, named
 from tidegauge.real_input.reassignment_plan import read_reassignment_plan
@@ -26,11 +28,14 @@ from tidegauge.real_input.release_hints import ChosenRelease, choose_release
 from tidegauge.real_input.server_properties import Property, read_server_properties
 from tidegauge.real_input.setting_values import topic_settings
 from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
+from tidegauge.replication.release_versions import KRAFT_MODE
+from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
 
 #: The first controller resumes a reassignment in progress: it is requested before that.
 _GOES_ON_AT = "500ms"
+_MIN_ISR = "min.insync.replicas"
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,7 @@ class ImportRequest:
     properties: Sequence[Path] = ()
     reassignment: Path | None = None
     rates: Path | None = None
+    features: Path | None = None
     release: str | None = None
     duration: str = "5m"
     reassign_at: str = "60s"
@@ -51,7 +57,7 @@ class ImportRequest:
 
     def files(self) -> list[Path]:
         """All files, in the order in which they are read."""
-        others = [file for file in (self.reassignment, self.rates) if file]
+        others = [file for file in (self.reassignment, self.rates, self.features) if file]
         return [self.dump, *self.properties, *others]
 
 
@@ -78,8 +84,9 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     dump = read_describe_dump(request.dump)
     files = broker_files([read_server_properties(file) for file in request.properties])
     cluster = described_cluster(dump, files.by_broker, request.up, request.down)
-    release = choose_release(request.release, files, dump)
-    settings = cluster_settings(files, cluster.brokers, release.release)
+    features = read_feature_levels(request.features) if request.features else None
+    release = choose_release(request.release, files, dump, features)
+    settings = cluster_settings(files, cluster.brokers, release.release, release.mode)
     imported = ImportedScenario({}, cluster, request.files())
     for each in (dump, files, cluster, release, settings):
         imported.notices += each.notices
@@ -89,20 +96,29 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         "duration": request.duration,
         **_release(release),
         "cluster": _cluster(cluster, settings, release),
-        "topics": _topics(request.dump, imported, release.release),
+        "controllers": _controllers(imported, files, settings, release),
+        "topics": _topics(request.dump, imported, settings, release),
         "workload": {"producers": _producers(request, imported)},
         "steps": _steps(request, imported),
         "faults": _faults(cluster),
     }
-    imported.data = {name: part for name, part in imported.data.items() if part != []}
+    imported.data = {name: part for name, part in imported.data.items() if part not in ([], {})}
     _check(request, imported)
     imported.notices = in_order(imported.notices)
     return imported
 
 
 def _release(release: ChosenRelease) -> dict[str, Any]:
-    said = {"release": release.release}
-    return said | {"protocol": release.protocol} if release.protocol else said
+    said: dict[str, Any] = {"release": release.release}
+    if release.protocol:
+        said["protocol"] = release.protocol
+    if release.mode == KRAFT_MODE:
+        said["mode"] = release.mode
+        if release.metadata_version:
+            said["metadata_version"] = release.metadata_version
+        if release.eligible_leader_replicas is not None:
+            said["eligible_leader_replicas"] = release.eligible_leader_replicas
+    return said
 
 
 def _cluster(
@@ -123,16 +139,37 @@ def _cluster(
     return said | {name: part for name, part in others.items() if part}
 
 
-def _topics(dump: Path, imported: ImportedScenario, release: str) -> list[dict[str, Any]]:
-    return [_topic(dump, topic, imported, release) for topic in imported.cluster.topics]
+def _controllers(
+    imported: ImportedScenario,
+    files: BrokerFiles,
+    settings: ClusterSettings,
+    release: ChosenRelease,
+) -> dict[str, Any]:
+    if release.mode != KRAFT_MODE:
+        return {}
+    quorum = described_quorum(files, settings.racks, release.release)
+    imported.notices += quorum.notices
+    return quorum.data
+
+
+def _topics(
+    dump: Path, imported: ImportedScenario, settings: ClusterSettings, release: ChosenRelease
+) -> list[dict[str, Any]]:
+    least = int(settings.common.get(_MIN_ISR, 1))
+    return [_topic(dump, topic, imported, release, least) for topic in imported.cluster.topics]
 
 
 def _topic(
-    dump: Path, topic: DescribedTopic, imported: ImportedScenario, release: str
+    dump: Path,
+    topic: DescribedTopic,
+    imported: ImportedScenario,
+    release: ChosenRelease,
+    least: int,
 ) -> dict[str, Any]:
     written = {name: Property(text, dump, topic.line) for name, text in topic.settings.items()}
-    settings, notices = topic_settings(written, release)
+    settings, notices = topic_settings(written, release.release, release.mode)
     imported.notices += notices
+    _suit_min_isr(topic, imported, settings, least)
     partitions = topic.partitions.values()
     said: dict[str, Any] = {"name": topic.name}
     if settings:
@@ -151,9 +188,35 @@ def _is_well(partition: DescribedPartition) -> bool:
 def _state(partition: DescribedPartition) -> dict[str, Any]:
     leader = "none" if partition.leader is None else partition.leader
     state = {"leader": leader, "isr": list(partition.isr)}
-    # Where there is an ISR, ZooKeeper's control plane uses no other replicas.
-    needs_eligible = partition.eligible and not partition.isr
-    return state | {"elr": list(partition.eligible)} if needs_eligible else state
+    if partition.eligible:
+        state["elr"] = list(partition.eligible)
+    if partition.last_known:
+        state["last_known_leader"] = partition.last_known[0]
+    return state
+
+
+def _suit_min_isr(
+    topic: DescribedTopic, imported: ImportedScenario, settings: dict[str, Value], least: int
+) -> None:
+    """Have a min.insync.replicas with which the eligible leader replicas (Elr) can be.
+
+    They are those that left an ISR that became smaller than min.insync.replicas. A dump of only
+    some partitions does not have the settings of topics.
+    """
+    sizes = {number: len(each.isr) for number, each in topic.partitions.items() if each.eligible}
+    needed = max(sizes.values(), default=0) + 1
+    if not sizes or needed <= int(settings.get(_MIN_ISR, least)):
+        return
+    if _MIN_ISR not in settings:
+        settings[_MIN_ISR] = needed
+        text = f"{topic.name}: {_MIN_ISR} is {needed} or more, since partitions have an Elr"
+        imported.notices.append(Notice("partitions", text))
+        return
+    for number, size in sizes.items():
+        if size >= int(settings[_MIN_ISR]):
+            topic.partitions[number] = replace(topic.partitions[number], eligible=())
+            text = f"{topic.name}-{number}: Elr left out: the ISR has {_MIN_ISR} members"
+            imported.notices.append(Notice("partitions", text))
 
 
 def _tell_of_brokers_without_replicas(imported: ImportedScenario, files: BrokerFiles) -> None:

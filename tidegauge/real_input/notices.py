@@ -8,7 +8,9 @@ from typing import NamedTuple
 from tidegauge.scenario.text.errors import one_line
 
 #: The subjects of notices, in the order of output.
-SUBJECTS = ("input", "brokers", "partitions", "settings", "release", "workload", "steps")
+SUBJECTS = (
+    *("input", "brokers", "controllers", "partitions", "settings", "release", "workload", "steps"),
+)
 
 #: Most items of a list in a sentence.
 _MOST_NAMED = 8

@@ -24,6 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}", re.ASCII)
 #: The comment above a part, if the part has its own place.
 _ABOUT = {
     "cluster": "",
+    "controllers": "",
     "topics": (
         "state: leader and ISR as the run begins. A partition that it does not name is led by "
         "the first of its replicas, and all of them are in sync."

@@ -69,6 +69,21 @@ class ServerProperties:
             raise ids[second].error(f"node.id is {first}, and broker.id is {second}")
         return next(iter(ids), None)
 
+    def roles(self) -> set[str]:
+        """The process.roles of a node of a KRaft cluster."""
+        return {role.strip() for role in (self.text("process.roles") or "").split(",")} - {""}
+
+    def is_of_kraft(self) -> bool:
+        """Whether it is of a node of a KRaft cluster.
+
+        A broker that has a quorum of controllers, but no process.roles, still uses ZooKeeper: it is
+        being migrated.
+        """
+        has_quorum = self.text("controller.quorum.voters") or self.text(
+            "controller.quorum.bootstrap.servers"
+        )
+        return bool(self.roles() or (has_quorum and not self.text("zookeeper.connect")))
+
     def text(self, name: str) -> str | None:
         """The value of a property, without surrounding blanks; None if it is missing."""
         found = self.properties.get(name)

@@ -13,14 +13,17 @@ from typing import NamedTuple
 
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property
-from tidegauge.replication.release_versions import Release
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model.settings import (
+    CONTROLLER_SETTINGS,
     THROTTLED_REPLICAS,
     TOPIC_SETTINGS,
     Value,
     broker_defaults,
+    controller_defaults,
     meant_setting,
     problems_of_settings,
+    problems_of_settings_with_kraft,
 )
 
 # Names of ConfigDef.Type.PASSWORD settings, and those of plug-ins.
@@ -39,7 +42,7 @@ _ADDRESSES = {
 #: Settings with another place in a scenario, which the import fills in.
 _SAID_ELSEWHERE = {
     *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
-    "inter.broker.protocol.version",
+    *("inter.broker.protocol.version", "process.roles"),
 }
 _INTEGER = re.compile(r"0|-?[1-9]\d{0,18}", re.ASCII)
 _DECIMAL = re.compile(r"-?\d{1,9}\.\d{1,9}", re.ASCII)
@@ -53,20 +56,38 @@ class TakenSettings(NamedTuple):
     notices: list[Notice]
 
 
-def broker_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
-    """The settings of brokers of this release.
+def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
+    """The settings of brokers of this release and mode, without those of KRaft's controllers.
 
     Raises:
         InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
             name is a misspelling of one of Kafka's.
     """
-    defaults = broker_defaults(release, Release.parse(release).mode())
-    return _taken(properties, "brokers", dict(defaults))
+    defaults = broker_defaults(release, mode)
+    if mode != KRAFT_MODE:
+        return _taken(properties, "brokers", dict(defaults))
+    own = {name: each for name, each in properties.items() if name not in CONTROLLER_SETTINGS}
+    of_zookeeper = {
+        str(problem.path[-1])
+        for problem in problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
+    } - _SAID_ELSEWHERE
+    with_kraft = {name: each for name, each in own.items() if name not in of_zookeeper}
+    taken = _taken(with_kraft, "brokers", dict(defaults))
+    if of_zookeeper:
+        text = f"left out, as they have no meaning with KRaft: {named(sorted(of_zookeeper))}"
+        taken.notices.append(Notice("settings", text))
+    return taken
 
 
-def topic_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
-    """The settings of a topic in a cluster of this release; errors as for brokers."""
-    defaults = broker_defaults(release, Release.parse(release).mode())
+def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
+    """The settings of KRaft's controllers among those of a node; errors as for brokers."""
+    own = {name: each for name, each in properties.items() if name in CONTROLLER_SETTINGS}
+    return _taken(own, "controllers", dict(controller_defaults(release)))
+
+
+def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
+    """The settings of a topic in a cluster of this release and mode; errors as for brokers."""
+    defaults = broker_defaults(release, mode)
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
     return _taken(properties, "topics", known | dict.fromkeys(THROTTLED_REPLICAS, ""))
 

@@ -137,7 +137,8 @@ def test_the_moments_are_those_of_an_outage(browser: Page, replay: Replay) -> No
 def test_its_areas_are_the_partition_seconds_of_the_run(replay: Replay) -> None:
     text = replay.page.read_text().partition('class="recording">')[2].partition("<")[0]
     summary = json.loads((replay.run / "summary.json").read_text())
-    for name, value in UnpackedRecording(text).partition_seconds().items():
+    from_us = round(1e6 * summary["figures_from_seconds"])
+    for name, value in UnpackedRecording(text).partition_seconds(from_us).items():
         assert value == pytest.approx(summary[f"partition_seconds_{name}"], abs=1e-6)
 
 
@@ -230,7 +231,7 @@ def test_no_text_overlaps_another(browser: Page, replay: Replay, width: int, the
     for at_s in (0, *MOMENTS_S):
         opened(browser, replay.page, f"#t={at_s}", width=width, theme=theme)
         browser.wait_for("document.querySelector('.said').textContent !== ''")
-        assert browser.value(OVERLAPS) == []
+        assert browser.overlaps() == []
         assert browser.value("document.documentElement.scrollWidth") <= width
     ink = {"light": "rgb(27, 32, 37)", "dark": "rgb(230, 233, 236)"}[theme]
     assert browser.value("getComputedStyle(document.body).color") == ink
@@ -240,7 +241,7 @@ def test_no_text_overlaps_another(browser: Page, replay: Replay, width: int, the
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_text_overlaps_in_a_large_cluster(browser: Page, large: Path, width: int) -> None:
     opened(browser, large, "#t=130", width=width)
-    assert browser.value(OVERLAPS) == []
+    assert browser.overlaps() == []
     assert browser.value("document.documentElement.scrollWidth") <= width
 
 
@@ -248,42 +249,7 @@ def test_an_overlap_would_be_seen(browser: Page, replay: Replay) -> None:
     """The twin."""
     opened(browser, replay.page)
     browser.value("document.querySelector('.play').style.marginRight = '-4rem'")
-    assert browser.value(OVERLAPS) != []
-
-
-#: Pairs of texts of which one covers a part of the other, as far as they can be seen.
-OVERLAPS = """(() => {
-  const seen = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const text = walker.currentNode, around = text.parentElement;
-    if (!text.textContent.trim() || around.closest("script, style, noscript, option")) continue;
-    const range = document.createRange();
-    range.selectNodeContents(text);
-    for (const line of range.getClientRects()) {
-      let box = { left: line.left, top: line.top, right: line.right, bottom: line.bottom };
-      for (let each = around; each; each = each.parentElement) {
-        const isWhole = each === document.documentElement;
-        if (isWhole || getComputedStyle(each).overflow === "visible") continue;
-        const clip = each.getBoundingClientRect();
-        box = { left: Math.max(box.left, clip.left), top: Math.max(box.top, clip.top),
-                right: Math.min(box.right, clip.right), bottom: Math.min(box.bottom, clip.bottom) };
-      }
-      if (box.right - box.left > 1 && box.bottom - box.top > 1) seen.push([text, box]);
-    }
-  }
-  const overlaps = [];
-  // The box of a line is higher than its letters: a third of it may be shared.
-  const slack = (one, other) => Math.min(one.bottom - one.top, other.bottom - other.top) / 3;
-  seen.forEach(([text, one], at) => seen.slice(at + 1).forEach(([other, two]) => {
-    const wide = Math.min(one.right, two.right) - Math.max(one.left, two.left);
-    const high = Math.min(one.bottom, two.bottom) - Math.max(one.top, two.top);
-    if (text !== other && wide > 1 && high > slack(one, two)) {
-      overlaps.push(`${text.textContent} | ${other.textContent}`);
-    }
-  }));
-  return overlaps;
-})()"""
+    assert browser.overlaps() != []
 
 
 @pytest.fixture(scope="module")

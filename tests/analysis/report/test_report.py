@@ -86,7 +86,8 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     assert summary is not None
     assert summary["records_acknowledged_lost"] > 0
     assert re.search(
-        r"1 of 1 partition took no writes for more than a second, for up to [\d.]+ s; "
+        r"1 of 1 partition could not take acks=all writes for more than a second, "
+        r"for up to [\d.]+ s; "
         rf"{summary['records_acknowledged_lost']:,} acknowledged records? lost\.",
         "\n".join(page.paragraphs),
     )

@@ -1,0 +1,145 @@
+"""The faults that rows and outages of partitions are charged to.
+
+An outage is an interval of ``unavailable``. One that is about the ISR is charged as the leaving of
+each replica that is missing as it begins. One of a leader is charged as the first election, new
+leader or change of the ISR of its partition since it began. Without any it is charged to the faults
+that are active in the leader or in ZooKeeper: a pause can be over before the session is.
+
+A restart of a rolling restart is a part of that roll.
+"""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.result_table import (
+    INTERVAL,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+
+#: A change of the control plane is a row of who made it once the response has come.
+_TOLD_WITHIN_US = 1_000_000
+
+#: Which fault each row of a followed kind is charged to; a row with several is shared by them.
+_CHARGES = View(
+    "charges",
+    """
+    select c.run, c.process, c.sequence, f.part_of as fault, size(c.faults) > 1 as is_shared
+    from causes as c
+    join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
+    """,
+)
+
+#: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.
+_EFFECTS = View(
+    "effects",
+    """
+    with changes as (
+        select run, partition, time_us, process, sequence, 'election' as effect, unclean
+        from leader_elected
+        union all
+        select run, partition, time_us, process, sequence, 'takeover', 0 from became_leader
+        union all
+        select run, partition, time_us, process, sequence, 'shrink', 0 from isr_shrunk
+        union all
+        select run, partition, time_us, process, sequence, 'expand', 0 from isr_expanded
+        union all
+        select run, partition, time_us, process, sequence, 'removal', 0 from removed_from_isr
+    )
+    select changes.*, charges.fault, charges.is_shared from changes
+    left join charges on charges.run = changes.run and charges.process = changes.process
+        and charges.sequence = changes.sequence
+    """,
+)
+
+#: The process of ZooKeeper.
+_ZOOKEEPER = View("zookeeper_processes", "select distinct run, process from session_opened")
+
+#: Outages, and since when a change can be their reason; several for several replicas.
+_REASONS = View(
+    "outage_reasons",
+    """
+    select run, partition, condition, begin_us, end_us, begin_us as since_us from unavailable
+    where condition in ('offline', 'not_accepting')
+    union all
+    select u.run, u.partition, u.condition, u.begin_us, u.end_us,
+        coalesce(max(m.end_us), u.begin_us)
+    from unavailable as u
+    join slots as s on s.run = u.run and s.partition = u.partition
+    left join isr_members as m on m.run = s.run and m.partition = s.partition
+        and m.broker = s.broker_id and m.begin_us <= u.begin_us
+    where u.condition in ('under_min_isr', 'at_min_isr', 'under_replicated')
+    group by u.run, u.partition, u.condition, u.begin_us, u.end_us, s.slot
+    having coalesce(max(m.end_us) <= u.begin_us, true)
+    """,
+)
+
+#: The first change since then: it is told once the response has come.
+_MET = View(
+    "outages_met",
+    f"""
+    select * from (
+        select r.run, r.partition, r.condition, r.begin_us, r.end_us, e.fault,
+            rank() over (
+                partition by r.run, r.partition, r.condition, r.begin_us, r.since_us
+                order by e.time_us, e.process, e.sequence
+            ) as nth
+        from outage_reasons as r
+        join effects as e on e.run = r.run and e.partition = r.partition
+            and e.time_us >= r.since_us and e.time_us <= r.end_us + {_TOLD_WITHIN_US}
+    ) as changes
+    where nth = 1
+    """,
+)
+
+VIEWS = (_CHARGES, _EFFECTS, _ZOOKEEPER, _REASONS, _MET)
+
+#: The fault of a charge.
+CHARGED = (
+    Column("fault", "bigint", "", "its place in the scenario"),
+    Column("fault_name", "string", "", "its name"),
+)
+
+CHARGED_OUTAGES = ResultTable(
+    "charged_outages",
+    "one interval of unavailable, and one fault that it is charged to",
+    (
+        RUN,
+        *CHARGED,
+        *PARTITION,
+        *INTERVAL,
+        Column("condition", "string", "", "as in unavailable"),
+        Column("is_shared", "boolean", "", "it is charged to other faults, too"),
+    ),
+    """
+    with charged as (
+        select run, partition, condition, begin_us, end_us, fault from outages_met
+        where fault is not null
+        union
+        select u.run, u.partition, u.condition, u.begin_us, u.end_us, f.part_of
+        from unavailable as u
+        join partition_states as s on s.run = u.run and s.partition = u.partition
+            and s.begin_us <= u.begin_us and u.begin_us < s.end_us
+        left join brokers as b on b.run = s.run and b.broker_id = s.leader
+        join zookeeper_processes as z on z.run = u.run
+        join faults as h on h.run = u.run and h.begin_us <= u.begin_us and u.begin_us <= h.end_us
+            and (array_contains(h.processes, b.broker) or array_contains(h.processes, z.process))
+        join scenario_faults as f on f.run = h.run and f.fault = h.fault
+        where u.condition in ('offline', 'not_accepting') and not exists (
+            select 1 from outages_met as m
+            where m.run = u.run and m.partition = u.partition and m.condition = u.condition
+                and m.begin_us = u.begin_us
+        )
+    )
+    select c.run, c.fault, f.fault_name, c.partition, p.topic, p.topic_partition, c.begin_us,
+        c.end_us, c.condition,
+        count(*) over (partition by c.run, c.partition, c.condition, c.begin_us) > 1 as is_shared
+    from charged as c
+    join partitions as p on p.run = c.run and p.partition = c.partition
+    join scenario_faults as f on f.run = c.run and f.fault = c.fault
+    """,
+)

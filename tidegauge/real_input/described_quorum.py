@@ -1,0 +1,123 @@
+"""The controllers of a KRaft cluster, as far as the files of its nodes show them.
+
+The voters stand in controller.quorum.voters. With controller.quorum.bootstrap.servers only some of
+them may be named, so they are assumed. A node that is broker and controller is simulated as two
+processes, on machines of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidegauge.real_input.cluster_settings import BrokerFiles
+from tidegauge.real_input.notices import Notice, named
+from tidegauge.real_input.server_properties import Property, ServerProperties
+from tidegauge.real_input.setting_values import controller_settings
+
+#: The numbers of controllers that a scenario can have.
+_COUNTS = (1, 3, 5)
+_DEFAULT_COUNT = 3
+
+
+@dataclass
+class DescribedQuorum:
+    """The part ``controllers`` of a scenario."""
+
+    data: dict[str, Any] = field(default_factory=dict)
+    notices: list[Notice] = field(default_factory=list)
+
+
+def described_quorum(
+    files: BrokerFiles, racks: dict[str, list[int]], release: str
+) -> DescribedQuorum:
+    """The controllers of a cluster of this release.
+
+    Args:
+        files: The files of its nodes.
+        racks: Ids of brokers by rack.
+        release: The release of Kafka.
+
+    Raises:
+        InputError: a setting of a controller has a value that Kafka would refuse.
+    """
+    quorum = DescribedQuorum()
+    voters = _voters(files)
+    quorum.data["count"] = _count(quorum, files, voters)
+    names = _racks(files, racks, voters)[: quorum.data["count"]]
+    if names:
+        quorum.data["racks"] = names
+    settings, notices = controller_settings(dict(_written_settings(quorum, files)), release)
+    quorum.notices += notices
+    if settings:
+        quorum.data["settings"] = settings
+    combined = sorted(
+        broker for broker, file in files.by_broker.items() if "controller" in file.roles()
+    )
+    if combined:
+        text = (
+            f"nodes that are broker and controller: {named(combined)}; here the controllers are "
+            "processes of their own, so a fault of such a broker spares the controller"
+        )
+        quorum.notices.append(Notice("controllers", text))
+    return quorum
+
+
+def _voters(files: BrokerFiles) -> dict[int, str]:
+    """The voters that the files name: addresses by node.id; empty if none does."""
+    for file in files.nodes():
+        entries = (file.text("controller.quorum.voters") or "").split(",")
+        pairs = [entry.strip().partition("@") for entry in entries if "@" in entry]
+        voters = {int(node): address for node, _, address in pairs if node.isdecimal()}
+        if voters:
+            return voters
+    return {}
+
+
+def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
+    said, reason = len(voters), "controller.quorum.voters has"
+    if not said:
+        servers = {
+            server.strip()
+            for file in files.nodes()
+            for server in (file.text("controller.quorum.bootstrap.servers") or "").split(",")
+            if server.strip()
+        }
+        said, reason = len(servers), "controller.quorum.bootstrap.servers has"
+    if not said:
+        text = f"no file names the controllers: assumed are {_DEFAULT_COUNT}"
+        quorum.notices.append(Notice("controllers", text))
+        return _DEFAULT_COUNT
+    count = next((count for count in _COUNTS if count >= said), _COUNTS[-1])
+    if count != said:
+        text = f"{reason} {said} controllers; simulated are {count}"
+        quorum.notices.append(Notice("controllers", text))
+    return count
+
+
+def _racks(files: BrokerFiles, racks: dict[str, list[int]], voters: dict[int, str]) -> list[str]:
+    """The racks of the voters, if the rack of each is known."""
+    rack_of = {broker: rack for rack, brokers in racks.items() for broker in brokers}
+    own = {
+        node: rack
+        for file in files.controllers
+        if (node := file.broker_id()) is not None and (rack := file.text("broker.rack")) in racks
+    }
+    found = [own.get(node, rack_of.get(node)) for node in voters]
+    known = [rack for rack in found if rack is not None]
+    return list(dict.fromkeys(known)) if len(known) == len(voters) else []
+
+
+def _written_settings(
+    quorum: DescribedQuorum, files: BrokerFiles
+) -> Iterator[tuple[str, Property]]:
+    """The settings of the controllers; from files of brokers only where no controller has one."""
+    controllers: list[ServerProperties] = [
+        file for file in files.nodes() if "controller" in file.roles()
+    ]
+    if not controllers and files.all():
+        text = "no file is of a controller: settings of controllers are those in files of brokers"
+        quorum.notices.append(Notice("controllers", text))
+    for file in reversed(controllers or files.all()):
+        yield from file.properties.items()
