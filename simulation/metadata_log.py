@@ -249,11 +249,14 @@ def take_changes(world: Kernel, changes: Records[MetadataChange], count: int) ->
 def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
 
-    Of each subject the newest one up to there stays, and all after it.
+    Of each partition the newest one up to there stays, and all after it. All changes of brokers
+    stay: there are few, and clients, and responses on their way to them, look at older places.
     """
     context = world.context[0]
     for subject in range(len(world.metadata_heads)):
         index = world.metadata_heads[subject].change
+        if index != NONE and world.metadata_changes[index].subject < 0:
+            continue
         while index != NONE:
             change = world.metadata_changes[index]
             index = change.previous

@@ -144,7 +144,7 @@ def _replicas(row: TraceRow, names: Names) -> dict[str, Any]:
 
 
 def _broker(row: TraceRow, names: Names) -> NamedRecord:
-    broker = {"brokerId": names.broker_id(row["broker"])}
+    broker: dict[str, Any] = {"brokerId": names.broker_id(row["broker"])}
     epoch = {"brokerEpoch": row["broker_epoch"]}
     if row["state_reason"] == BROKER_REGISTERS:
         data = broker | epoch | {"fenced": True}
