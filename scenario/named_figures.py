@@ -14,7 +14,14 @@ from tidegauge.scenario.model.faults import fault_name
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.traces.checks import CHECK_NAMES
-from tidegauge.traces.summary_figures import FORMS, OF_LIVENESS, OF_RACKS, PROCESS_KINDS, Figure
+from tidegauge.traces.summary_figures import (
+    FORMS,
+    KRAFT_PROCESS_KINDS,
+    OF_LIVENESS,
+    OF_RACKS,
+    PROCESS_KINDS,
+    Figure,
+)
 
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 
@@ -32,7 +39,7 @@ class FigureNames:
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
             "CHECK": CHECK_NAMES,
-            "KIND": PROCESS_KINDS,
+            "KIND": KRAFT_PROCESS_KINDS if scenario.has_kraft else PROCESS_KINDS,
             "COST": tuple(f"costs.{name}" for name in COST_NAMES),
         }
         #: The names of faults that are drawn from the seed.
