@@ -355,7 +355,10 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
 def read_quorum(
     world: Quorum, gauges: Records[PartitionGauges], of_brokers: Records[BrokerGauges]
 ) -> None:
-    """Enter what is committed, if the active controller of a quorum is hosted here."""
+    """Enter what is committed, if the active controller of a quorum is hosted here.
+
+    Source: KRaftMetadataCache@4.1.0.
+    """
     if not is_quorum_hosted(world):
         return
     for broker in range(world.sizes[0].brokers):

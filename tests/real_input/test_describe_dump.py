@@ -125,7 +125,7 @@ def test_columns_of_kraft_are_read_whether_filled_or_not(tmp_path: Path) -> None
     kraft = HEALTHY.replace("Leader: 1", "Leader: none").replace("Isr: 1,2", f"Isr: {filled}")
     dump = dump_of(tmp_path, kraft.replace("Isr: 2,1\n", f"Isr: 2,1{empty}\n"))
     first, second = dump.topics["orders"].partitions.values()
-    assert first == DescribedPartition(0, None, (1, 2), (), eligible=(2, 1))
+    assert first == DescribedPartition(0, None, (1, 2), (), eligible=(2, 1), last_known=(1,))
     assert second == DescribedPartition(1, 2, (2, 1), (2, 1))
 
 

@@ -1,4 +1,4 @@
-"""What three scenarios come to, compared with what was committed.
+"""What four scenarios come to, compared with what was committed.
 
 A difference is a change of meaning: it is put into the change log, and the new hash into
 ``tests/data/hashes.json`` (the test prints it).
@@ -17,7 +17,8 @@ from tidegauge.scenario.shipped import shipped_scenarios
 
 DATA = Path(__file__).parents[1] / "data"
 COMMITTED: dict[str, str] = json.loads((DATA / "hashes.json").read_text())
-FILES = shipped_scenarios() | {"small-cluster": DATA / "scenarios" / "small-cluster.yaml"}
+OWN = {name: DATA / "scenarios" / f"{name}.yaml" for name in ("small-cluster", "kraft-cluster")}
+FILES = shipped_scenarios() | OWN
 
 
 @pytest.mark.parametrize("name", COMMITTED)

@@ -27,6 +27,7 @@ from tidegauge.traces.run_folder import RunFolder
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"
 SMALL_CLUSTER = SCENARIOS / "small-cluster.yaml"
 FAILING_MACHINES = SCENARIOS / "failing-machines.yaml"
+KRAFT_CLUSTER = SCENARIOS / "kraft-cluster.yaml"
 
 RUN_PLAIN = """
 import sys
@@ -118,6 +119,31 @@ def test_machines_that_fail_in_every_way_give_one_hash_too(tmp_path: Path) -> No
     )
     plain = RunFolder(tmp_path / "plain")
     assert summary_of(plain)["process_hashes"] == summary_of(one)["process_hashes"]
+
+
+@pytest.mark.skipif(not rules.COMPILED, reason="the plain run is one of those compared")
+def test_a_kraft_cluster_has_one_hash_too(tmp_path: Path) -> None:
+    """A quorum, its observers and an operator, in groups and plain; another seed differs."""
+    scenario = load_scenario(KRAFT_CLUSTER)
+    one = simulate(scenario, tmp_path / "one")
+    kinds = Counter(row.kind for row in one.all_rows())
+    for kind in ("broker_state", "partition_replicas", "log_deleted", "controlled_shutdown_sent"):
+        assert kinds[kind] > 1
+    processes = len(ClusterPlan(scenario).processes)
+    for count in (2, 3, processes):
+        run = simulate(
+            scenario, tmp_path / str(count), make_engine=inline(groups_of(scenario, count))
+        )
+        assert summary_of(run)["process_hashes"] == summary_of(one)["process_hashes"]
+    subprocess.run(
+        [sys.executable, "-c", RUN_PLAIN, str(KRAFT_CLUSTER), str(tmp_path / "plain")],
+        env=os.environ | {"TIDEGAUGE_COMPILED": "0"},
+        check=True,
+    )
+    plain = RunFolder(tmp_path / "plain")
+    assert summary_of(plain)["process_hashes"] == summary_of(one)["process_hashes"]
+    other = simulate(changed(scenario, seed=2), tmp_path / "other")
+    assert summary_of(other)["trace_sha256"] != summary_of(one)["trace_sha256"]
 
 
 def test_tables_that_grow_do_not_change_the_hash(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fault_schedules import schedule
+from kraft_schedules import kraft_schedule
 from ray_runs import differences, differences_on_ray
 from scenario_runs import shipped
 from small_clusters import cluster_of
@@ -19,12 +20,13 @@ from tidegauge.engine.contract import ActorError, EngineError, LoopFigures, Pass
 from tidegauge.engine.ray_engine import on_ray
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.snapshots.snapshot import Snapshot
-from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.traces.run_folder import RunFolder
 
 #: All on one Ray, which is started once.
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
+KRAFT_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "kraft-cluster.yaml"
 MECHANISMS = ("03-four-moments", "08-storm-is-one-notification", "15-leader-failure")
 
 
@@ -52,6 +54,20 @@ def test_a_generated_schedule_is_the_same_on_actors(seed: int, tmp_path: Path) -
     scenario = schedule(seed)
     brokers = len(scenario.broker_ids())
     assert differences_on_ray(scenario, tmp_path, sorted({1, 3, brokers})) == []
+
+
+def test_a_kraft_cluster_is_the_same_on_actors(tmp_path: Path) -> None:
+    """Its brokers on one, three and an actor each, and its quorum on another one."""
+    scenario = load_scenario(KRAFT_CLUSTER)
+    assert differences_on_ray(scenario, tmp_path, [1, 3, 4]) == []
+
+
+@pytest.mark.parametrize("seed", [7, 178])
+def test_a_generated_schedule_of_a_kraft_cluster_is_the_same_on_actors(
+    seed: int, tmp_path: Path
+) -> None:
+    scenario = kraft_schedule(seed)
+    assert differences_on_ray(scenario, tmp_path, [1, len(scenario.broker_ids())]) == []
 
 
 def test_another_seed_differs_on_ray_too(tmp_path: Path) -> None:

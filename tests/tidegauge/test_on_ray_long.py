@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from fault_schedules import schedule
+from kraft_schedules import kraft_schedule
 from ray_runs import differences_on_ray
 from scenario_runs import shipped
 from tidegauge.scenario.shipped import shipped_scenarios
@@ -49,6 +50,15 @@ def test_generated_schedules_are_the_same_on_actors(seed: int, tmp_path: Path) -
     scenario = schedule(seed)
     brokers = len(scenario.broker_ids())
     assert differences_on_ray(scenario, tmp_path, sorted({1, 3, brokers})) == []
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.usefixtures("ray_here")
+def test_generated_schedules_of_kraft_clusters_are_the_same_on_actors(
+    seed: int, tmp_path: Path
+) -> None:
+    scenario = kraft_schedule(seed)
+    assert differences_on_ray(scenario, tmp_path, [1, len(scenario.broker_ids())]) == []
 
 
 THREE_NODES = """

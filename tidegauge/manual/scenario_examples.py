@@ -94,8 +94,8 @@ settings: {min.insync.replicas: 2}
 """
     ],
     FormerState: [
-        "{leader: 2, isr: [2, 3], elr: [1], leader_epoch: 5}",
-        "{isr: [], elr: [1, 2], last_known_leader: 1, leader_epoch: 6}",
+        "{leader: 2, isr: [2, 3], leader_epoch: 5}",
+        "{isr: [], elr: [1], last_known_leader: 3}",
     ],
     Workload: [
         """\

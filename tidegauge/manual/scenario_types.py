@@ -14,7 +14,7 @@ from tidegauge.simulation.durations import DURATION_SCHEMA
 #: Units of numbers, by the name of their field; the fields of faults and steps say their own.
 _UNITS = {
     **dict.fromkeys(
-        ("isr", "elr", "last_known_leader", "leader", "is", "is_not", "to", "broker"), "broker id"
+        ("isr", "elr", "leader", "last_known_leader", "is", "is_not", "to", "broker"), "broker id"
     ),
     **dict.fromkeys(("brokers", "racks", "replicas", "assignment", "between"), "broker id"),
     **dict.fromkeys(("registered", "unregistered", "controller"), "broker id"),

@@ -5,7 +5,7 @@ which therefore may lack records that were acknowledged.
 
 Permitted: never.
 
-Example: ``tidegauge run full-isr-loss --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run incidents/full-isr-loss --set 'release="4.1"'`` keeps it.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0,
 ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0, KIP-966.

@@ -5,7 +5,7 @@ ELR as it returns to the ISR.
 
 Permitted: never.
 
-Example: ``tidegauge run full-isr-loss --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run incidents/full-isr-loss --set 'release="4.1"'`` keeps it.
 
 Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0, KIP-966.
 """

@@ -5,7 +5,7 @@ forgotten as soon as there is a leader.
 
 Permitted: never.
 
-Example: ``tidegauge run full-isr-loss --set 'release="4.1"'`` keeps it.
+Example: ``tidegauge run incidents/full-isr-loss --set 'release="4.1"'`` keeps it.
 
 Source: PartitionChangeBuilder.maybeUpdateLastKnownLeader@4.1.0, KIP-966.
 """
