@@ -114,7 +114,7 @@ def told(row: TraceRow, names: Names) -> str:
     if row.kind in TOLD_BY_ZOOKEEPER and not names.controllers:
         return TOLD_BY_ZOOKEEPER[row.kind](row, names)
     if row.kind in TOLD_BY_QUORUM and names.controllers:
-        return TOLD_BY_QUORUM[row.kind](row, names, spoken)
+        return TOLD_BY_QUORUM[row.kind](row, lambda column: spoken(row, column, names))
     kind = _KINDS.get(row.kind)
     if kind is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"
