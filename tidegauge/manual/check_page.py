@@ -18,7 +18,7 @@ PARTS = ("Permitted", "Example", "Source")
 _OPENING = """\
 # Checks
 
-This page covers the checks of a run: nine promises of Kafka's replication, with an example of each.
+This page covers the checks of a run: promises of Kafka's replication, with an example of each.
 Compiled code judges eight of them from the rows of the trace, at any trace level; `liveness` is
 judged after all faults have ended. `tidegauge run` prints a line for each check, and `summary.json`
 has the verdicts below `checks`.
