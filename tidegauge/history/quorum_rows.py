@@ -7,20 +7,6 @@ from collections.abc import Callable
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.traces.run_folder import TraceRow
 
-<<<<<<< HEAD
-#: A column of the row in words, by its name.
-Speak = Callable[[str], str]
-
-
-def _partition_replicas(row: TraceRow, spoken: Speak) -> str:
-    parts = [f"eligible leaders are {spoken('eligible_leaders')}"]
-    if row["last_known_leader"] >= 0:
-        parts.append(f"the last known leader is {spoken('last_known_leader')}")
-    if row["recovering"]:
-        parts.append("it recovers from an unclean election")
-    if row["adding"] != EMPTY or row["removing"] != EMPTY:
-        replicas, adding, removing = map(spoken, ("replicas", "adding", "removing"))
-=======
 #: A column of the row in words.
 Speak = Callable[[str], str]
 
@@ -35,19 +21,13 @@ def _partition_replicas(row: TraceRow, speak: Speak) -> str:
         replicas, adding, removing = (
             speak(column) for column in ("replicas", "adding", "removing")
         )
->>>>>>> kraft
         parts.append(f"of the replicas {replicas}, {adding} are being added, {removing} removed")
     return "; ".join(parts)
 
 
-<<<<<<< HEAD
-def _request_refused(row: TraceRow, spoken: Speak) -> str:
-    refused = f"refuses {spoken('api_key')} of {spoken('from_process')}: {spoken('error')}"
-=======
 def _request_refused(row: TraceRow, speak: Speak) -> str:
     words = {column: speak(column) for column in ("api_key", "from_process", "error")}
     refused = "refuses {api_key} of {from_process}: {error}".format_map(words)
->>>>>>> kraft
     return refused if row["offset"] < 0 else f"{refused} (offset {row['offset']})"
 
 
