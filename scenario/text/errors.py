@@ -91,6 +91,9 @@ def problems_in(error: ValidationError, data: object) -> list[Problem]:
     """The problems that Pydantic found in this data."""
     problems: list[Problem] = []
     for details in error.errors(include_url=False):
+        # A default that depends on another field, of which there is a problem of its own.
+        if details["type"] == "default_factory_not_called":
+            continue
         path = _path_in(data, details["loc"], is_missing=details["type"] == "missing")
         cause = details.get("ctx", {}).get("error")
         if isinstance(cause, ProblemsError):
