@@ -112,7 +112,7 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
     the controller to process all partitions, twice. Each is the largest value in the cluster.
     """
     scenario = plan.scenario
-    costs, network = scenario.costs, scenario.network
+    costs, network = scenario.costs_in_force, scenario.network
     settings = [scenario.settings_of(broker) for broker in plan.brokers]
     logs = max(
         sum(broker in partition.slots for partition in plan.partitions)
@@ -161,7 +161,7 @@ def _quorum_us(plan: ClusterPlan) -> int:
 
     A broker that comes back before its session is over is refused until then, and asks again.
     """
-    costs, partitions = plan.scenario.costs, len(plan.partitions)
+    costs, partitions = plan.scenario.costs_in_force, len(plan.partitions)
     log_us = sum(
         map(_most, (costs.metadata_append, costs.metadata_fsync, costs.metadata_commit))
     ) + partitions * _most(costs.metadata_record)

@@ -36,8 +36,9 @@ class LoopSampler:
         """Begin without samples."""
         self._groups = groups
         self._roles = [int(process.role) for process in groups[0].plan.processes]
-        #: The number of samples of each kind.
-        self.seen = dict.fromkeys((*KINDS.values(), _ELSEWHERE), 0)
+        #: The number of samples of each kind that the cluster has.
+        kinds = (kind for role, kind in KINDS.items() if role in self._roles)
+        self.seen = dict.fromkeys((*kinds, _ELSEWHERE), 0)
         self._over = threading.Event()
         self._thread = threading.Thread()
 

@@ -13,8 +13,15 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.traces.checks import CHECK_NAMES
-from tidegauge.traces.summary_figures import FORMS, OF_LIVENESS, OF_RACKS, PROCESS_KINDS, Figure
+from tidegauge.traces.checks import CHECKS, LIVENESS
+from tidegauge.traces.summary_figures import (
+    FORMS,
+    KRAFT_PROCESS_KINDS,
+    OF_LIVENESS,
+    OF_RACKS,
+    PROCESS_KINDS,
+    Figure,
+)
 
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 
@@ -31,8 +38,8 @@ class FigureNames:
             "GROUP": tuple(group.name for group in scenario.workload.producers),
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
-            "CHECK": CHECK_NAMES,
-            "KIND": PROCESS_KINDS,
+            "CHECK": tuple(_checks(scenario)),
+            "KIND": KRAFT_PROCESS_KINDS if scenario.has_kraft else PROCESS_KINDS,
             "COST": tuple(f"costs.{name}" for name in COST_NAMES),
         }
         #: The names of faults that are drawn from the seed.
@@ -93,3 +100,11 @@ def unknown_figures(names: Iterable[str], scenarios: Iterable[Scenario]) -> dict
             name: None for name in unknown if name not in known and not figures.may_be_drawn(name)
         }
     return dict.fromkeys(unknown, known)
+
+
+def _checks(scenario: Scenario) -> Iterator[str]:
+    """The names of the checks that the scenario's mode has, the liveness check last."""
+    for check in CHECKS.values():
+        if scenario.has_kraft or not check.only_with_kraft:
+            yield check.name
+    yield LIVENESS.name

@@ -245,6 +245,24 @@ def take_changes(world: Kernel, changes: Records[MetadataChange], count: int) ->
         _chain(world)
 
 
+@inner_rule
+def _mark_dropped(world: Kernel, newest: int, epoch: int, position: int) -> None:
+    """Mark the changes of a partition that nobody looks at; its newest one is given."""
+    index = newest
+    if index != NONE and world.metadata_changes[index].subject < 0:
+        return
+    while index != NONE:
+        change = world.metadata_changes[index]
+        index = change.previous
+        if not _is_after(change, epoch, position):
+            change.previous = NONE
+            break
+    while index != NONE:
+        dropped = world.metadata_changes[index]
+        index = dropped.previous
+        dropped.position = NONE
+
+
 @rule
 def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """Drop the changes that nobody looks at whose place is (``epoch``, ``position``) or later.
@@ -254,20 +272,7 @@ def compact_changes(world: Kernel, epoch: int, position: int) -> None:
     """
     context = world.context[0]
     for subject in range(len(world.metadata_heads)):
-        index = world.metadata_heads[subject].change
-        if index != NONE and world.metadata_changes[index].subject < 0:
-            continue
-        while index != NONE:
-            change = world.metadata_changes[index]
-            index = change.previous
-            if not _is_after(change, epoch, position):
-                change.previous = NONE
-                break
-        # What is behind it is marked, to be left out below.
-        while index != NONE:
-            dropped = world.metadata_changes[index]
-            index = dropped.previous
-            dropped.position = NONE
+        _mark_dropped(world, world.metadata_heads[subject].change, epoch, position)
     kept = 0
     first_unsent = context.first_unsent_change
     for subject in range(len(world.metadata_heads)):

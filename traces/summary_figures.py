@@ -252,6 +252,8 @@ FIGURES = {form.name: form for form in FORMS if form.name == form.name.lower()}
 
 #: Kinds of processes among which the time of the event loop is shared out, and the rest of it.
 PROCESS_KINDS = ("broker", "controller", "zookeeper", "client", "driver")
+#: The same of a cluster with KRaft.
+KRAFT_PROCESS_KINDS = ("broker", "client", "quorum controller", "driver")
 
 
 def is_left_out_at_zero(name: str) -> bool:

@@ -92,6 +92,12 @@ def unfence_broker(world: Quorum, broker: int) -> None:
     """
     world.quorum_brokers[broker].fenced = False
     append_broker(world, broker, BROKER_UNFENCED)
+    elect_for_unfenced(world, broker)
+
+
+@inner_rule
+def elect_for_unfenced(world: Quorum, broker: int) -> None:
+    """Elect leaders of partitions without one, now that this broker may lead."""
     if world.active_controller[0].leaderless_partitions == 0:
         return
     for partition in range(world.sizes[0].partitions):

@@ -25,6 +25,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.broker_changes import (
     begin_controlled_shutdown,
+    elect_for_unfenced,
     fence_broker,
     take_directories_offline,
     unfence_broker,
@@ -145,7 +146,9 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     if following == _CONTROLLED_SHUTDOWN and is_first:
         known.shutdown_offset = state.log_end_offset - 1
     response.is_caught_up = request.metadata_offset >= known.registration_offset
-    known.returns = known.returns and request.wants_fence
+    if known.returns and not request.wants_fence:
+        known.returns = False
+        elect_for_unfenced(world, request.broker_id)
     response.is_fenced = following in (_FENCED, _SHUTDOWN_NOW) or known.returns
     response.should_shut_down = following == _SHUTDOWN_NOW
     respond_when_committed(world, response)

@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.quorum_timers import (
     QuorumSample,
     QuorumStart,
 )
-from tidegauge.simulation.random_streams import FENCING, draw_below
+from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import active_controller_name, active_controller_process
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
@@ -39,7 +39,10 @@ from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 @QUORUM.handles(QuorumStart)
 @inner_rule
 def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
-    """The controller is active from now on."""
+    """The controller is active from now on.
+
+    Where in their periods its tasks are when brokers start or fail, a draw decides.
+    """
     state = world.active_controller[0]
     restore_former_states(world)
     state.runs = True
@@ -50,9 +53,10 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     _sample_later(world)
     now_us = world.context[0].time_us
     if state.max_idle_interval_us > 0:
-        _no_op_later(world)
+        _no_op_at(world, now_us + _part_of(world, state.max_idle_interval_us, NoOpDue.KIND))
     if state.has_heartbeat_tracker:
-        check_sessions_at(world, now_us + _fencing_period_us(world))
+        period_us = _fencing_period_us(world)
+        check_sessions_at(world, now_us + _part_of(world, period_us, FencingCheck.KIND))
     plan_elections(world)
     return False
 
@@ -79,9 +83,15 @@ def _sample_later(world: Quorum) -> None:
 
 
 @inner_rule
-def _no_op_later(world: Quorum) -> None:
+def _part_of(world: Quorum, period_us: int, kind: int) -> int:
+    """A part of a task's period, drawn anew for each kind of timer."""
     process = active_controller_process(world)
-    due_us = world.context[0].time_us + world.active_controller[0].max_idle_interval_us
+    return draw_below(period_us, world.context[0].seed, PERIODIC_TASKS, process, kind)
+
+
+@inner_rule
+def _no_op_at(world: Quorum, due_us: int) -> None:
+    process = active_controller_process(world)
     set_timer(world, new_event(world, process, process, NoOpDue), due_us)
 
 
@@ -90,7 +100,8 @@ def _no_op_later(world: Quorum) -> None:
 def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
     """Write a NoOpRecord, so that all can see how far the log is."""
     append_record(world, NO_OP_RECORD, NONE)
-    _no_op_later(world)
+    now_us = world.context[0].time_us
+    _no_op_at(world, now_us + world.active_controller[0].max_idle_interval_us)
 
 
 @inner_rule

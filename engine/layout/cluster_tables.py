@@ -264,7 +264,7 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
         network.retransmission_after_cut,
     ]
     assert len(tables) == NETWORK_TABLES
-    tables += [getattr(plan.scenario.costs, name) for name in COST_NAMES]
+    tables += [getattr(plan.scenario.costs_in_force, name) for name in COST_NAMES]
     delays = (fault.drawn_delay() for fault in plan.scenario.faults)
     tables += [delay for delay in delays if delay is not None]
     quantiles = new_records(Quantile, len(tables) * int(QUANTILES))

@@ -95,7 +95,9 @@ def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
         )
         registration.leader_epoch = partition.state.leader_epoch
         registration.isr = pack(slots[broker] for broker in partition.state.isr)
-        registration.elr = pack(slots[broker] for broker in partition.state.elr)
+        registration.elr = pack(sorted(slots[broker] for broker in partition.state.elr))
+        registration.adding = pack(slots[broker] for broker in partition.state.adding)
+        registration.removing = pack(slots[broker] for broker in partition.state.removing)
         if partition.state.last_known_leader is not None:
             registration.last_known_elr = pack([slots[partition.state.last_known_leader]])
         # An ISR without a leader may be the one that was left when its last member was fenced.

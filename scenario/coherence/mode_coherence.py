@@ -137,7 +137,9 @@ def _settings_and_steps_with_kraft(scenario: Scenario) -> Iterator[Problem]:
 
 
 def problems_of_former_states(scenario: Scenario) -> Iterator[Problem]:
-    """Eligible leader replicas where there can be none; Kafka empties them with a sufficient ISR.
+    """What only KRaft has, and eligible leader replicas where Kafka has none.
+
+    It empties them with a sufficient ISR.
 
     Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0.
     """
@@ -145,15 +147,16 @@ def problems_of_former_states(scenario: Scenario) -> Iterator[Problem]:
     for place, topic in enumerate(scenario.topics):
         for number, state in (topic.state or {}).items():
             path = ("topics", place, "state", number)
-            if state.last_known_leader is not None and not scenario.has_kraft:
-                yield Problem((*path, "last_known_leader"), _no_meaning(scenario))
+            if not scenario.has_kraft:
+                for field in ("elr", "last_known_leader", "adding", "removing"):
+                    if getattr(state, field) not in ((), None):
+                        yield Problem((*path, field), _no_meaning(scenario))
+                continue
             if not state.elr:
                 continue
             replicas = (topic.assignment or {})[number]
             least = min(topic.effective(settings)["min.insync.replicas"], len(replicas))
-            if not scenario.has_kraft:
-                yield Problem((*path, "elr"), _no_meaning(scenario))
-            elif not scenario.has_eligible_leader_replicas():
+            if not scenario.has_eligible_leader_replicas():
                 yield Problem((*path, "elr"), "eligible_leader_replicas are off")
             elif len(state.isr) >= least:
                 message = f"must be empty: the ISR has min.insync.replicas ({least}) members"

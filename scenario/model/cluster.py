@@ -292,13 +292,22 @@ class FormerState(Part):
     )
     elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
         default=(),
-        description="Eligible leader replicas of KRaft (KIP-966), in this order: they left an ISR "
-        "that had become smaller than min.insync.replicas.",
+        description="Eligible leader replicas of KRaft (KIP-966): they left an ISR that had become "
+        "smaller than min.insync.replicas.",
     )
     last_known_leader: BrokerId | None = Field(
         default=None,
         description="With KRaft: the last leader of a partition that has no leader and an empty "
         "ISR (LastKnownElr).",
+    )
+    adding: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="With KRaft: replicas that a reassignment in progress adds; the assignment has "
+        "them, too.",
+    )
+    removing: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="With KRaft: replicas that it removes; the assignment has them last.",
     )
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
 
@@ -360,6 +369,8 @@ class Topic(Part):
                 for field, brokers in (
                     ("isr", state.isr),
                     ("elr", state.elr),
+                    ("adding", state.adding),
+                    ("removing", state.removing),
                     ("last_known_leader", (state.last_known_leader,)),
                 )
                 for broker in brokers

@@ -152,6 +152,11 @@ class Deployment(Part):
         """The part that has no meaning in this mode."""
         return "zookeeper" if self.has_kraft else "controllers"
 
+    @cached_property
+    def costs_in_force(self) -> Costs:
+        """The times of work, as given or by default in this mode."""
+        return self.costs.in_mode(self.mode)
+
     def version_in_force(self) -> str:
         """The inter.broker.protocol.version, or with KRaft the metadata.version, in full."""
         setting = self.metadata_version if self.has_kraft else self.protocol

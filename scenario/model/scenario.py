@@ -230,6 +230,8 @@ class Scenario(Deployment):
         """Fill in the versions of the mode, and leave out the parts of the other mode."""
         name = "metadata_version" if self.has_kraft else "protocol"
         written[name] = self.version_in_force()
+        costs = self.costs_in_force
+        written["costs"] = costs.model_dump(mode="json", by_alias=True, exclude_none=True)
         if self.has_kraft:
             written["eligible_leader_replicas"] = self.has_eligible_leader_replicas()
             written["controllers"]["settings"] = (

@@ -8,23 +8,52 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import pytest
 
-from recordings import GOLDEN
+from recordings import GOLDEN, GOLDEN_KRAFT
 from tidegauge.conformance.comparison import EXACT
 from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
 from tidegauge.conformance.known_differences import known_differences
 from tidegauge.conformance.recorded_schedule import RecordingError, load_schedule, recorded_files
-from tidegauge.replication.release_versions import ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.views.conformance_report import SEEDS
 
 TABLE = known_differences()
 
 #: How many of the exact fields may differ for a known cause.
 EXPLAINED_SHARE = 0.02
-#: How many of the schedules have nothing unexplained with the first seed that is tried.
-FIRST_SEED_SHARE = 0.75
+
+
+class Recorded(NamedTuple):
+    """The recordings of a mode that come along."""
+
+    mode: str
+    folder: Path
+    #: At least so many exact fields are compared.
+    fields: int
+    #: How many of the schedules have nothing unexplained with the first seed that is tried.
+    first_seed_share: float
+
+
+ZOOKEEPER = Recorded(ZOOKEEPER_MODE, GOLDEN, 50_000, 0.75)
+KRAFT = Recorded(KRAFT_MODE, GOLDEN_KRAFT, 45_000, 0.7)
+
+#: Of the recordings of KRaft clusters, those that are played each time: one for each mechanism.
+SAMPLE = {
+    "b1_leader_kill",  # fencing, election, return
+    "c1_term_leader",  # controlled shutdown
+    "e4_elr_unclean_all_ret231",  # ELR and the last known leader
+    "f1_rf2_kill_ret12_elr0",  # the same without ELR
+    "f5_unclean_rf3_mi2",  # unclean election
+    "l1_min_insync",  # high watermark below min.insync.replicas
+    "m1_controller_paused_short",  # as far as it can be played
+    "o2_bounce_leader",  # a registration that is refused
+    "rand11",
+    "s1_reassign",
+    "u3_leader_cut_from_controller",
+}
 
 
 @cache
@@ -37,11 +66,18 @@ def played(file: Path) -> Conformance:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "recording" not in metafunc.fixturenames:
         return
+    other: Path | None = metafunc.config.getoption("--golden")
     try:
-        files = recorded_files([metafunc.config.getoption("--golden") or GOLDEN])
+        files = recorded_files([other] if other else [GOLDEN, GOLDEN_KRAFT])
     except RecordingError as error:
         raise pytest.UsageError(str(error)) from error
-    metafunc.parametrize("recording", files, ids=[file.stem for file in files])
+    metafunc.parametrize("recording", [_parameter(file) for file in files])
+
+
+def _parameter(file: Path) -> object:
+    is_long = file.parent == GOLDEN_KRAFT and file.stem not in SAMPLE
+    name = f"kraft-{file.stem}" if file.parent == GOLDEN_KRAFT else file.stem
+    return pytest.param(file, id=name, marks=[pytest.mark.long] if is_long else [])
 
 
 def test_the_simulator_does_what_real_brokers_did(recording: Path) -> None:
@@ -52,17 +88,19 @@ def test_the_simulator_does_what_real_brokers_did(recording: Path) -> None:
     assert differences == []
 
 
+@pytest.mark.parametrize("recorded", [ZOOKEEPER, pytest.param(KRAFT, marks=pytest.mark.long)])
 def test_few_fields_differ_for_a_known_cause_and_every_row_has_one(
-    request: pytest.FixtureRequest,
+    request: pytest.FixtureRequest, recorded: Recorded
 ) -> None:
     # One test, since it plays everything: of several, each would do so in a process of its own.
     if request.config.getoption("--golden"):
         pytest.skip("the table is about the recordings that come along")
-    everything = [played(file) for file in recorded_files([GOLDEN])]
+    everything = [played(file) for file in recorded_files([recorded.folder])]
     compared, explained, _ = figures(everything, EXACT)
-    assert compared > 50_000
+    assert compared > recorded.fields
     assert explained <= EXPLAINED_SHARE * compared
     first = sum(each.seed == 1 for each in everything)
-    assert first >= FIRST_SEED_SHARE * len(everything)
-    idle = [row for row in idle_rows(TABLE, everything) if ZOOKEEPER_MODE in row.modes]
-    assert [f"line {row.line}: {row.cause}" for row in idle] == []
+    assert first >= recorded.first_seed_share * len(everything)
+    # A row of several modes has its difference in the first of them.
+    rows = [row for row in idle_rows(TABLE, everything) if row.modes[0] == recorded.mode]
+    assert [f"line {row.line}: {row.cause}" for row in rows] == []

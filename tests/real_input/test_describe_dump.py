@@ -115,9 +115,7 @@ def test_a_partition_that_is_being_moved_has_old_and_new_replicas(tmp_path: Path
         "1,2\tIsr: 1,2", "1,2,3\tIsr: 1,2\tAdding Replicas: 3\tRemoving Replicas: 1"
     )
     partition = dump_of(tmp_path, line).topics["orders"].partitions[0]
-    assert partition == DescribedPartition(
-        0, 1, (1, 2, 3), (1, 2), removing=(1,), is_reassigning=True
-    )
+    assert partition == DescribedPartition(0, 1, (1, 2, 3), (1, 2), adding=(3,), removing=(1,))
 
 
 def test_columns_of_kraft_are_read_whether_filled_or_not(tmp_path: Path) -> None:
@@ -125,7 +123,7 @@ def test_columns_of_kraft_are_read_whether_filled_or_not(tmp_path: Path) -> None
     kraft = HEALTHY.replace("Leader: 1", "Leader: none").replace("Isr: 1,2", f"Isr: {filled}")
     dump = dump_of(tmp_path, kraft.replace("Isr: 2,1\n", f"Isr: 2,1{empty}\n"))
     first, second = dump.topics["orders"].partitions.values()
-    assert first == DescribedPartition(0, None, (1, 2), (), eligible=(2, 1))
+    assert first == DescribedPartition(0, None, (1, 2), (), eligible=(2, 1), last_known=(1,))
     assert second == DescribedPartition(1, 2, (2, 1), (2, 1))
 
 

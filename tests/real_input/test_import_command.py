@@ -154,14 +154,143 @@ def test_partitions_that_are_not_in_a_dump_are_assumed_and_marked(out: Path) -> 
     assert len(marked) == 73 - len(UNDER_REPLICATED.read_text().splitlines())
 
 
-def test_of_kraft_the_assignment_carries_over_and_the_control_plane_does_not(out: Path) -> None:
+def test_a_kraft_cluster_stays_one_with_its_eligible_leader_replicas(out: Path) -> None:
+    """KIP-966: members of the ELR are not in the ISR, and an ISR may be empty."""
     result = run(KRAFT, "-o", out)
     data = data_in(out)
-    assert data["release"] == "3.9.2"
-    assert "the simulated control plane uses ZooKeeper" in in_words(result)
+    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
+    assert data["eligible_leader_replicas"] is True
     (topic,) = [topic for topic in data["topics"] if topic["name"] == "clickstream-raw"]
-    assert topic["state"][18] == {"leader": "none", "isr": [], "elr": [104, 105]}
-    assert "replaced by the eligible leader replicas (Elr), if there are any" in in_words(result)
+    lost = {"leader": "none", "isr": [], "elr": [104, 105], "last_known_leader": 104}
+    assert topic["state"][18] == lost
+    assert topic["state"][1] == {"leader": 102, "isr": [102], "elr": [104]}
+    assert data["faults"][0]["brokers"] == [104, 105]
+    assert "ZooKeeper" not in result.output
+    assert "no file names the controllers: assumed are 3" in in_words(result)
+
+
+def test_without_a_sign_eligible_leader_replicas_are_off(small: Path, out: Path) -> None:
+    """An upgraded cluster of 4.1 keeps them off; columns without a value are of any KRaft."""
+    small.write_text(re.sub(r"(Isr: .*)", r"\1\tElr: \tLastKnownElr: ", SMALL))
+    result = run(small, "-o", out)
+    data = data_in(out)
+    assert (data["mode"], data["eligible_leader_replicas"]) == ("kraft", False)
+    assert "eligible leader replicas are off: no partition in the dump has any" in in_words(result)
+    old = imported(out, small, "--release", "3.7", "--force")
+    assert (old["release"], "eligible_leader_replicas" in old) == ("3.7.2", False)
+    assert refusal(run(small, "--release", "2.6", "-o", out, "--force")).startswith("--release 2.6")
+
+
+FEATURES = (
+    "Feature: eligible.leader.replicas.version\tSupportedMinVersion: 0\tSupportedMaxVersion: 1\t"
+    "FinalizedVersionLevel: {elr}\tEpoch: 91\n"
+    "Feature: metadata.version\tSupportedMinVersion: 3.3-IV3\tSupportedMaxVersion: 4.1-IV1\t"
+    "FinalizedVersionLevel: {version}\tEpoch: 91\n"
+)
+
+
+def test_the_levels_of_features_are_those_of_the_cluster(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """kafka-features.sh describe shows what a healthy dump cannot."""
+    features = tmp_path / "features.txt"
+    features.write_text(FEATURES.format(elr=1, version="4.0-IV3"))
+    data = imported(out, small, "--features", features)
+    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
+    assert (data["metadata_version"], data["eligible_leader_replicas"]) == ("4.0-IV3", True)
+    features.write_text(FEATURES.format(elr=0, version="4.1-IV1"))
+    data = imported(out, small, "--features", features, "--force")
+    assert "metadata_version" not in data
+    assert data["eligible_leader_replicas"] is False
+    features.write_text("nothing\n")
+    assert "has no metadata.version" in refusal(
+        run(small, "--features", features, "-o", out, "--force")
+    )
+
+
+NODE = """\
+process.roles={roles}
+node.id={id}
+controller.quorum.voters=1@a:9093, 2@b:9093, 9@c:9093
+broker.session.timeout.ms=6000
+broker.heartbeat.interval.ms=1000
+zookeeper.connect=
+zookeeper.session.timeout.ms=18000
+leader.replication.throttled.rate=1000000
+"""
+
+
+def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, out: Path) -> None:
+    """Two combined nodes, a controller of its own, a broker of its own."""
+    files: list[str | Path] = []
+    for node, roles in ((1, "broker,controller"), (2, "controller, broker"), (9, "controller")):
+        file = tmp_path / f"{node}.properties"
+        file.write_text(NODE.format(id=node, roles=roles))
+        files += ["--properties", file]
+    result = run(small, *files, "-o", out)
+    assert result.exit_code == 0, result.output
+    data = data_in(out)
+    assert data["controllers"] == {"count": 3, "settings": {"broker.session.timeout.ms": 6000}}
+    assert data["cluster"]["settings"] == {"broker.heartbeat.interval.ms": 1000}
+    assert data["cluster"]["brokers"] == [1, 2, 3]
+    text = in_words(result)
+    assert "nodes that are broker and controller: 1, 2; here the controllers are" in text
+    assert "no meaning with KRaft: zookeeper.connect, zookeeper.session.timeout.ms" in text
+    assert "not simulated with KRaft yet: leader.replication.throttled.rate" in text
+    scenario_of(data)
+
+
+@pytest.mark.parametrize(
+    ("servers", "count", "said"),
+    [
+        ("controller.quorum.bootstrap.servers=a:1,b:1,c:1,d:1,e:1", 5, None),
+        ("controller.quorum.bootstrap.servers=a:1,b:1", 3, "has 2 controllers; simulated are 3"),
+        ("controller.quorum.voters=7@a:1", 1, None),
+    ],
+)
+def test_the_number_of_controllers(
+    servers: str, count: int, said: str | None, small: Path, tmp_path: Path, out: Path
+) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text(f"process.roles=broker\nnode.id=1\n{servers}\n")
+    result = run(small, "--properties", file, "-o", out)
+    assert data_in(out)["controllers"]["count"] == count
+    assert (said or "no file is of a controller") in in_words(result)
+
+
+def test_a_broker_that_is_being_migrated_still_uses_zookeeper(
+    small: Path, tmp_path: Path, out: Path
+) -> None:
+    """KIP-866: it has a quorum of controllers, zookeeper.connect and no process.roles."""
+    file = tmp_path / "server.properties"
+    file.write_text("broker.id=1\nzookeeper.connect=zk\ncontroller.quorum.voters=7@a:1\n")
+    assert "mode" not in imported(out, small, "--properties", file)
+
+
+def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path) -> None:
+    """With KRaft it goes on by itself; a broker that only gets replicas is not down for that."""
+    small.write_text(
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 4,1,2,3\tIsr: 1,2,3"
+        "\tAdding Replicas: 4\tRemoving Replicas: 3\tElr: \tLastKnownElr: \n"
+    )
+    data = imported(out, small)
+    state = {"leader": 1, "isr": [1, 2, 3], "adding": [4], "removing": [3]}
+    assert data["topics"][0]["state"] == {0: state}
+    assert {"steps", "faults"}.isdisjoint(data)
+    scenario_of(data)
+
+
+def test_min_insync_replicas_suit_the_eligible_leader_replicas(small: Path, out: Path) -> None:
+    """A dump of some partitions has no settings of topics; an ELR needs a larger min ISR."""
+    small.write_text(
+        "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1\tElr: 2\tLastKnownElr: \n"
+    )
+    result = run(small, "-o", out, "--up", "2")
+    (topic,) = data_in(out)["topics"]
+    assert topic["settings"] == {"min.insync.replicas": 2}
+    assert "orders: min.insync.replicas is 2 or more, since partitions have an Elr" in in_words(
+        result
+    )
 
 
 def test_the_release_follows_from_the_protocol_unless_it_is_chosen(
@@ -194,6 +323,16 @@ def test_a_new_tool_prints_elr_of_brokers_with_zookeeper_too(
     assert "the dump has Elr, so the tool is of 3.7 or newer" in in_words(result)
 
 
+def test_a_cluster_with_zookeeper_can_be_tried_with_a_release_that_has_none(
+    out: Path,
+) -> None:
+    result = run(DOWN, "--properties", SERVERS[0], "--release", "4.1", "-o", out)
+    data = data_in(out)
+    assert (data["release"], data["mode"]) == ("4.1.1", "kraft")
+    assert "Kafka 4.1.1 has no ZooKeeper: the cluster is simulated with KRaft" in in_words(result)
+    scenario_of(data)
+
+
 def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     small: Path, tmp_path: Path, out: Path
 ) -> None:
@@ -210,7 +349,7 @@ def test_in_the_middle_of_an_upgrade_brokers_speak_different_protocols(
     }
 
 
-@pytest.mark.parametrize("file", [HEALTHY, DOWN], ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [HEALTHY, DOWN, KRAFT], ids=lambda file: file.stem)
 def test_a_run_begins_with_what_the_tool_printed(file: Path, tmp_path: Path, out: Path) -> None:
     imported(out, file, "--duration", "6s")
     folder = tmp_path / "run"
@@ -374,7 +513,6 @@ def test_where_nothing_can_be_written_nothing_is(small: Path, tmp_path: Path) ->
         (["--duration", "soon"], "--duration soon: must be a duration"),
         (["--duration", "0.5"], "--duration 500ms: must be 1s or more"),
         (["--duration", "900ms"], "--duration 900ms: must be 1s or more"),
-        (["--release", "4.1"], "--release 4.1: release 4.1.1 has no ZooKeeper mode"),
         (["--up", "9"], "describe.txt: --up 9: the dump has brokers 1, 2, 3 only"),
         (["--up", "1", "--down", "1"], "describe.txt: --up 1 and --down 1 exclude each other"),
         (["--properties", "missing"], "missing: cannot be read: No such file or directory"),

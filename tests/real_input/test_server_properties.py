@@ -16,6 +16,7 @@ from tidegauge.real_input.cluster_settings import (
 )
 from tidegauge.real_input.input_file import InputError
 from tidegauge.real_input.server_properties import ServerProperties, read_server_properties
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 RELEASE = "2.6.3"
@@ -34,7 +35,7 @@ def files_of(folder: Path, *texts: str) -> BrokerFiles:
 
 
 def settings_of(folder: Path, *texts: str, brokers: tuple[int, ...] = (1, 2, 3)) -> ClusterSettings:
-    return cluster_settings(files_of(folder, *texts), brokers, RELEASE)
+    return cluster_settings(files_of(folder, *texts), brokers, RELEASE, ZOOKEEPER_MODE)
 
 
 def values_of(properties: ServerProperties) -> dict[str, str]:
@@ -222,7 +223,7 @@ def test_the_real_files_differ_in_their_racks_alone() -> None:
         read_server_properties(REAL_INPUT / f"kafka-2.6.3-server-{broker}.properties")
         for broker in (101, 103)
     ]
-    read = cluster_settings(broker_files(files), range(101, 107), RELEASE)
+    read = cluster_settings(broker_files(files), range(101, 107), RELEASE, ZOOKEEPER_MODE)
     assert read.racks == {
         "use1-az1": [101],
         "default": [102, 104, 105, 106],

@@ -212,7 +212,8 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
     announce_compilation()
     hosting = request.hosting.of(ClusterPlan(loaded))
     typer.echo(
-        f"{loaded.name}: {counted(len(loaded.broker_ids()), 'broker')} of Kafka {loaded.release}, "
+        f"{loaded.name}: {counted(len(loaded.broker_ids()), 'broker')} of Kafka {loaded.release}"
+        f"{' with KRaft' if loaded.has_kraft else ''}, "
         f"{format_duration(loaded.duration_us)} of virtual time, seed {loaded.seed}, into {out}; "
         f"{hosting.told(request.hosting)}"
     )

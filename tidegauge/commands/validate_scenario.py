@@ -127,6 +127,13 @@ def _entry(name: str, words: str) -> None:
     typer.echo(f"{name:<10}{words}")
 
 
+def _controllers(plan: ClusterPlan) -> str:
+    if plan.quorum is None:
+        return ""
+    elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
+    return f"; KRaft: {counted(plan.quorum.voters, 'controller')}, {elr} eligible leader replicas"
+
+
 def _size(plan: ClusterPlan) -> dict[str, str]:
     """The scenario in a few lines."""
     from tidegauge.simulation.durations import format_duration
@@ -141,7 +148,7 @@ def _size(plan: ClusterPlan) -> dict[str, str]:
         "lasts": f"{format_duration(scenario.duration_us)} of virtual time"
         + (", then until the cluster has recovered" if scenario.liveness else ""),
         "cluster": f"{counted(len(plan.brokers), 'broker')} of Kafka {', '.join(releases)}: "
-        f"{placed}",
+        f"{placed}{_controllers(plan)}",
         "holds": f"{counted(len(scenario.topics), 'topic')}, "
         f"{counted(len(plan.partitions), 'partition')}, {counted(replicas, 'replica')}",
     }

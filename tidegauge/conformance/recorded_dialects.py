@@ -116,13 +116,18 @@ def _of_kraft(recording: Tree) -> Tree:
         form["eligible_leader_replicas"] = features.get("eligible.leader.replicas.version", 0) > 0
     controllers = form["controllers"]
     if isinstance(controllers, list) and controllers:
-        active = (seen["exact"].get("controller") for _, seen in _observations(recording))
+        active = (each for _, seen in _observations(recording) for each in _controllers(seen))
         first = next((each for each in active if each in controllers), controllers[0])
         form["first_controller"] = first
     for _, observed in _observations(recording):
         _complete_moves(observed)
     _add_broker_records(form)
     return form
+
+
+def _controllers(observed: Tree) -> list[Any]:
+    """The active controller, of one repeat or of each."""
+    return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
 
 
 def _add_broker_records(form: Tree) -> None:

@@ -17,7 +17,6 @@ from tidegauge.simulation.codes.occasions import (
     STATE_CREATED,
     STATE_DELETED,
 )
-from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _KINDS = frozenset({"partition_state", "partition_replicas", "broker_state", "topic_configured"})
@@ -109,7 +108,7 @@ def _partition(
     before = known.get(number, {})
     now = before | {
         "isr": names.brokers_in(row["isr"], number),
-        "leader": NONE if row["leader"] < 0 else names.broker_id(row["leader"]),
+        "leader": -1 if row["leader"] < 0 else names.broker_id(row["leader"]),
     }
     if behind is not None and (behind.kind, behind.columns.get("partition")) == (
         "partition_replicas",

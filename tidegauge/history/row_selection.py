@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.replication import errors
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
@@ -61,4 +62,8 @@ def is_about_broker(table: Table, broker: int) -> Mask:
     if all(column in table for column in ROLE_COLUMNS):
         leader, old_leader = (table[column] == broker for column in ROLE_COLUMNS)
         about |= leader | old_leader
+    if all(column in table for column in ("from_process", "error")):
+        # Its registration is refused.
+        is_its = table["from_process"] == broker
+        about |= is_its & (table["error"] == errors.DUPLICATE_BROKER_REGISTRATION)
     return about

@@ -15,6 +15,7 @@ from functools import cache
 from string import Formatter
 from typing import Any, NamedTuple, Self
 
+from tidegauge.history.quorum_rows import TOLD_BY_QUORUM
 from tidegauge.history.zookeeper_rows import DELETED, TOLD_BY_ZOOKEEPER, path_of
 from tidegauge.scenario.text.counted import counted, plural
 from tidegauge.simulation.codes.occasions import FORMER_WRITER
@@ -112,6 +113,8 @@ def told(row: TraceRow, names: Names) -> str:
     """A row in words; time and process are not repeated."""
     if row.kind in TOLD_BY_ZOOKEEPER and not names.controllers:
         return TOLD_BY_ZOOKEEPER[row.kind](row, names)
+    if row.kind in TOLD_BY_QUORUM and names.controllers:
+        return TOLD_BY_QUORUM[row.kind](row, lambda column: spoken(row, column, names))
     kind = _KINDS.get(row.kind)
     if kind is None:  # a kind that this release does not know
         return f"{row.kind} {row.columns}"

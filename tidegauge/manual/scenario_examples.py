@@ -93,7 +93,11 @@ state: {0: {leader: 2, isr: [2, 3]}}
 settings: {min.insync.replicas: 2}
 """
     ],
-    FormerState: ["{leader: 2, isr: [2, 3], elr: [1], leader_epoch: 5}"],
+    FormerState: [
+        "{leader: 2, isr: [2, 3], leader_epoch: 5}",
+        "{isr: [], elr: [1], last_known_leader: 3}",
+        "{leader: 2, isr: [2, 3], adding: [1], removing: [3]}",
+    ],
     Workload: [
         """\
 producers: [{name: shop, topics: [orders], batches_per_second: 10}]

@@ -13,7 +13,21 @@ from tidegauge.simulation.durations import DURATION_SCHEMA
 
 #: Units of numbers, by the name of their field; the fields of faults and steps say their own.
 _UNITS = {
-    **dict.fromkeys(("isr", "elr", "leader", "is", "is_not", "to", "broker"), "broker id"),
+    **dict.fromkeys(
+        (
+            "isr",
+            "elr",
+            "leader",
+            "last_known_leader",
+            "adding",
+            "removing",
+            "is",
+            "is_not",
+            "to",
+            "broker",
+        ),
+        "broker id",
+    ),
     **dict.fromkeys(("brokers", "racks", "replicas", "assignment", "between"), "broker id"),
     **dict.fromkeys(("registered", "unregistered", "controller"), "broker id"),
     "acks": "acks",

@@ -55,9 +55,9 @@ class DescribedPartition:
     #: Ids of brokers, the preferred leader first; those that a reassignment adds or removes, too.
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
-    #: The replicas that a reassignment in progress removes.
+    #: The replicas that a reassignment in progress adds, and those that it removes.
+    adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
-    is_reassigning: bool = False
     #: KRaft's eligible leader replicas (KIP-966): they may lead although they are outside the ISR.
     eligible: tuple[int, ...] = ()
     #: The last leader of a partition that has no leader and no ISR: at most one in Kafka.
@@ -236,8 +236,8 @@ class _Line:
             self._leader(),
             everybody,
             self._ids("Isr", required=True),
+            adding,
             removing,
-            bool(adding or removing),
             self._ids("Elr"),
             self._ids("LastKnownElr"),
             self.number,

@@ -70,17 +70,21 @@ def described_cluster(
                 raise dump.error(None, f"{option} {broker}: the dump has brokers {known} only")
     for broker in set(up) & set(down):
         raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
-    _see_who_is_down(cluster, hosts, set(up), set(down))
+    _see_who_is_down(cluster, set(up), set(down))
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
 
 
-def _see_who_is_down(
-    cluster: DescribedCluster, hosts: set[int], up: set[int], down: set[int]
-) -> None:
+def _see_who_is_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
     """Find the brokers that are down: they have replicas, lead none, and are in no led ISR."""
-    silent = set(hosts)
+    # A replica that is being added is not in sync yet, so it is no sign.
+    silent = {
+        broker
+        for _, partition in cluster.partitions()
+        for broker in partition.replicas
+        if broker not in partition.adding
+    }
     for _, partition in cluster.partitions():
         if partition.leader is not None:
             silent -= {partition.leader, *partition.isr}

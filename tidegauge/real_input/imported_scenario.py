@@ -99,7 +99,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         "controllers": _controllers(imported, files, settings, release),
         "topics": _topics(request.dump, imported, settings, release),
         "workload": {"producers": _producers(request, imported)},
-        "steps": _steps(request, imported),
+        "steps": _steps(request, imported, release),
         "faults": _faults(cluster),
     }
     imported.data = {name: part for name, part in imported.data.items() if part not in ([], {})}
@@ -176,22 +176,30 @@ def _topic(
         said["settings"] = settings
     said["assignment"] = {each.number: list(each.replicas) for each in partitions}
     # Also for a healthy topic: without a state it would be created after the start.
-    said["state"] = {each.number: _state(each) for each in partitions if not _is_well(each)}
+    said["state"] = {
+        each.number: _state(each, is_kraft=release.mode == KRAFT_MODE)
+        for each in partitions
+        if not _is_well(each)
+    }
     return said
 
 
 def _is_well(partition: DescribedPartition) -> bool:
     """Whether the preferred replica leads the partition, and all replicas are in the ISR."""
+    if partition.adding or partition.removing:
+        return False
     return partition.leader == partition.replicas[0] and partition.isr == partition.replicas
 
 
-def _state(partition: DescribedPartition) -> dict[str, Any]:
+def _state(partition: DescribedPartition, *, is_kraft: bool) -> dict[str, Any]:
     leader = "none" if partition.leader is None else partition.leader
     state = {"leader": leader, "isr": list(partition.isr)}
     if partition.eligible:
         state["elr"] = list(partition.eligible)
     if partition.last_known:
         state["last_known_leader"] = partition.last_known[0]
+    if is_kraft and (partition.adding or partition.removing):
+        state |= {"adding": list(partition.adding), "removing": list(partition.removing)}
     return state
 
 
@@ -244,7 +252,9 @@ def _faults(cluster: DescribedCluster) -> list[dict[str, Any]]:
     return [{"name": "down", "kind": "crash", "at": "0s", "brokers": list(cluster.down)}]
 
 
-def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str, Any]]:
+def _steps(
+    request: ImportRequest, imported: ImportedScenario, release: ChosenRelease
+) -> list[dict[str, Any]]:
     steps = []
     under_way = [
         {
@@ -253,9 +263,12 @@ def _steps(request: ImportRequest, imported: ImportedScenario) -> list[dict[str,
             "replicas": [broker for broker in each.replicas if broker not in each.removing],
         }
         for topic, each in imported.cluster.partitions()
-        if each.is_reassigning
+        if each.adding or each.removing
     ]
-    if under_way:
+    if under_way and release.mode == KRAFT_MODE:
+        text = f"partitions that are being reassigned: {len(under_way)}"
+        imported.notices.append(Notice("partitions", text))
+    elif under_way:
         steps.append({"at": _GOES_ON_AT, "do": "reassign", "partitions": under_way})
         text = (
             f"partitions that are being reassigned: {len(under_way)}; they begin with all "

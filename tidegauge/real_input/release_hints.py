@@ -74,6 +74,9 @@ def choose_release(
     except ValueError as error:
         raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
     if chosen.mode == KRAFT_MODE:
+        if not is_kraft:
+            text = f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft"
+            chosen.notices.append(Notice("release", text))
         _choose_features(chosen, dump, features)
     else:
         _set_protocols(chosen, files, said)
@@ -83,10 +86,8 @@ def choose_release(
 def _choose_features(
     chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
 ) -> None:
-    if features:
-        version = str(features.metadata_version)
-        if version != Release.parse(chosen.release).metadata_version(None):
-            chosen.metadata_version = version
+    if features and features.metadata_version != Release.parse(chosen.release).metadata_version():
+        chosen.metadata_version = str(features.metadata_version)
     if Release.parse(chosen.release) < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
     has_level = features is not None and features.eligible_leader_replicas
@@ -102,10 +103,7 @@ def _choose_features(
 
 def _parsed(wanted: str) -> str:
     try:
-        release = Release.parse(wanted)
-        # An imported cluster is simulated with ZooKeeper.
-        release.mode(ZOOKEEPER_MODE)
-        return str(release)
+        return str(Release.parse(wanted))
     except ValueError as error:
         raise InputError(f"--release {wanted}: {error}") from error
 

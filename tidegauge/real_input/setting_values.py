@@ -16,6 +16,7 @@ from tidegauge.real_input.server_properties import Property
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model.settings import (
     CONTROLLER_SETTINGS,
+    THROTTLED_RATES,
     THROTTLED_REPLICAS,
     TOPIC_SETTINGS,
     Value,
@@ -72,9 +73,22 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
         for problem in problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     } - _SAID_ELSEWHERE
     with_kraft = {name: each for name, each in own.items() if name not in of_zookeeper}
-    taken = _taken(with_kraft, "brokers", dict(defaults))
+    taken = _taken_with_kraft(with_kraft, "brokers", dict(defaults))
     if of_zookeeper:
         text = f"left out, as they have no meaning with KRaft: {named(sorted(of_zookeeper))}"
+        taken.notices.append(Notice("settings", text))
+    return taken
+
+
+def _taken_with_kraft(
+    properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
+) -> TakenSettings:
+    """... without throttles of replication, which are not simulated with KRaft yet."""
+    throttles = [name for name in properties if name in (*THROTTLED_RATES, *THROTTLED_REPLICAS)]
+    others = {name: each for name, each in properties.items() if name not in throttles}
+    taken = _taken(others, kind, known)
+    if throttles:
+        text = f"left out, as they are not simulated with KRaft yet: {named(sorted(throttles))}"
         taken.notices.append(Notice("settings", text))
     return taken
 
@@ -89,6 +103,8 @@ def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode)
     """The settings of a topic in a cluster of this release and mode; errors as for brokers."""
     defaults = broker_defaults(release, mode)
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    if mode == KRAFT_MODE:
+        return _taken_with_kraft(properties, "topics", known)
     return _taken(properties, "topics", known | dict.fromkeys(THROTTLED_REPLICAS, ""))
 
 
