@@ -57,8 +57,8 @@ QUORUM_STORY = {
     "faults": [{"kind": "crash", "at": "5s", "for": "20s", "brokers": [2]}],
 }
 QUORUM_PLAN = ClusterPlan(scenario_from_mapping(QUORUM_STORY, "one broker is dead"))
-#: A NoOpRecord waits for its commit then.
-UNCOMMITTED_US = 20_010_000
+#: Soon after that a NoOpRecord waits for its commit.
+SETTLED_US = 20_000_000
 
 #: A slot that no partition has.
 NO_SLOT = 14
@@ -85,7 +85,11 @@ def healthy() -> World:
 @pytest.fixture(scope="module")
 def quorum() -> World:
     group = Group(QUORUM_PLAN, range(len(QUORUM_PLAN.processes)))
-    group.run_to(UNCOMMITTED_US, lambda _rows: None)
+    time_us = SETTLED_US
+    group.run_to(time_us, lambda _rows: None)
+    while group.world.active_controller[0].record_count == 0:
+        time_us += 1_000
+        group.run_to(time_us, lambda _rows: None)
     return group.world
 
 
