@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
 from tidegauge.actors.process.lifecycle import start
+from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import close_client, handle_client_event, stop_client
 from tidegauge.clients.rolling_restarts import take_operator_fault
 from tidegauge.compiled.record_views import view_as
@@ -93,12 +94,8 @@ def _run_until(world: World, budget: int) -> int:
 
 
 @inner_rule
-def _needs_room(world: World) -> bool:
+def _needs_room(world: Brokers) -> bool:
     context = world.context[0]
-    if len(world.active_controller) > 0:
-        state = world.active_controller[0]
-        if len(world.metadata_records) - state.record_count < state.record_reserve:
-            return True
     return (
         context.needs_room
         or context.free_events < context.reserve

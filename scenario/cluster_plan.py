@@ -60,7 +60,6 @@ class PlannedQuorum(NamedTuple):
     session_timeout_ms: int
     append_linger_ms: int
     max_idle_interval_ms: int
-    fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
     auto_leader_rebalance_enable: bool
@@ -144,16 +143,19 @@ class ClusterPlan:
             return None
         settings = self.scenario.controller_settings()
         return PlannedQuorum(
-            self.scenario.controllers.count,
-            settings["broker.session.timeout.ms"],
-            settings["controller.quorum.append.linger.ms"],
-            settings["metadata.max.idle.interval.ms"],
-            settings["controller.quorum.fetch.timeout.ms"],
-            settings["controller.quorum.request.timeout.ms"],
-            settings["controller.quorum.retry.backoff.ms"],
-            bool(settings["auto.leader.rebalance.enable"]),
-            settings["leader.imbalance.check.interval.seconds"],
-            settings.get("unclean.leader.election.interval.ms", 0),
+            voters=self.scenario.controllers.count,
+            session_timeout_ms=settings["broker.session.timeout.ms"],
+            append_linger_ms=settings["controller.quorum.append.linger.ms"],
+            max_idle_interval_ms=settings["metadata.max.idle.interval.ms"],
+            request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
+            retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
+            auto_leader_rebalance_enable=bool(settings["auto.leader.rebalance.enable"]),
+            leader_imbalance_check_interval_seconds=settings[
+                "leader.imbalance.check.interval.seconds"
+            ],
+            unclean_leader_election_interval_ms=settings.get(
+                "unclean.leader.election.interval.ms", 0
+            ),
         )
 
     def registration_of(self, broker: int) -> PlannedRegistration:

@@ -44,7 +44,7 @@ def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> N
 
 @inner_rule
 def turn_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> bool:
-    """Take over the state, and complete who waits; whether the fetcher has to start anew."""
+    """Take over the state, and complete pending requests; whether the fetcher restarts."""
     take_state(world, row, state)
     partition = world.replicas[row]
     hosted = world.hosted[row]
@@ -82,7 +82,7 @@ def start_to_follow(world: Brokers, row: int) -> None:
 
 @inner_rule
 def continue_to_follow(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
-    """Take over another assignment in the same term: the fetcher goes on.
+    """Take over another assignment in the same term: the fetcher continues.
 
     Source: Partition.makeFollower@4.1.0.
     """

@@ -157,8 +157,8 @@ def _name_members(world: Brokers, request: AlterPartitionRequest) -> None:
 def _known_controller(world: Brokers, broker: int) -> int:
     """The process of the controller that a broker knows; NONE if it knows none.
 
-    In ZooKeeper mode the metadata cache names it; in KRaft mode whoever answers fetches of the
-    metadata log.
+    In ZooKeeper mode the metadata cache names it. In KRaft mode it is the controller that responds
+    to fetches of the metadata log.
 
     Source: MetadataCacheControllerNodeProvider, RaftControllerNodeProvider@3.8.0.
     """

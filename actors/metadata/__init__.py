@@ -10,10 +10,10 @@ file                       subject
 ``applied_delta.py``       what a publication does to the replicas that the broker hosts
 =========================  =======================================================================
 
-Nobody tells a broker of a KRaft cluster anything: it fetches the metadata log. What it knows of the
-cluster is a position in one log of changes (``simulation/metadata_log.py``), here an offset. The
-entries of a fetch's response name the replicas that it hosts. In ZooKeeper mode nothing of this
-room runs.
+In a KRaft cluster no controller sends state to a broker: the broker fetches the metadata log. What
+it knows of the cluster is a position in one log of changes (``simulation/metadata_log.py``), here
+an offset. The entries of a fetch's response name the replicas that it hosts. In ZooKeeper mode
+nothing of this room runs.
 
 **To add something that follows from a record of the log**, add it to the entries of the response
 (``PublishedPartition``), and apply it in ``applied_delta.py``.

@@ -2,9 +2,9 @@
 
 Replicas that are not there any more are deleted, and those of a topic that was created again under
 its name; then the broker becomes leader, then follower. Of a partition only the newest entry of a
-delta counts. A fetcher starts anew in a new leader epoch
-only; another ISR or assignment is taken over in the same term. While it is in controlled shutdown,
-a broker stops to fetch what has no leader, or does not have it in the ISR.
+delta counts. A fetcher restarts in a new leader epoch only; another ISR or assignment is taken over
+in the same term. While it is in controlled shutdown, a broker stops fetching partitions that have
+no leader, or do not have it in the ISR.
 
 Source: ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollowersDelta@4.1.0,
 LogManager.isStrayReplica@4.1.0.
@@ -142,7 +142,7 @@ def _lead(world: Brokers, row: int, item: PublishedPartition) -> None:
 
 @inner_rule
 def _follow(world: Brokers, row: int, item: PublishedPartition) -> None:
-    """Follow, unless nobody leads; in the same term the fetcher goes on."""
+    """Follow, unless nobody leads; in the same term the fetcher continues."""
     partition = world.replicas[row]
     restarts = item.leader_epoch != partition.leader_epoch
     if restarts:

@@ -10,8 +10,8 @@ PENDING_CONTROLLED_SHUTDOWN         the controller's leave to stop
 ==================================  ================================================================
 
 A registration that is refused, as long as the session of the process before is not over, is sent
-again after the interval. A broker that is fenced while it runs goes on as before: its next
-heartbeat has it unfenced.
+again after the interval. A broker that is fenced while it runs continues to fetch and to
+lead: its next heartbeat has it unfenced.
 
 One request is in flight at a time. If it gets no response in time, releases up to 4.0.0 wait
 longer with each one that fails.
@@ -103,7 +103,7 @@ def handle_initial_registration_expires(world: Brokers, timer: InitialRegistrati
 @BROKER.handles(HeartbeatDue)
 @inner_rule
 def handle_heartbeat_due(world: Brokers, timer: HeartbeatDue) -> None:
-    """Talk to the controller, unless that was planned anew."""
+    """Send a registration or a heartbeat, unless another timer replaces this one."""
     state = world.lifecycles[timer.destination]
     if timer.number == state.plans and not world.brokers[timer.destination].ends:
         _communicate(world, timer.destination)

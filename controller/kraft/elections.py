@@ -102,6 +102,19 @@ def plan_elections(world: Quorum) -> None:
         set_timer(world, check, now_us + interval_us)
 
 
+@inner_rule
+def _elects_as_many_as_it_may(world: Quorum, election: int) -> bool:
+    """Hold elections of a kind, at most those of one run; whether the next run may find more."""
+    held = 0
+    for partition in range(world.sizes[0].partitions):
+        if held >= _MOST_ELECTIONS:
+            break
+        topic = world.quorum_topics[world.partitions[partition].topic]
+        if election == PREFERRED or topic.unclean_leader_election:
+            held += 1 if _elect(world, partition, election) == errors.NONE else 0
+    return held >= _MOST_ELECTIONS
+
+
 @WRITES.handles(PreferredLeaderBalance)
 @inner_rule
 def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) -> None:
@@ -110,15 +123,8 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
     Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
     """
     state = world.active_controller[0]
-    state.balances = False
-    held = 0
-    if state.imbalanced_partitions > 0:
-        for partition in range(world.sizes[0].partitions):
-            if held >= _MOST_ELECTIONS:
-                break
-            held += 1 if _elect(world, partition, PREFERRED) == errors.NONE else 0
-    if held >= _MOST_ELECTIONS:
-        state.balances = True
+    state.balances = state.imbalanced_partitions > 0 and _elects_as_many_as_it_may(world, PREFERRED)
+    if state.balances:
         process = active_controller_process(world)
         again = new_event(world, process, process, PreferredLeaderBalance)
         set_timer(world, again, world.context[0].time_us + AGAIN_US)
@@ -132,17 +138,10 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
     Source: ReplicationControlManager.maybeElectUncleanLeaders@4.1.0.
     """
     state = world.active_controller[0]
-    state.elects_uncleanly = False
-    held = 0
-    if state.leaderless_partitions > 0:
-        for partition in range(world.sizes[0].partitions):
-            if held >= _MOST_ELECTIONS:
-                break
-            topic = world.quorum_topics[world.partitions[partition].topic]
-            if topic.unclean_leader_election:
-                held += 1 if _elect(world, partition, UNCLEAN) == errors.NONE else 0
-    if held >= _MOST_ELECTIONS:
-        state.elects_uncleanly = True
+    state.elects_uncleanly = state.leaderless_partitions > 0 and _elects_as_many_as_it_may(
+        world, UNCLEAN
+    )
+    if state.elects_uncleanly:
         process = active_controller_process(world)
         again = new_event(world, process, process, UncleanElectionCheck)
         set_timer(world, again, world.context[0].time_us + AGAIN_US)

@@ -35,7 +35,6 @@ def waits_for_turn(world: Quorum, event: Event) -> bool:
 def begin_event(world: Quorum, event: Event, kind: int) -> None:
     """The thread takes an event, of a type of ``simulation/codes/controller_events.py``."""
     state = world.active_controller[0]
-    state.events += 1
     state.event_kind = kind
     state.event_came_us = event.time_us
     state.event_taken_us = world.context[0].time_us

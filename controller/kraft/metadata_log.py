@@ -57,6 +57,8 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     record.min_insync_replicas = 0
     record.unclean_leader_election = False
     context = world.context[0]
+    if len(world.metadata_records) - state.record_count < state.record_reserve:
+        context.needs_room = True
     record.cause_process = context.cause_process
     record.cause_sequence = context.cause_sequence
     record.because_process = state.because_process

@@ -113,7 +113,6 @@ class ActiveController(Record):
     imbalanced_partitions: i64
 
     # Counted for JMX.
-    events: i64
     leader_elections: i64
     unclean_elections: i64
     elr_elections: i64
