@@ -103,9 +103,12 @@ def _compile_in_workers(progress: Progress | None) -> None:
             for _ in range(count)
         ]
         try:
+            # Files of those that are still missing: to find the files took an eighth of a processor.
+            files = {file for file in map(kept_file, missing) if file is not None}
             while any(worker.poll() is None for worker in workers):
+                files = {file for file in files if not file.exists()}
                 if progress is not None:
-                    progress(len(missing) - len(_not_kept(missing)), len(missing))
+                    progress(len(missing) - len(files), len(missing))
                 time.sleep(_LOOK_S)
         finally:
             for worker in workers:

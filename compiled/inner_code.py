@@ -48,16 +48,49 @@ from tidegauge.compiled.signatures import signature_of
 FunctionIdentity._unique_ids = itertools.count(uuid.uuid4().int >> 72)
 
 
+#: So many modules are linked into one at each level of a tree.
+_LINKED_AT_ONCE = 8
+
+
 def _link_inner(library: Any) -> None:
     """Add to a library's links those of the inner rules among them, and so on."""
-    found = list(library._linking_libraries)
+    found = list(dict.fromkeys(library._linking_libraries))
     seen = set(found)
     for linked in found:
-        if getattr(linked, "inner_rule", None) is not None:
+        if _is_inner(linked):
             new = [each for each in linked._linking_libraries if each not in seen]
             found.extend(new)
             seen.update(new)
-    library._linking_libraries[:] = found
+    inner = [each for each in found if _is_inner(each)]
+    others = [each for each in found if not _is_inner(each)]
+    library._linking_libraries[:] = [*_linked(library, inner), *others]
+
+
+def _is_inner(library: Any) -> bool:
+    return getattr(library, "inner_rule", None) is not None
+
+
+def _linked(library: Any, inner: list[Any]) -> list[Any]:
+    """The code of inner rules as one library, to be linked into another: none if there are none.
+
+    To link a module takes as long as the module is large into which it is linked. So they are
+    linked as a tree: 0.3 s instead of 2.2 s for the kernel of 1,100 inner rules.
+    """
+    # A rule that was compiled and loaded has two libraries, with one symbol.
+    by_rule = {each.inner_rule: each for each in inner}
+    modules = [each._final_module.clone() for each in by_rule.values()]
+    while len(modules) > 1:
+        for first in range(0, len(modules), _LINKED_AT_ONCE):
+            for other in modules[first + 1 : first + _LINKED_AT_ONCE]:
+                modules[first].link_in(other)
+        modules = modules[::_LINKED_AT_ONCE]
+    whole = []
+    for module in modules:
+        linked = library.codegen.create_library(f"inner rules of {library.name}")
+        linked._final_module = module
+        linked._finalized = True
+        whole.append(linked)
+    return whole
 
 
 class _LowerRule(Lower):  # type: ignore[misc]  # Numba has no types
@@ -207,7 +240,7 @@ class InnerCompiler(_Compiler):
         """Bitcode of this one alone, and what it links."""
         library, described = result.library, result.fndesc
         linked = [each for each in library._linking_libraries if each is not rtsys.library]
-        inner = [each for each in linked if getattr(each, "inner_rule", None) is not None]
+        inner = [each for each in linked if _is_inner(each)]
         if library.has_dynamic_globals or not all(kept_file(each.inner_rule) for each in inner):
             return None
         code = _InnerCode(
