@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from tidegauge.metrics.endpoint.formats import Format
-from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.samples.exposition import Samples
 from tidegauge.metrics.samples.layout import Texts
+from tidegauge.metrics.spellings.spelling import SpelledFamily
 
 
 def written_page(
@@ -32,13 +32,16 @@ def by_name(series: Iterable[Samples]) -> Iterator[list[Samples]]:
         yield list(of_one_name)
 
 
-def header_of(family: Family, page_format: Format) -> str:
+def header_of(family: SpelledFamily, page_format: Format) -> str:
     """The header of a metric's samples, without the end of its last line."""
     name, text = family.name, family.help.replace("\\", r"\\").replace("\n", r"\n")
+    kind: str = family.kind
     if page_format is Format.OPENMETRICS:
         # Here the name of a metric is that of its samples without the suffix.
         name, text = family.metric_name, text.replace('"', r"\"")
-    return f"# HELP {name} {text}\n# TYPE {name} {family.kind}"
+    elif kind == "unknown":
+        kind = "untyped"
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}"
 
 
 def _block(series: list[Samples], page_format: Format, target_labels: Texts | None) -> bytes:

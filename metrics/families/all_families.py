@@ -1,10 +1,10 @@
 """The one table of metrics: an entry here, and nothing else, makes a metric.
 
 An entry (``family.py``) names a scope and says how its value is read from the scope's columns: the
-fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Entries of the
-same name have different labels and follow each other.
+fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Its name
+follows from the spelling (``metrics/spellings``).
 
-Not served, as the simulation has no values for them: metrics of KRaft (raft, fenced brokers),
+Not served, as the simulation has no values for them: ``raft-metrics``, ``raft-channel-metrics``,
 quantiles of request times, connections, and all metrics of the JVM and the operating system.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from tidegauge.metrics.families import (
     broker_families,
+    controller_families,
     exporter_families,
     own_families,
     replica_families,
@@ -22,8 +23,12 @@ FAMILIES: tuple[Family, ...] = (
     *broker_families.REPLICA_MANAGER,
     *broker_families.FETCHERS_AND_BROKER,
     *broker_families.TRAFFIC,
-    *broker_families.CONTROLLER,
+    *broker_families.METADATA_LOG,
     *broker_families.OUR_OWN,
+    *controller_families.EVERY_MODE,
+    *controller_families.QUORUM,
+    *controller_families.ZOOKEEPER,
+    *controller_families.OUR_OWN,
     *replica_families.PARTITIONS,
     *replica_families.LOGS,
     *replica_families.OUR_OWN,

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
+from tidegauge.metrics.families.mbean import MBean
+
 #: The columns of a scope's rows (``samples/tables.py``), by name.
 Columns = Mapping[str, NDArray[Any]]
 
@@ -21,6 +23,10 @@ class Scope(Enum):
     BROKER_TOPIC = "topic at a broker"
     REPLICA = "replica at its broker"
     FETCHED_REPLICA = "replica that its broker fetches from another"
+    ZOOKEEPER_BROKER = "broker in ZooKeeper mode"
+    QUORUM_BROKER = "broker in KRaft mode"
+    CONTROLLER = "controller"
+    QUORUM_CONTROLLER = "controller in KRaft mode"
     CLUSTER = "cluster, for kafka_exporter"
     REGISTERED_BROKER = "registered broker"
     TOPIC = "topic"
@@ -36,31 +42,25 @@ class Scope(Enum):
 
 
 class Family(NamedTuple):
-    """A metric: its name, its meaning, and its expression over its scope's columns."""
+    """A metric: what it measures, its meaning, and its expression over its scope's columns."""
 
-    #: As samples have it: the name of a counter ends in ``_total``.
-    name: str
+    #: Kafka's MBean, which each spelling names in its own way; or the name of the samples, where
+    #: that is the same in all of them: a counter's ends in ``_total``.
+    measured: MBean | str
     kind: Literal["gauge", "counter"]
     scope: Scope
     #: A column, or an expression. Where it is NaN there is no sample.
     value: str | Expression
     #: One sentence.
     help: str
-    #: The MBean and attribute, or the program that has it under this name.
-    source: str
+    #: The program that has it under this name, if it is not Kafka.
+    source: str = "Kafka"
     #: A column of flags, or an expression: selects the scope's rows that have a sample.
     where: str | Expression | None = None
-    #: Labels that all its samples have.
-    labels: Mapping[str, str] = {}
     #: Whether the sum over a topic's partitions is meaningful.
     adds_up: bool = True
     #: Whether 0 may stand for omitted partitions: not where rules use the minimum.
     has_zeros: bool = True
-
-    @property
-    def metric_name(self) -> str:
-        """The name in OpenMetrics and prometheus_client: a counter's is without ``_total``."""
-        return self.name.removesuffix("_total") if self.kind == "counter" else self.name
 
     def values(self, columns: Columns) -> NDArray[Any]:
         """The value of each of the scope's rows."""

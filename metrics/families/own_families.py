@@ -8,6 +8,14 @@ _SOURCE = "Tidegauge"
 
 ZOOKEEPER = (
     Family(
+        "num_alive_connections",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "connections",
+        "Connections with ZooKeeper: those of brokers that run and hold a session.",
+        "ZooKeeper's own exporter",
+    ),
+    Family(
         "tidegauge_zookeeper_isr_change_notifications",
         "gauge",
         Scope.ZOOKEEPER,

@@ -16,10 +16,35 @@ def brokers(sources: Sources) -> Table:
     rows = _rows_of_broker(sources, 1)
     records = sources.snapshot.brokers[rows]
     columns = columns_of(records)
+    shape = len(sources.snapshot.brokers), len(sources.layout.topics)
+    appended_bytes = sources.snapshot.broker_topics["bytes_in"].reshape(shape)
+    columns["appended_bytes"] = records["replication_bytes_in"] + appended_bytes.sum(axis=1)[rows]
     columns["handlers_for_us"] = sources.snapshot.time_us - records["handlers_since_us"]
     targets = np.arange(len(sources.snapshot.brokers))[rows]
     labels = texts_of([""] * len(targets))
     return Table(targets, records["answers"], columns, labels.__getitem__)
+
+
+def brokers_with_zookeeper(sources: Sources) -> Table:
+    """Brokers, as far as they have to do with ZooKeeper."""
+    table = brokers(sources)
+    return table._replace(there=table.there & (not sources.layout.plan.is_kraft))
+
+
+def brokers_of_quorum(sources: Sources) -> Table:
+    """Brokers, as readers of a quorum's log."""
+    table = brokers(sources)
+    times_us = sources.context.applied_at_us
+    published = np.full(len(sources.snapshot.brokers), np.nan) if times_us is None else times_us
+    rows = _rows_of_broker(sources, 1)
+    columns = {
+        **table.columns,
+        "applied_ms": published[rows] // 1000,
+        "applied_lag_ms": (sources.snapshot.time_us - published[rows]) // 1000,
+    }
+    is_reader = sources.snapshot.brokers["applied_offset"][rows] >= 0
+    there = table.there & is_reader & sources.layout.plan.is_kraft
+    return table._replace(there=there, columns=columns)
 
 
 def broker_topics(sources: Sources) -> Table:

@@ -62,6 +62,8 @@ class SnapshotContext(NamedTuple):
     #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
+    #: By broker: when the last record that it has applied was written to a quorum's log.
+    applied_at_us: NDArray[np.float64] | None = None
 
 
 def speed_between(before: Health, after: Health) -> float:

@@ -10,7 +10,7 @@ from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import partitions_left_out
 from tidegauge.metrics.samples.table import Sources, Table, all_rows, columns_of, one_row
-from tidegauge.metrics.samples.targets import CONTROLLER, SIMULATION, target_name, targets_of
+from tidegauge.metrics.samples.targets import SIMULATION, ZOOKEEPER, target_name, targets_of
 
 
 def zookeeper(sources: Sources) -> Table:
@@ -26,7 +26,10 @@ def zookeeper(sources: Sources) -> Table:
     columns = columns_of(records) | {
         name: np.array([counted.sum()]) for name, counted in counts.items()
     }
-    return one_row(CONTROLLER, bool(records["known"][0]), columns)
+    is_there = bool(records["known"][0]) and not sources.layout.plan.is_kraft
+    brokers = sources.snapshot.brokers
+    columns["connections"] = np.array([(brokers["alive"] & brokers["in_session"]).sum()])
+    return one_row(ZOOKEEPER, is_there, columns)
 
 
 def simulation(sources: Sources) -> Table:

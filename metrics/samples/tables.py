@@ -6,13 +6,18 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tidegauge.metrics.families.family import Scope
-from tidegauge.metrics.samples import broker_tables, exporter_tables, own_tables
+from tidegauge.metrics.samples import (
+    broker_tables,
+    controller_tables,
+    exporter_tables,
+    own_tables,
+)
 from tidegauge.metrics.samples.table import Sources, Table
-from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER, SIMULATION
+from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, ZOOKEEPER, is_node
 
 
 class _Place(NamedTuple):
-    #: The target of a scope; None: each broker has its own rows.
+    #: The target of a scope; None: each broker, or each controller, has its own rows.
     target: int | None
     table: Callable[[Sources], Table]
 
@@ -22,6 +27,10 @@ _PLACES = {
     Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
     Scope.REPLICA: _Place(None, broker_tables.replicas),
     Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
+    Scope.ZOOKEEPER_BROKER: _Place(None, broker_tables.brokers_with_zookeeper),
+    Scope.QUORUM_BROKER: _Place(None, broker_tables.brokers_of_quorum),
+    Scope.CONTROLLER: _Place(None, controller_tables.controllers),
+    Scope.QUORUM_CONTROLLER: _Place(None, controller_tables.quorum_controllers),
     Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
     Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
     Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),
@@ -29,7 +38,7 @@ _PLACES = {
     Scope.GROUP: _Place(EXPORTER, exporter_tables.groups),
     Scope.GROUP_TOPIC: _Place(EXPORTER, exporter_tables.group_topics),
     Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
-    Scope.ZOOKEEPER: _Place(CONTROLLER, own_tables.zookeeper),
+    Scope.ZOOKEEPER: _Place(ZOOKEEPER, own_tables.zookeeper),
     Scope.SIMULATION: _Place(SIMULATION, own_tables.simulation),
     Scope.METRICS_LEVEL: _Place(SIMULATION, own_tables.metrics_level),
     Scope.ACTOR: _Place(SIMULATION, own_tables.actors),
@@ -42,7 +51,7 @@ def is_on_page(scope: Scope, target: int | None) -> bool:
     place = _PLACES[scope]
     if target is None:
         return True
-    return target >= 0 if place.target is None else target == place.target
+    return is_node(target) if place.target is None else target == place.target
 
 
 def table_of(scope: Scope, sources: Sources) -> Table:

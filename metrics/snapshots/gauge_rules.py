@@ -33,6 +33,7 @@ from tidegauge.metrics.snapshots.gauges import (
     BrokerTopicGauges,
     ClusterGauges,
     CommittedGauges,
+    ControllerGauges,
     MemberGauges,
     PartitionGauges,
     ReplicaGauges,
@@ -47,7 +48,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import broker_of, is_kraft
+from tidegauge.simulation.topology import active_controller_process, broker_of, is_kraft
 
 
 @rule
@@ -108,6 +109,8 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.isr_changes_pending = state.changed_count
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
+    gauge.in_session = state.session >= 0
+    gauge.applied_offset = world.lifecycles[broker].published_offset - 1 if is_kraft(world) else -1
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
         gauge.handlers = state.num_io_threads
@@ -353,7 +356,10 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
 
 @rule
 def read_quorum(
-    world: Quorum, gauges: Records[PartitionGauges], of_brokers: Records[BrokerGauges]
+    world: Quorum,
+    gauges: Records[PartitionGauges],
+    of_brokers: Records[BrokerGauges],
+    of_cluster: Records[ClusterGauges],
 ) -> None:
     """Enter what is committed, if the active controller of a quorum is hosted here.
 
@@ -361,8 +367,10 @@ def read_quorum(
     """
     if not is_quorum_hosted(world):
         return
+    of_cluster[0].known = True
     for broker in range(world.sizes[0].brokers):
         of_brokers[broker].registered = is_unfenced(world, broker)
+        of_cluster[0].registered_brokers += 1 if of_brokers[broker].registered else 0
     for partition in range(len(world.partitions)):
         known = world.committed_partitions[partition]
         if not known.exists:
@@ -374,6 +382,66 @@ def read_quorum(
         gauge.in_sync_replicas = size(known.isr)
         gauge.replicas = size(known.replicas)
         gauge.leader_is_preferred = known.leader == first(known.replicas)
+
+
+@rule
+def read_quorum_controllers(world: Quorum, gauges: Records[ControllerGauges]) -> None:
+    """Enter the controllers of a quorum; what they count is what is committed.
+
+    Source: QuorumControllerMetrics, ControllerMetadataMetrics@4.1.0.
+    """
+    if not is_quorum_hosted(world):
+        return
+    counted = gauges[0]
+    _count_brokers(world, counted)
+    _count_partitions(world, counted)
+    state = world.active_controller[0]
+    process = world.processes[active_controller_process(world)]
+    for voter in range(len(gauges)):
+        gauge = gauges[voter]
+        # The others of the quorum are costs of the active one's log, and never fail.
+        is_active = voter == process.number
+        gauge.alive = not is_active or process.alive
+        gauge.answers = gauge.alive and (not is_active or process.paused == 0)
+        gauge.active_controller = is_active
+        gauge.controller_epoch = state.epoch
+        gauge.last_applied_offset = state.high_watermark - 1
+        gauge.last_committed_offset = state.high_watermark - 1
+        gauge.timed_out_heartbeats = state.timed_out_heartbeats if is_active else 0
+        gauge.leader_elections = state.leader_elections
+        gauge.unclean_leader_elections = state.unclean_elections
+        gauge.elr_elections = state.elr_elections
+        gauge.active_brokers = counted.active_brokers
+        gauge.fenced_brokers = counted.fenced_brokers
+        gauge.global_topics = counted.global_topics
+        gauge.global_partitions = counted.global_partitions
+        gauge.offline_partitions = counted.offline_partitions
+        gauge.preferred_replica_imbalance = counted.preferred_replica_imbalance
+
+
+@inner_rule
+def _count_brokers(world: Quorum, gauge: ControllerGauges) -> None:
+    for broker in range(world.sizes[0].brokers):
+        if world.quorum_brokers[broker].committed_epoch == NONE:
+            continue
+        if is_unfenced(world, broker):
+            gauge.active_brokers += 1
+        else:
+            gauge.fenced_brokers += 1
+
+
+@inner_rule
+def _count_partitions(world: Quorum, gauge: ControllerGauges) -> None:
+    for topic in range(world.sizes[0].topics):
+        gauge.global_topics += 1 if world.quorum_topics[topic].committed else 0
+    for partition in range(len(world.partitions)):
+        known = world.committed_partitions[partition]
+        if not known.exists:
+            continue
+        gauge.global_partitions += 1
+        gauge.offline_partitions += 1 if known.leader < 0 else 0
+        is_preferred = known.leader == first(known.replicas)
+        gauge.preferred_replica_imbalance += 0 if is_preferred else 1
 
 
 @rule

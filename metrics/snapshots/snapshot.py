@@ -21,6 +21,7 @@ from tidegauge.metrics.snapshots.gauge_rules import (
     read_controllers,
     read_groups,
     read_quorum,
+    read_quorum_controllers,
     read_replicas,
     read_zookeeper,
 )
@@ -29,6 +30,7 @@ from tidegauge.metrics.snapshots.gauges import (
     BrokerTopicGauges,
     ClusterGauges,
     CommittedGauges,
+    ControllerGauges,
     MemberGauges,
     PartitionGauges,
     ReplicaGauges,
@@ -55,6 +57,8 @@ class Snapshot(NamedTuple):
     committed: NDArray[np.void]
     #: By client (``ClusterPlan.clients``).
     members: NDArray[np.void]
+    #: The controllers of a quorum (``ClusterPlan.controllers``).
+    controllers: NDArray[np.void]
 
 
 class Columns(NamedTuple):
@@ -83,6 +87,7 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(ClusterGauges, 1),
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
+        _zeros(ControllerGauges, len(plan.controllers)),
     )
 
 
@@ -106,7 +111,9 @@ def take_snapshot(
     read_controllers(plane, of_brokers)
     partitions = _records(taken.partitions)
     read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
-    read_quorum(state.view_as(Quorum), partitions, of_brokers)
+    quorum = state.view_as(Quorum)
+    read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
+    read_quorum_controllers(quorum, _records(taken.controllers))
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
     return taken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER
+from tidegauge.metrics.samples.targets import EXPORTER, ZOOKEEPER
 
 ORDERS_0 = EXPORTER, partition_label("orders", 0)
 ORDERS_1 = EXPORTER, partition_label("orders", 1)
@@ -26,7 +26,7 @@ def test_a_partition_without_a_leader_is_under_replicated_here_and_not_at_broker
     assert values_of(plan, snapshot, "kafka_topic_partition_leader")[ORDERS_0] == -1
     assert values_of(plan, snapshot, "kafka_topic_partition_leader_is_preferred")[ORDERS_0] == 0
     offline = values_of(plan, snapshot, "tidegauge_zookeeper_offline_partitions")
-    assert offline == {(CONTROLLER, ""): 1}
+    assert offline == {(ZOOKEEPER, ""): 1}
 
 
 def test_leaders_are_named_by_their_ids() -> None:

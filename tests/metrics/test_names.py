@@ -8,11 +8,16 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from cluster_snapshots import healthy, plan_of
+from cluster_snapshots import healthy, kraft_plan_of, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Family
+from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
+from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
+from tidegauge.metrics.spellings.spelling import SpelledFamily
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+SPELLED = SPELLING.spelled(FAMILIES)
 
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {
@@ -24,15 +29,23 @@ STRIMZI = {
     },
     "kafka_server_replicafetchermanager": {"maxlag", "failedpartitionscount"},
     "kafka_server_fetcherlagmetrics": {"consumerlag"},
-    "kafka_server_kafkaserver": {"brokerstate"},
+    "kafka_server_kafkaserver": {"brokerstate", "linux_disk_write_bytes"},
     "kafka_server_delayedoperationpurgatory": {"purgatorysize"},
-    "kafka_server_kafkarequesthandlerpool": {"requesthandleravgidle_percent"},
+    "kafka_server_kafkarequesthandlerpool": {
+        *("requesthandleravgidle_percent", "requesthandleravgidlepercent_count"),
+    },
+    "kafka_network_socketserver": {"networkprocessoravgidle_percent"},
+    "kafka_server_brokermetadatametrics": {
+        *("last_applied_record_offset", "last_applied_record_timestamp"),
+        *("last_applied_record_lag_ms", "metadata_load_error_count", "metadata_apply_error_count"),
+    },
     "kafka_server_brokertopicmetrics": {
         *("messagesin_total", "bytesin_total", "bytesout_total"),
         *("totalproducerequests_total", "failedproducerequests_total"),
         *("totalfetchrequests_total", "failedfetchrequests_total"),
         *("replicationbytesin_total", "replicationbytesout_total"),
         *("reassignmentbytesin_total", "reassignmentbytesout_total"),
+        *("producemessageconversions_total", "fetchmessageconversions_total"),
     },
     "kafka_network_requestchannel": {"requestqueuesize"},
     "kafka_cluster_partition": {
@@ -42,9 +55,13 @@ STRIMZI = {
     "kafka_log_logmanager": {"offlinelogdirectorycount"},
     "kafka_controller_kafkacontroller": {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
-        *("globaltopiccount", "globalpartitioncount"),
+        *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
+        *("metadataerrorcount", "lastappliedrecordoffset", "lastcommittedrecordoffset"),
+        "timedoutbrokerheartbeatcount",
     },
-    "kafka_controller_controllerstats": {"uncleanleaderelections_total"},
+    "kafka_controller_controllerstats": {
+        *("uncleanleaderelections_total", "electionfromeligibleleaderreplicas_total"),
+    },
     "kafka_controller_controllereventmanager": {"eventqueuesize"},
 }
 
@@ -62,32 +79,32 @@ KAFKA_EXPORTER = {
 
 def test_what_is_called_as_by_kafka_is_what_kafka_has() -> None:
     expected = {f"{bean}_{name}" for bean, names in STRIMZI.items() for name in names}
-    served = {family.name for family in FAMILIES if not family.name.startswith("tidegauge_")}
-    assert served == expected | KAFKA_EXPORTER
+    served = {one.name for one in SPELLED if not one.name.startswith("tidegauge_")}
+    assert served == expected | KAFKA_EXPORTER | {"num_alive_connections"}
 
 
 def test_names_of_raw_counts_are_not_served() -> None:
     # With two styles on the same labels rate() over either of them alerts for ever.
-    assert not [family.name for family in FAMILIES if "persec" in family.name]
+    assert not [one.name for one in SPELLED if "persec" in one.name]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_metric_is_well_formed(family: Family) -> None:
-    assert re.fullmatch(r"[a-z_]+", family.name)
-    assert (family.kind == "counter") == family.name.endswith("_total")
-    assert re.fullmatch(r"[A-Z0-9-].*\.", family.help), "a sentence"
-    assert family.source
+@pytest.mark.parametrize("spelled", SPELLED, ids=lambda spelled: spelled.name)
+def test_a_metric_is_well_formed(spelled: SpelledFamily) -> None:
+    assert re.fullmatch(r"[a-z_]+", spelled.name)
+    assert (spelled.kind == "counter") == spelled.name.endswith("_total")
+    assert re.fullmatch(r"[A-Z0-9-].*\.", spelled.help), "a sentence"
+    assert spelled.family.source
 
 
 def test_entries_of_one_name_stand_behind_each_other_and_agree() -> None:
-    by_name = {name: list(group) for name, group in groupby(FAMILIES, lambda family: family.name)}
-    assert sum(len(group) for group in by_name.values()) == len(FAMILIES)
+    by_name = {name: list(group) for name, group in groupby(SPELLED, lambda spelled: spelled.name)}
+    assert sum(len(group) for group in by_name.values()) == len(SPELLED)
     for group in by_name.values():
-        assert len({(family.kind, family.help, family.source) for family in group}) == 1
+        assert len({(spelled.kind, spelled.help) for spelled in group}) == 1
 
 
-def test_every_metric_has_something_behind_it() -> None:
-    plan = plan_of()
+@pytest.mark.parametrize("plan", [plan_of(), kraft_plan_of()], ids=["ZooKeeper", "KRaft"])
+def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
     snapshot = healthy(plan)
     snapshot.brokers["handlers"] = 8
     actor = ActorHealth("brokers", 1, 1.0, 1.0, 1.0, 1.0)
@@ -97,6 +114,10 @@ def test_every_metric_has_something_behind_it() -> None:
         window_us=1.0,
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
         scrapes=ScrapeCounts({}, 1.0),
+        applied_at_us=np.ones(len(plan.brokers)) if plan.is_kraft else None,
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
-    assert shown == {family.name for family in FAMILIES}
+    others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER}
+    if not plan.is_kraft:
+        others = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER}
+    assert shown == {one.name for one in SPELLED if one.family.scope not in others}

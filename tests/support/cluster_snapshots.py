@@ -8,6 +8,7 @@ from small_clusters import cluster_of
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -31,16 +32,25 @@ def plan_of(**parts: Any) -> ClusterPlan:
     return ClusterPlan(cluster_of(**(story | parts)))
 
 
+def kraft_plan_of(**parts: Any) -> ClusterPlan:
+    """The same cluster with a quorum of three controllers: 3000, 3001 and 3002."""
+    return plan_of(**({"release": "4.1", "controllers": {"count": 3}} | parts))
+
+
 def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     """All brokers answer, all replicas are in sync up to offset 100, groups have committed 90.
 
-    Broker 1 is the controller.
+    Broker 1 is the controller; of a quorum, the first one is active.
     """
     snapshot = new_snapshot(plan, time_us)
     snapshot.brokers["alive"] = snapshot.brokers["answers"] = True
     snapshot.brokers["state"] = RUNNING_AS_BROKER
     snapshot.brokers["registered"] = True
-    snapshot.brokers["active_controller"][0] = True
+    snapshot.brokers["in_session"] = not plan.is_kraft
+    if plan.is_kraft:
+        _count_cluster(plan, snapshot)
+    else:
+        snapshot.brokers["active_controller"][0] = True
     snapshot.broker_topics["exists"] = True
     _replicate(plan, snapshot)
     snapshot.cluster["known"] = True
@@ -49,6 +59,18 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot.committed["offset"] = 90
     snapshot.members["present"] = True
     return snapshot
+
+
+def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
+    """All controllers have read the same log, up to offset 99."""
+    controllers = snapshot.controllers
+    controllers["alive"] = controllers["answers"] = True
+    controllers["active_controller"][0] = True
+    controllers["active_brokers"] = len(plan.brokers)
+    controllers["global_topics"] = len(plan.scenario.topics)
+    controllers["global_partitions"] = len(plan.partitions)
+    controllers["last_applied_offset"] = controllers["last_committed_offset"] = 99
+    snapshot.brokers["applied_offset"] = 99
 
 
 def _replicate(plan: ClusterPlan, snapshot: Snapshot) -> None:
@@ -84,7 +106,7 @@ def values_of(
     context: SnapshotContext | None = None,
 ) -> dict[tuple[int, str], float]:
     """The samples of a metric: by target and own labels, as a page has them, the value."""
-    series = Exposition(plan, level).series(snapshot, context or SnapshotContext())
+    series = Exposition(plan, Presentation(level)).series(snapshot, context or SnapshotContext())
     return {
         (int(target), label_text): float(value)
         for family, *columns in series
