@@ -115,9 +115,7 @@ BITNAMI = Spelling(
             "^kafka.(controller|network)<type=([^,>]+), name=([^,>]+).*><>(Value|Count)",
             "kafka_$1_$2_$3_$4",
         ),
-        Rule(
-            "^kafka.(log|cluster)<type=([^,>]+), name=([^,>]+), topic=.*><>Value", "kafka_$1_$2_$3"
-        ),
+        Rule("^kafka.(log|cluster)<type=([^,>]+), name=([^,>]+).*><>Value", "kafka_$1_$2_$3"),
         Rule(
             "^kafka.server<type=([^,>]+), name=([^,>]+), .*><>(Value|Count)",
             "kafka_server_$1_$2_$3",
