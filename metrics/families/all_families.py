@@ -35,6 +35,7 @@ FAMILIES: tuple[Family, ...] = (
     *exporter_families.CLUSTER,
     *exporter_families.PARTITIONS,
     *exporter_families.GROUPS,
+    *own_families.METADATA,
     *own_families.ZOOKEEPER,
     *own_families.SIMULATION,
     *own_families.ACTORS,

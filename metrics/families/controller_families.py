@@ -97,6 +97,21 @@ QUORUM = (
         "knows.",
     ),
     Family(
+        MBean(f"{_CONTROLLER}LastAppliedRecordTimestamp"),
+        "gauge",
+        Scope.QUORUM_CONTROLLER,
+        "applied_ms",
+        "Virtual time (milliseconds) at which the last applied record was written, interpolated "
+        "between snapshots.",
+    ),
+    Family(
+        MBean(f"{_CONTROLLER}LastAppliedRecordLagMs"),
+        "gauge",
+        Scope.QUORUM_CONTROLLER,
+        "applied_lag_ms",
+        "Virtual milliseconds since that record was written; 0 on the active controller.",
+    ),
+    Family(
         MBean(f"{_CONTROLLER}TimedOutBrokerHeartbeatCount"),
         "gauge",
         Scope.QUORUM_CONTROLLER,

@@ -34,13 +34,14 @@ def brokers_with_zookeeper(sources: Sources) -> Table:
 def brokers_of_quorum(sources: Sources) -> Table:
     """Brokers, as readers of a quorum's log."""
     table = brokers(sources)
-    times_us = sources.context.applied_at_us
-    published = np.full(len(sources.snapshot.brokers), np.nan) if times_us is None else times_us
     rows = _rows_of_broker(sources, 1)
+    applied = sources.context.applied
+    unknown_us = np.full(len(table.targets), np.nan)
+    applied_us = unknown_us if applied is None else applied.brokers_us[rows]
     columns = {
         **table.columns,
-        "applied_ms": published[rows] // 1000,
-        "applied_lag_ms": (sources.snapshot.time_us - published[rows]) // 1000,
+        "applied_ms": applied_us // 1000,
+        "applied_lag_ms": (sources.snapshot.time_us - applied_us) // 1000,
     }
     is_reader = sources.snapshot.brokers["applied_offset"][rows] >= 0
     there = table.there & is_reader & sources.layout.plan.is_kraft

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tidegauge.metrics.samples import broker_tables
-from tidegauge.metrics.samples.layout import Numbers, texts_of
+from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
 from tidegauge.metrics.samples.targets import controllers_of
 
@@ -30,17 +30,16 @@ def quorum_controllers(sources: Sources) -> Table:
     Source: ControllerMetadataMetricsPublisher@4.1.0: each of them counts the whole cluster.
     """
     records = sources.snapshot.controllers
-    targets = numbers_of_controllers(sources)
+    targets = np.array(controllers_of(sources.layout.plan), dtype=np.int64)
     columns = columns_of(records)
     if not sources.every_controller:
         counted = {
             name: columns[name] * records["active_controller"] for name in _COUNTED_OF_CLUSTER
         }
         columns |= counted
+    applied = sources.context.applied
+    applied_us = np.full(len(targets), np.nan) if applied is None else applied.controllers_us
+    lag_us = (sources.snapshot.time_us - applied_us) * ~records["active_controller"]
+    columns |= {"applied_ms": applied_us // 1000, "applied_lag_ms": lag_us // 1000}
     labels = texts_of([""] * len(targets))
     return Table(targets, records["answers"], columns, labels.__getitem__)
-
-
-def numbers_of_controllers(sources: Sources) -> Numbers:
-    """The targets of the controllers, in their order."""
-    return np.array(controllers_of(sources.layout.plan), dtype=np.int64)

@@ -23,7 +23,7 @@ class SuccessiveSnapshots:
         context = SnapshotContext(
             health,
             consumer_lag_ms=self._offset_times.lag_ms(snapshot),
-            applied_at_us=self._record_times.applied_at_us(snapshot),
+            applied=self._record_times.applied(snapshot),
         )
         before, self._before = self._before, health
         if before is None or health is None:

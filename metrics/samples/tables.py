@@ -13,7 +13,7 @@ from tidegauge.metrics.samples import (
     own_tables,
 )
 from tidegauge.metrics.samples.table import Sources, Table
-from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, ZOOKEEPER, is_node
+from tidegauge.metrics.samples.targets import CONTROL_PLANE, EXPORTER, SIMULATION, is_node
 
 
 class _Place(NamedTuple):
@@ -38,7 +38,8 @@ _PLACES = {
     Scope.GROUP: _Place(EXPORTER, exporter_tables.groups),
     Scope.GROUP_TOPIC: _Place(EXPORTER, exporter_tables.group_topics),
     Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
-    Scope.ZOOKEEPER: _Place(ZOOKEEPER, own_tables.zookeeper),
+    Scope.METADATA: _Place(CONTROL_PLANE, own_tables.metadata),
+    Scope.ZOOKEEPER: _Place(CONTROL_PLANE, own_tables.zookeeper),
     Scope.SIMULATION: _Place(SIMULATION, own_tables.simulation),
     Scope.METRICS_LEVEL: _Place(SIMULATION, own_tables.metrics_level),
     Scope.ACTOR: _Place(SIMULATION, own_tables.actors),

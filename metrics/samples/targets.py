@@ -23,18 +23,18 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 #: The metrics of kafka_exporter: the cluster's metadata, offsets and consumer groups.
 EXPORTER = -3
-#: The cluster's state in ZooKeeper; no target in KRaft mode.
-ZOOKEEPER = -2
+#: The cluster's state in ZooKeeper, or in the log of a quorum.
+CONTROL_PLANE = -2
 #: The simulation itself: its speed and its cost.
 SIMULATION = -1
 
 #: In the order of their numbers, after the brokers and the controllers.
-_OTHER_TARGETS = (EXPORTER, ZOOKEEPER, SIMULATION)
+_OTHER_TARGETS = (EXPORTER, CONTROL_PLANE, SIMULATION)
 
 #: A target that is no node: its part of names, its job and the path of its page.
 _OTHERS = {
     EXPORTER: ("kafka-exporter", "", "/exporter/metrics"),
-    ZOOKEEPER: ("controller", "tidegauge-controller", "/controller/metrics"),
+    CONTROL_PLANE: ("controller", "tidegauge-controller", "/controller/metrics"),
     SIMULATION: ("simulation", "tidegauge", "/simulation/metrics"),
 }
 
@@ -44,8 +44,7 @@ _LONGEST_NAME = 40
 
 def targets_of(plan: ClusterPlan) -> tuple[int, ...]:
     """All targets: the brokers in order, the controllers of a quorum, then the others."""
-    others = tuple(each for each in _OTHER_TARGETS if each != ZOOKEEPER or not plan.is_kraft)
-    return (*range(len(plan.brokers)), *controllers_of(plan), *others)
+    return (*range(len(plan.brokers)), *controllers_of(plan), *_OTHER_TARGETS)
 
 
 def controllers_of(plan: ClusterPlan) -> range:
@@ -76,8 +75,7 @@ def _record_of(snapshot: Snapshot, target: int) -> np.void:
 
 def label_texts(plan: ClusterPlan, spelling: Spelling = STRIMZI) -> list[str]:
     """The labels of all targets as texts, so that a target is an index of the list."""
-    numbers = (*range(len(plan.brokers)), *controllers_of(plan), *_OTHER_TARGETS)
-    return [label_text(target_labels(plan, number, spelling)) for number in numbers]
+    return [label_text(target_labels(plan, target, spelling)) for target in targets_of(plan)]
 
 
 def cluster_name(plan: ClusterPlan) -> str:

@@ -21,10 +21,10 @@ from __future__ import annotations
 from tidegauge.metrics.spellings.spelling import Rule, Spelling
 
 #: An MBean of Yammer: domain, type, the beginning of its name; and the rest of its keys.
-_YAMMER = r"^kafka\.(\w+)<type=([^,>]+), name=([^,>]+?)"
+_YAMMER = r"^kafka\.([\w.]+)<type=([^,>]+), name=([^,>]+?)"
 _TAGS = r"(?:, [^>]+)?><>"
 #: A metric of Kafka's own library: domain, group, tags, name.
-_KAFKA = r"^kafka\.(\w+)<type=([^,>]+)(?:, (?!name=)[^>]+)?><>"
+_KAFKA = r"^kafka\.([\w.]+)<type=([^,>]+)(?:, (?!name=)[^>]+)?><>"
 
 _QUANTILE = {"quantile": "0.$4"}
 _PERCENTILE = Rule(_YAMMER + _TAGS + r"(\d+)thPercentile", "kafka_$1_$2_$3", "gauge", _QUANTILE)

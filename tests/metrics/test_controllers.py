@@ -6,15 +6,16 @@ import json
 
 import pytest
 
-from cluster_snapshots import healthy, kraft_plan_of, plan_of
+from cluster_snapshots import healthy, kraft_plan_of, plan_of, values_of
 from tidegauge.metrics.endpoint.discovery import discovered_targets
 from tidegauge.metrics.endpoint.formats import Format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
 from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.record_times import RecordTimes
 from tidegauge.metrics.samples.scraping import Scraper
-from tidegauge.metrics.samples.targets import ZOOKEEPER, controllers_of, targets_of
+from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.spellings.all_spellings import CONFLUENT
 
 PLAN = kraft_plan_of()
@@ -54,14 +55,15 @@ def test_brokers_of_a_quorum_have_no_controller_and_nothing_of_zookeeper() -> No
     ]
     foreign = ("kafka_controller", "tidegauge_controller", "tidegauge_isr_change")
     assert [name for name in of_brokers if name.startswith(foreign)] == []
-    assert ZOOKEEPER not in targets_of(PLAN)
-    assert ZOOKEEPER in targets_of(plan_of())
+    everything = {samples.family.name for samples in Exposition(PLAN).series(healthy(PLAN))}
+    assert [name for name in everything if "zookeeper" in name] == []
+    assert "tidegauge_metadata_offline_partitions" in everything
 
 
 def test_each_controller_is_a_target() -> None:
     groups = json.loads(discovered_targets(PLAN, "here:1"))
     found = {group["labels"]["__metrics_path__"]: group["labels"] for group in groups}
-    assert len(found) == 3 + 3 + 2
+    assert len(found) == 3 + 3 + 3
     for controller in (3000, 3001, 3002):
         labels = found[f"/c/{controller}/metrics"]
         assert labels["kubernetes_pod_name"] == f"story-controller-{controller}"
@@ -77,7 +79,7 @@ def test_a_controller_that_is_down_is_gone_and_not_zero() -> None:
     snapshot.controllers[1]["alive"] = snapshot.controllers[1]["answers"] = False
     snapshot.controllers[2]["answers"] = False
     (up,) = Scraper(PLAN, only={"up"}).scrape(snapshot)
-    assert up.values == [1, 1, 1, 1, 0, 0, 1, 1]
+    assert up.values == [1, 1, 1, 1, 0, 0, 1, 1, 1]
     pages = Pages(PLAN)
     pages.publish(snapshot, None)
     first, second, third = controllers_of(PLAN)
@@ -94,7 +96,10 @@ def test_a_broker_knows_when_its_last_record_was_written() -> None:
         snapshot = healthy(PLAN, second * 1_000_000)
         snapshot.controllers["last_committed_offset"] = offset
         snapshot.brokers["applied_offset"] = [offset, 149, 99]
-        applied_at_us = times.applied_at_us(snapshot)
-    assert applied_at_us is not None
-    assert applied_at_us.tolist() == [11_000_000, 10_500_000, 10_000_000]
-    assert RecordTimes().applied_at_us(healthy(plan_of())) is None
+        applied = times.applied(snapshot)
+    assert applied is not None
+    assert applied.brokers_us.tolist() == [11_000_000, 10_500_000, 10_000_000]
+    assert RecordTimes().applied(healthy(plan_of())) is None
+    lag = "kafka_server_brokermetadatametrics_last_applied_record_lag_ms"
+    found = values_of(PLAN, snapshot, lag, context=SnapshotContext(applied=applied))
+    assert list(found.values()) == [1_000, 1_500, 2_000]

@@ -13,6 +13,7 @@ from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
+from tidegauge.metrics.samples.record_times import RecordTimes
 from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
 from tidegauge.metrics.spellings.spelling import SpelledFamily
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -57,6 +58,7 @@ STRIMZI = {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
         *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
         *("metadataerrorcount", "lastappliedrecordoffset", "lastcommittedrecordoffset"),
+        *("lastappliedrecordtimestamp", "lastappliedrecordlagms"),
         "timedoutbrokerheartbeatcount",
     },
     "kafka_controller_controllerstats": {
@@ -114,7 +116,7 @@ def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
         window_us=1.0,
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
         scrapes=ScrapeCounts({}, 1.0),
-        applied_at_us=np.ones(len(plan.brokers)) if plan.is_kraft else None,
+        applied=RecordTimes().applied(snapshot),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
     others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER}
