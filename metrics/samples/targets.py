@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
@@ -59,18 +57,18 @@ def is_node(target: int) -> bool:
 
 def is_alive(snapshot: Snapshot, target: int) -> bool:
     """Whether the process of a broker or controller runs; other targets always do."""
-    return not is_node(target) or bool(_record_of(snapshot, target)["alive"])
+    return not is_node(target) or _flag_of(snapshot, target, "alive")
 
 
 def responds(snapshot: Snapshot, target: int) -> bool:
     """Whether a target can be scraped: a broker or controller that runs, and is not paused."""
-    return not is_node(target) or bool(_record_of(snapshot, target)["answers"])
+    return not is_node(target) or _flag_of(snapshot, target, "answers")
 
 
-def _record_of(snapshot: Snapshot, target: int) -> np.void:
+def _flag_of(snapshot: Snapshot, target: int, name: str) -> bool:
     if target >= 0:
-        return snapshot.brokers[target]
-    return snapshot.controllers[target + len(_OTHER_TARGETS)]
+        return bool(snapshot.brokers[name][target])
+    return bool(snapshot.controllers[name][target + len(_OTHER_TARGETS)])
 
 
 def label_texts(plan: ClusterPlan, spelling: Spelling = STRIMZI) -> list[str]:

@@ -117,11 +117,11 @@ def test_every_panel_of_our_dashboard_is_full(servers: dict[str, Prometheus]) ->
 
 
 @pytest.mark.parametrize("mode", ["ZooKeeper", "KRaft"])
-@pytest.mark.parametrize("name", {**FILES, **OF_THE_REPORTER})
+@pytest.mark.parametrize("name", FILES | OF_THE_REPORTER)
 def test_of_their_panels_those_are_full_that_are_said_to_be(
     name: str, mode: str, servers: dict[str, Prometheus]
 ) -> None:
-    file = THEIRS / {**FILES, **OF_THE_REPORTER}[name]
+    file = THEIRS / (FILES | OF_THE_REPORTER)[name]
     if not file.exists():
         pytest.skip(f"no {file}: dashboards of others are not part of the project")
     said = re.search(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -97,7 +98,7 @@ NAMES: list[tuple[Spelling, MBean, str]] = [
 def spelled(spelling: Spelling, bean: MBean) -> SpelledFamily:
     """A metric of this MBean, whatever its value is."""
     is_counted = bean.attribute == "Count" or bean.attribute.endswith("-total")
-    kind = "counter" if is_counted else "gauge"
+    kind: Literal["counter", "gauge"] = "counter" if is_counted else "gauge"
     found = spelling.spell(Family(bean, kind, Scope.BROKER, "starts", "Something."))
     assert found is not None
     return found
