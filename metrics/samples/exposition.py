@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
+from tidegauge.metrics.families.mbean import MBean
 from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
 from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, texts_of
@@ -41,7 +42,8 @@ class Samples(NamedTuple):
 class Exposition:
     """The metrics of one cluster, presented in one way.
 
-    It keeps no state of snapshots, so threads may share it.
+    It keeps no state of snapshots, so threads may share it: the texts that it keeps are always the
+    same.
     """
 
     def __init__(self, plan: ClusterPlan, presentation: Presentation = AS_STRIMZI) -> None:
@@ -51,6 +53,8 @@ class Exposition:
         self.families = presentation.spelling.spelled(FAMILIES)
         self.layout = Layout(plan)
         self._every_controller = presentation.every_controller
+        #: By metric and by label text of a row: the text as the spelling has it.
+        self._respelled_texts: dict[MBean | str, dict[str, str]] = {}
 
     def series(
         self,
@@ -91,50 +95,53 @@ class Exposition:
         elif values.dtype.kind == "b":
             values = values.astype(np.int64)
         if table.partitions is None or self.level == Level.FULL:
-            return _of_rows(spelled, table, values, there)
+            return self._of_rows(spelled, table, values, there)
         if self.level == Level.OFF:
-            return _of_rows(spelled, table, values, np.zeros_like(there))
+            return self._of_rows(spelled, table, values, np.zeros_like(there))
         if unhealthy is None:
-            return _of_totals(spelled, table, values, there & family.adds_up)
-        zeros = _of_totals(
+            return self._of_totals(spelled, table, values, there & family.adds_up)
+        zeros = self._of_totals(
             spelled, table, np.zeros_like(values), there & family.adds_up & family.has_zeros
         )
-        shown = _of_rows(spelled, table, values, there & unhealthy[table.partitions])
+        shown = self._of_rows(spelled, table, values, there & unhealthy[table.partitions])
         return _together(zeros, shown)
 
+    def _of_rows(
+        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags
+    ) -> Samples:
+        """A sample for each existing row."""
+        rows = np.flatnonzero(there)
+        labels = self._respelled(spelled, table.labels(rows))
+        return Samples(spelled, table.targets[rows], labels, values[rows])
 
-def _of_rows(spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags) -> Samples:
-    """A sample for each existing row."""
-    rows = np.flatnonzero(there)
-    labels = _respelled(spelled, table.labels(rows))
-    return Samples(spelled, table.targets[rows], labels, values[rows])
+    def _of_totals(
+        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags
+    ) -> Samples:
+        """A sample for each sum of existing rows."""
+        assert table.totals is not None
+        of, targets, labels = table.totals
+        counts = np.bincount(of[there], minlength=len(targets))
+        sums = np.bincount(of[there], values[there], len(targets)).astype(values.dtype)
+        rows = np.flatnonzero(counts)
+        return Samples(spelled, targets[rows], self._respelled(spelled, labels[rows]), sums[rows])
+
+    def _respelled(self, spelled: SpelledFamily, labels: Texts) -> Texts:
+        """The labels of rows as a spelling has them, behind those that all samples have."""
+        if not spelled.labels and spelled.renamed is None:
+            return labels
+        known = self._respelled_texts.setdefault(spelled.family.measured, {})
+        for text in labels.tolist():
+            if text not in known:
+                known[text] = _respelled_text(spelled, text)
+        return texts_of(known[text] for text in labels.tolist())
 
 
-def _of_totals(spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags) -> Samples:
-    """A sample for each sum of existing rows."""
-    assert table.totals is not None
-    of, targets, labels = table.totals
-    counts = np.bincount(of[there], minlength=len(targets))
-    sums = np.bincount(of[there], values[there], len(targets)).astype(values.dtype)
-    rows = np.flatnonzero(counts)
-    return Samples(spelled, targets[rows], _respelled(spelled, labels[rows]), sums[rows])
-
-
-def _respelled(spelled: SpelledFamily, labels: Texts) -> Texts:
-    """The labels of rows as a spelling has them, behind those that all samples have."""
+def _respelled_text(spelled: SpelledFamily, text: str) -> str:
     renamed = spelled.renamed
-    if not spelled.labels and renamed is None:
-        return labels
-    own = labels.tolist()
     if renamed is not None:
-        own = [
-            label_text(
-                {renamed[key]: value for key, value in labels_of(text).items() if key in renamed}
-            )
-            for text in own
-        ]
-    constant = label_text(spelled.labels)
-    return texts_of(joined(constant, text) for text in own)
+        own = {renamed[key]: value for key, value in labels_of(text).items() if key in renamed}
+        text = label_text(own)
+    return joined(label_text(spelled.labels), text)
 
 
 def _of_target(samples: Samples, target: int) -> Samples:

@@ -94,7 +94,12 @@ GRAFANA_CLOUD = Spelling(
     (
         Rule(_YAMMER + _TAGS + "(?:Count|Value)", "kafka_$1_$2_$3"),
         _PERCENTILE,
-        Rule("<type=socket-server-metrics, .+><>(.+):", "kafka_server_socketservermetrics_$1"),
+        Rule(
+            "<type=socket-server-metrics, listener=(.+), networkProcessor=(.+)><>(.+):",
+            "kafka_server_socketservermetrics_$3",
+            labels={"listener": "$1", "network_processor": "$2"},
+            keeps_keys=False,
+        ),
         Rule(_KAFKA + "(.+):", "kafka_$1_$2_$3"),
     ),
     lowercase_labels=True,

@@ -140,6 +140,10 @@ def test_tags_are_labels() -> None:
     assert spelled(METRICS_REPORTER, median).labels == {"quantile": "0.5"}
     assert spelled(JMX_EXPORTER, LAG).labels == {"name": "ConsumerLag"}
     assert spelled(STRIMZI, STATE).renamed is None
+    assert spelled(CONFLUENT, CONNECTIONS).renamed == {
+        "listener": "listener",
+        "networkProcessor": "network_processor",
+    }
     assert spelled(JMX_EXPORTER_EXAMPLE, STATE).renamed == {"current_state": "state"}
 
 
