@@ -76,6 +76,7 @@ KAFKA_EXPORTER = {
     *("kafka_consumergroup_members", "kafka_consumergroup_current_offset"),
     *("kafka_consumergroup_current_offset_sum", "kafka_consumergroup_lag"),
     *("kafka_consumergroup_lag_sum", "kafka_consumer_lag_millis"),
+    *("kafka_consumergroup_uncommitted_offsets",),
 }
 
 
