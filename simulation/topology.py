@@ -158,6 +158,12 @@ def is_kraft(world: Topology) -> bool:
 
 
 @inner_rule
+def quorum_process(world: Topology, voter: int) -> int:
+    """The process of a controller of the quorum."""
+    return world.process_ranges[QUORUM_CONTROLLER].first + voter
+
+
+@inner_rule
 def active_controller_process(world: Topology) -> int:
     """The process of the quorum's active controller."""
     return world.process_ranges[QUORUM_CONTROLLER].first

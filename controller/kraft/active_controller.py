@@ -39,6 +39,7 @@ from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.simulation.codes import controller_events
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.kernel import NONE
@@ -93,11 +94,11 @@ def handle_quorum_event(world: Quorum, event: Event) -> None:
 @inner_rule
 def _write(world: Quorum, event: Event) -> None:
     """Handle an event of the queue: compute records from the state in memory, and append them."""
-    before = world.active_controller[0].log_end_offset
+    before = this_voter(world).log_end_offset
     begin_event(world, event, EVENT_TYPE[event.kind])
     _decide(world, event)
     plan_elections(world)
-    be_busy(world, world.active_controller[0].log_end_offset - before)
+    be_busy(world, this_voter(world).log_end_offset - before)
     free_event(world, event)
 
 
@@ -106,9 +107,9 @@ def _write(world: Quorum, event: Event) -> None:
 def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     """The thread is done with an event, and takes the next one of the queue."""
     end_event(world)
-    state = world.active_controller[0]
-    if state.queue.first != NONE:
-        event = take_first(world, state.queue)
+    voter = this_voter(world)
+    if voter.queue.first != NONE:
+        event = take_first(world, voter.queue)
         world.context[0].cause_process = event.cause_process
         world.context[0].cause_sequence = event.cause_sequence
         _write(world, event)

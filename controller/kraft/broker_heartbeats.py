@@ -34,6 +34,7 @@ from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_ASKS_FOR_FENCE, BROKER_SESSION_CLOSED
 from tidegauge.simulation.events import new_event, new_response, set_timer
@@ -44,7 +45,6 @@ from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatResponse,
 )
 from tidegauge.simulation.messages.quorum_timers import FencingCheck
-from tidegauge.simulation.topology import active_controller_process
 
 # BrokerControlState@4.1.0
 _FENCED = code(0)
@@ -82,7 +82,7 @@ def note_contact(world: Quorum, broker: int) -> None:
 def check_sessions_at(world: Quorum, time_us: int) -> None:
     """Have sessions checked at a time."""
     world.active_controller[0].fences = True
-    process = active_controller_process(world)
+    process = world.context[0].handling
     set_timer(world, new_event(world, process, process, FencingCheck), time_us)
 
 
@@ -119,6 +119,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     Source: ReplicationControlManager.processBrokerHeartbeat@4.1.0.
     """
     state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[request.broker_id]
     response = new_response(world, request, BrokerHeartbeatResponse)
     if not known.registered or known.broker_epoch != request.broker_epoch:
@@ -144,7 +145,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     take_directories_offline(world, request)
     is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
     if following == _CONTROLLED_SHUTDOWN and is_first:
-        known.shutdown_offset = state.log_end_offset - 1
+        known.shutdown_offset = voter.log_end_offset - 1
     response.is_caught_up = request.metadata_offset >= known.registration_offset
     if known.returns and not request.wants_fence:
         known.returns = False

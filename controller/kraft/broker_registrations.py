@@ -15,6 +15,7 @@ from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import place_of_replica
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 from tidegauge.simulation.events import new_response
@@ -38,6 +39,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     Source: ClusterControlManager.registerBroker@4.1.0.
     """
     state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[request.broker_id]
     response = new_response(world, request, BrokerRegistrationResponse)
     # A broker of before the run has no incarnation yet: the process that comes is that one.
@@ -55,7 +57,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         write_row(world, refused)
         send(world, response, world.context[0].time_us)
         return
-    batch_offset = state.log_end_offset
+    batch_offset = voter.log_end_offset
     if not is_same:
         is_clean = known.registered and known.broker_epoch == request.previous_broker_epoch
         take_out_former_process(world, request.broker_id, is_clean)

@@ -17,6 +17,7 @@ from tidegauge.controller.kraft.registrations import (
     copy_registration,
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
+from tidegauge.controller.kraft.voters import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (
@@ -36,8 +37,6 @@ from tidegauge.simulation.metadata_log import (
 )
 from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import (
-    active_controller_name,
-    active_controller_process,
     broker_of,
     slots_by_broker,
 )
@@ -96,7 +95,7 @@ def _write_partition(
 ) -> None:
     partition = record.subject
     known = world.committed_partitions[partition]
-    process = active_controller_process(world)
+    process = world.context[0].handling
     leader = broker_of(world, partition, registration.leader)
     if known.exists:
         _write_changes(world, record, known, registration)
@@ -112,10 +111,10 @@ def _write_partition(
     row.leader_epoch = registration.leader_epoch
     row.partition_epoch = registration.partition_epoch
     row.isr = registration.isr
-    row.controller_epoch = world.active_controller[0].epoch
+    row.controller_epoch = this_voter(world).epoch
     row.writer = FORMER_WRITER
-    if world.active_controller[0].runs:
-        row.writer = active_controller_name(world)
+    if this_voter(world).runs:
+        row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -125,7 +124,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        world.active_controller[0].epoch,
+        this_voter(world).epoch,
         record.offset,
     )
 
@@ -151,7 +150,7 @@ def _write_changes(
     registration: PartitionRegistration,
 ) -> None:
     """Write down an election, and each replica that the controller has taken out of the ISR."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     partition = record.subject
     if registration.leader != known.leader and registration.leader != NONE:
         elected = new_row(world, process, LeaderElected)
@@ -189,7 +188,7 @@ def _write_moves(
     registration: PartitionRegistration,
 ) -> None:
     """Write down that replicas begin to be moved, or are where they are to be."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     moved = known.adding != EMPTY or known.removing != EMPTY
     moves = registration.adding != EMPTY or registration.removing != EMPTY
     is_other = known.adding != registration.adding or known.removing != registration.removing
@@ -211,7 +210,7 @@ def _write_moves(
 @inner_rule
 def _write_replicas(world: Quorum, partition: int, registration: PartitionRegistration) -> None:
     """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
-    row = new_row(world, active_controller_process(world), PartitionReplicas)
+    row = new_row(world, world.context[0].handling, PartitionReplicas)
     row.partition = partition
     row.replicas = registration.replicas
     row.adding = registration.adding
@@ -227,7 +226,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     broker = world.quorum_brokers[record.subject]
     broker.committed_state = record.state
     broker.committed_epoch = record.broker_epoch
-    row = new_row(world, active_controller_process(world), BrokerState)
+    row = new_row(world, world.context[0].handling, BrokerState)
     row.broker = record.subject
     row.state = record.state
     row.broker_epoch = record.broker_epoch
@@ -244,7 +243,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        world.active_controller[0].epoch,
+        this_voter(world).epoch,
         record.offset,
     )
 
@@ -252,7 +251,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
 @inner_rule
 def _write_removal(world: Quorum, record: MetadataRecord) -> None:
     """A topic is deleted, and all its partitions with it."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     world.quorum_topics[record.subject].committed = False
     topic = world.quorum_topics[record.subject]
     for number in range(topic.partition_count):
@@ -267,8 +266,8 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.leader_epoch = known.leader_epoch
         row.partition_epoch = known.partition_epoch
         row.isr = EMPTY
-        row.controller_epoch = world.active_controller[0].epoch
-        row.writer = active_controller_name(world)
+        row.controller_epoch = this_voter(world).epoch
+        row.writer = name_of_voter(world, world.context[0].handling)
         write_row(world, row)
         known.row_sequence = row.sequence
         log_change(
@@ -276,7 +275,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            world.active_controller[0].epoch,
+            this_voter(world).epoch,
             record.offset,
         )
 
@@ -284,7 +283,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
 @inner_rule
 def _write_config(world: Quorum, record: MetadataRecord) -> None:
     """Settings of a topic are others: those who host its partitions are to hear of it."""
-    row = new_row(world, active_controller_process(world), TopicConfigured)
+    row = new_row(world, world.context[0].handling, TopicConfigured)
     row.topic = record.subject
     row.min_insync_replicas = record.min_insync_replicas
     row.unclean_enabled = 1 if record.unclean_leader_election else 0
@@ -302,6 +301,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                world.active_controller[0].epoch,
+                this_voter(world).epoch,
                 record.offset,
             )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import name_of_voter
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
 from tidegauge.simulation.codes.questions import (
@@ -28,10 +29,9 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.topology import (
     Cluster,
-    active_controller_name,
-    active_controller_process,
     broker_of,
     is_kraft,
+    quorum_process,
 )
 
 #: So long nothing is committed where everything has come to rest.
@@ -40,8 +40,8 @@ _QUIET_US = code(1_500_000)
 
 @inner_rule
 def is_quorum_hosted(world: Cluster) -> bool:
-    """Whether this group hosts the active controller of a quorum."""
-    return is_kraft(world) and world.processes[active_controller_process(world)].hosted
+    """Whether this group hosts the controllers of a quorum."""
+    return is_kraft(world) and world.processes[quorum_process(world, 0)].hosted
 
 
 @inner_rule
@@ -64,7 +64,7 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
     elif request.question == PARTITION_STATE:
         _describe_partition(world, response)
     elif request.question == ACTIVE_CONTROLLER:
-        response.controller = active_controller_name(world)
+        response.controller = name_of_voter(world, world.context[0].handling)
     elif request.question == REASSIGNED:
         response.holds = not is_any_moving(world)
     elif request.question == QUIESCENT:

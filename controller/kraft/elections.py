@@ -31,7 +31,6 @@ from tidegauge.simulation.messages.quorum_timers import (
     PreferredLeaderBalance,
     UncleanElectionCheck,
 )
-from tidegauge.simulation.topology import active_controller_process
 
 #: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE
 _MOST_ELECTIONS = code(1000)
@@ -86,7 +85,7 @@ def plan_elections(world: Quorum) -> None:
     maybeScheduleNextBalancePartitionLeaders, maybeScheduleNextElectUncleanLeaders@3.9.0.
     """
     state = world.active_controller[0]
-    process = active_controller_process(world)
+    process = world.context[0].handling
     now_us = world.context[0].time_us
     always = state.has_heartbeat_tracker
     is_imbalanced = always or state.imbalanced_partitions > 0
@@ -125,7 +124,7 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
     state = world.active_controller[0]
     state.balances = state.imbalanced_partitions > 0 and _elects_as_many_as_it_may(world, PREFERRED)
     if state.balances:
-        process = active_controller_process(world)
+        process = world.context[0].handling
         again = new_event(world, process, process, PreferredLeaderBalance)
         set_timer(world, again, world.context[0].time_us + AGAIN_US)
 
@@ -142,6 +141,6 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
         world, UNCLEAN
     )
     if state.elects_uncleanly:
-        process = active_controller_process(world)
+        process = world.context[0].handling
         again = new_event(world, process, process, UncleanElectionCheck)
         set_timer(world, again, world.context[0].time_us + AGAIN_US)

@@ -18,19 +18,20 @@ from tidegauge.controller.kraft.metadata_log import (
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.registrations import TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 
 
 @inner_rule
 def restore_former_states(world: Quorum) -> None:
     """Write the records about all that was there before; nobody has caused them."""
-    state = world.active_controller[0]
+    voter = this_voter(world)
     # They come from no event.
-    state.event_written = True
+    voter.event_written = True
     for broker in range(world.sizes[0].brokers):
         known = world.quorum_brokers[broker]
         if known.registered:
-            known.broker_epoch = state.log_end_offset
+            known.broker_epoch = voter.log_end_offset
             known.registration_offset = append_broker(world, broker, BROKER_REGISTERS)
             if not known.fenced:
                 note_contact(world, broker)
@@ -42,5 +43,5 @@ def restore_former_states(world: Quorum) -> None:
         for place in range(topic.partition_count):
             append_partition(world, topic.first_partition + place)
             count_partition(world, topic.first_partition + place, 1)
-    state.event_written = False
+    voter.event_written = False
     commit_former_records(world)

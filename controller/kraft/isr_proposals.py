@@ -35,7 +35,7 @@ from tidegauge.simulation.messages.controller_requests import (
     IsrMember,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_process, broker_of, slot_of
+from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
 
 
@@ -125,7 +125,7 @@ def _eligible_members(
 
 @inner_rule
 def _write_down(world: Quorum, request: AlterPartitionRequest, decided: AlterPartitionData) -> None:
-    altered = new_row(world, active_controller_process(world), IsrAltered)
+    altered = new_row(world, world.context[0].handling, IsrAltered)
     altered.partition = decided.partition
     altered.leader = request.broker_id
     altered.leader_epoch = decided.leader_epoch

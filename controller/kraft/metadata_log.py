@@ -23,6 +23,7 @@ from tidegauge.controller.kraft.registrations import (
     copy_registration,
 )
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
+from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
@@ -30,7 +31,6 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
 from tidegauge.simulation.rows import write_row
-from tidegauge.simulation.topology import active_controller_process
 
 
 @inner_rule
@@ -40,18 +40,19 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     An event that appends any, other than a NoOpRecord, is a row of the trace.
     """
     state = world.active_controller[0]
-    if sort != NO_OP_RECORD and not state.event_written:
+    voter = this_voter(world)
+    if sort != NO_OP_RECORD and not voter.event_written:
         write_row(world, new_event_row(world))
     place = (state.first_record + state.record_count) % len(world.metadata_records)
     record = world.metadata_records[place]
     state.record_count += 1
-    record.offset = state.log_end_offset
-    state.log_end_offset += 1
+    record.offset = voter.log_end_offset
+    voter.log_end_offset += 1
     record.type = sort
     record.subject = subject
     record.state = 0
     record.broker_epoch = NONE
-    record.reason = state.reason
+    record.reason = voter.reason
     record.old_leader = NONE
     record.unclean = False
     record.min_insync_replicas = 0
@@ -61,8 +62,8 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
         context.needs_room = True
     record.cause_process = context.cause_process
     record.cause_sequence = context.cause_sequence
-    record.because_process = state.because_process
-    record.because_sequence = state.because_sequence
+    record.because_process = voter.because_process
+    record.because_sequence = voter.because_sequence
     _drain_later(world)
     return record
 
@@ -80,19 +81,20 @@ def append_partition(world: Quorum, partition: int) -> MetadataRecord:
 def _place_of(world: Quorum, offset: int) -> int:
     """Where a record that is not committed lies in the ring."""
     state = world.active_controller[0]
-    return (state.first_record + offset - (state.log_end_offset - state.record_count)) % len(
+    voter = this_voter(world)
+    return (state.first_record + offset - (voter.log_end_offset - state.record_count)) % len(
         world.metadata_records
     )
 
 
 @inner_rule
 def _drain_later(world: Quorum) -> None:
-    state = world.active_controller[0]
-    if not state.drains:
-        state.drains = True
-        process = active_controller_process(world)
+    voter = this_voter(world)
+    if not voter.drains:
+        voter.drains = True
+        process = world.context[0].handling
         timer = new_event(world, process, process, QuorumDrains)
-        set_timer(world, timer, world.context[0].time_us + state.append_linger_us)
+        set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
 
 
 @QUORUM.handles(QuorumDrains)
@@ -100,17 +102,18 @@ def _drain_later(world: Quorum) -> None:
 def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
     """Write what has been appended, and have it replicated."""
     state = world.active_controller[0]
-    state.drains = False
-    state.drained_offset = state.log_end_offset
+    voter = this_voter(world)
+    voter.drains = False
+    voter.drained_offset = voter.log_end_offset
     process = timer.destination
     due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
     due_us += cost_us(world, process, METADATA_FSYNC)
     if state.voters > 1:
         due_us += cost_us(world, process, METADATA_COMMIT)
-    state.committed_us = max(state.committed_us, due_us)
+    voter.committed_us = max(voter.committed_us, due_us)
     commits = new_event(world, process, process, QuorumCommits)
-    commits.offset = state.drained_offset
-    set_timer(world, commits, state.committed_us)
+    commits.offset = voter.drained_offset
+    set_timer(world, commits, voter.committed_us)
     return False
 
 
@@ -121,21 +124,21 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 
     More records than tables have room for are committed at the same time, but in several events.
     """
-    state = world.active_controller[0]
+    voter = this_voter(world)
     most = world.context[0].reserve // 2
-    while state.high_watermark < timer.offset and most > 0:
+    while voter.high_watermark < timer.offset and most > 0:
         most -= 1
         _commit_first(world)
-    if state.high_watermark < timer.offset:
+    if voter.high_watermark < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
         set_timer(world, goes_on, world.context[0].time_us)
         return False
-    while state.deferred.first != NONE:
-        first = view_as(world.events[state.deferred.first], CommittedResponse)
-        if first.waits_for_offset > state.high_watermark:
+    while voter.deferred.first != NONE:
+        first = view_as(world.events[voter.deferred.first], CommittedResponse)
+        if first.waits_for_offset > voter.high_watermark:
             break
-        send(world, take_first(world, state.deferred), world.context[0].time_us)
+        send(world, take_first(world, voter.deferred), world.context[0].time_us)
     answer_fetches(world)
     return False
 
@@ -144,33 +147,34 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 def _commit_first(world: Quorum) -> None:
     """Commit the oldest record that is not committed."""
     state = world.active_controller[0]
+    voter = this_voter(world)
     place = state.first_record
     write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
     state.first_record = (place + 1) % len(world.metadata_records)
     state.record_count -= 1
-    state.high_watermark += 1
+    voter.high_watermark += 1
 
 
 @inner_rule
 def commit_former_records(world: Quorum) -> None:
     """Commit at once what has been there before the run; nobody has caused it."""
-    state = world.active_controller[0]
+    voter = this_voter(world)
     context = world.context[0]
-    while state.high_watermark < state.log_end_offset:
+    while voter.high_watermark < voter.log_end_offset:
         context.cause_process = NONE
         context.cause_sequence = NONE
         _commit_first(world)
     context.cause_process = NONE
     context.cause_sequence = NONE
-    state.drained_offset = state.high_watermark
+    voter.drained_offset = voter.high_watermark
 
 
 @inner_rule
 def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
-    state = world.active_controller[0]
-    if state.high_watermark >= state.log_end_offset:
+    voter = this_voter(world)
+    if voter.high_watermark >= voter.log_end_offset:
         send(world, response, world.context[0].time_us)
         return
-    response.waits_for_offset = state.log_end_offset
-    append_event(world, state.deferred, response)
+    response.waits_for_offset = voter.log_end_offset
+    append_event(world, voter.deferred, response)

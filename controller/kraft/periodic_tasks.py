@@ -19,6 +19,7 @@ from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.metadata_log import append_record
 from tidegauge.controller.kraft.registrations import NO_OP_RECORD
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.voters import name_of_voter, this_voter
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -31,7 +32,6 @@ from tidegauge.simulation.messages.quorum_timers import (
 )
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_name, active_controller_process
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 
@@ -44,11 +44,12 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     Where in their periods its tasks are when brokers start or fail, a draw decides.
     """
     state = world.active_controller[0]
+    voter = this_voter(world)
     restore_former_states(world)
-    state.runs = True
+    voter.runs = True
     active = new_row(world, timer.destination, ControllerActive)
-    active.broker = active_controller_name(world)
-    active.controller_epoch = state.epoch
+    active.broker = name_of_voter(world, world.context[0].handling)
+    active.controller_epoch = voter.epoch
     write_row(world, active)
     _sample_later(world)
     now_us = world.context[0].time_us
@@ -65,11 +66,11 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
     """Record how far the metadata log is."""
-    state = world.active_controller[0]
+    voter = this_voter(world)
     sampled = new_row(world, timer.destination, MetadataSampled)
     sampled.broker = world.sizes[0].brokers + world.processes[timer.destination].number
-    sampled.log_end_offset = state.log_end_offset
-    sampled.high_watermark = state.high_watermark
+    sampled.log_end_offset = voter.log_end_offset
+    sampled.high_watermark = voter.high_watermark
     write_row(world, sampled)
     _sample_later(world)
     return False
@@ -77,7 +78,7 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 
 @inner_rule
 def _sample_later(world: Quorum) -> None:
-    process = active_controller_process(world)
+    process = world.context[0].handling
     due_us = world.context[0].time_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, process, process, QuorumSample), due_us)
 
@@ -85,13 +86,13 @@ def _sample_later(world: Quorum) -> None:
 @inner_rule
 def _part_of(world: Quorum, period_us: int, kind: int) -> int:
     """A part of a task's period, drawn anew for each kind of timer."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     return draw_below(period_us, world.context[0].seed, PERIODIC_TASKS, process, kind)
 
 
 @inner_rule
 def _no_op_at(world: Quorum, due_us: int) -> None:
-    process = active_controller_process(world)
+    process = world.context[0].handling
     set_timer(world, new_event(world, process, process, NoOpDue), due_us)
 
 
@@ -137,12 +138,12 @@ def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
 @inner_rule
 def _fence_silent(world: Quorum, broker: int) -> None:
     """Fence a broker, because of what has kept it silent."""
-    state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[broker]
     row = new_event_row(world)
     because_of(world, row, broker, known.contact_us)
-    state.because_process = row.because_process
-    state.because_sequence = row.because_sequence
+    voter.because_process = row.because_process
+    voter.because_sequence = row.because_sequence
     write_row(world, row)
     known.contact_us = NONE
     fence_broker(world, broker, BROKER_SESSION_EXPIRED)
@@ -166,7 +167,7 @@ def _one_overdue(world: Quorum) -> int:
             chosen = broker
     if count <= 1:
         return chosen
-    process = active_controller_process(world)
+    process = world.context[0].handling
     drawn = draw_below(count, world.context[0].seed, FENCING, process, state.fencing_draws)
     state.fencing_draws += 1
     for broker in range(world.sizes[0].brokers):

@@ -19,8 +19,8 @@ from tidegauge.simulation.topology import Cluster
 FORMER_INCARNATION = -2
 
 
-class ActiveController(Record):
-    """The one thread of the active controller, and the log that it writes: one record."""
+class Voter(Record):
+    """A controller of the quorum: its log, its one thread, and who waits for it."""
 
     #: Events that wait for the thread.
     queue: EventList
@@ -30,35 +30,11 @@ class ActiveController(Record):
     fetches: EventList
 
     # Settings.
-    #: How many controllers the quorum has, with this one.
-    voters: i64
-    session_timeout_us: i64
-    #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
-    heartbeat_deadline_us: i64
     append_linger_us: i64
-    #: 0: no NoOpRecord is written.
-    max_idle_interval_us: i64
-    auto_leader_rebalance_enable: flag
-    leader_imbalance_check_interval_us: i64
-    unclean_leader_election_interval_us: i64
-
-    # Switches by release (``switches.py`` has those of one partition's change).
-    #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
-    #: KAFKA-16164; from 4.0).
-    has_heartbeat_tracker: flag
-    #: A heartbeat that has waited for too long still counts as a contact (KAFKA-15019; 3.5).
-    expired_heartbeats_count: flag
-    #: Each heartbeat of a broker that leaves renews the offset that others have to reach
-    #: (KAFKA-14292; 3.3.1).
-    shutdown_offset_grows: flag
-    #: Who registers again under the same incarnation keeps its epoch (KAFKA-16952; 3.9).
-    incarnation_keeps_epoch: flag
-    #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
-    registration_clears_isr: flag
     #: Fetches are answered at once when more is committed, and not only when more is appended.
     fetch_carries_high_watermark: flag
 
-    #: Its epoch: that of the quorum's leader.
+    #: Its epoch: that of the leader that it knows.
     epoch: i64
     #: It has been started.
     runs: flag
@@ -73,13 +49,6 @@ class ActiveController(Record):
     drains: flag
     #: When the last commit that is under way is due: none overtakes it.
     committed_us: i64
-    #: When a record was committed last that says something of a partition, a broker or a topic.
-    changed_us: i64
-    #: Records that are not committed: a ring in ``metadata_records``.
-    first_record: i64
-    record_count: i64
-    #: So much room for more is kept free while a handler runs.
-    record_reserve: i64
 
     # The event queue.
     #: The thread is busy; a timer is set for when it is free.
@@ -99,6 +68,44 @@ class ActiveController(Record):
     reason: i64
     because_process: i64 = -1
     because_sequence: i64 = -1
+
+
+class ActiveController(Record):
+    """What the active controller decides by, and counts: one record."""
+
+    # Settings.
+    #: How many controllers the quorum has, with this one.
+    voters: i64
+    session_timeout_us: i64
+    #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
+    heartbeat_deadline_us: i64
+    #: 0: no NoOpRecord is written.
+    max_idle_interval_us: i64
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_us: i64
+    unclean_leader_election_interval_us: i64
+
+    # Switches by release (``switches.py`` has those of one partition's change).
+    #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
+    #: KAFKA-16164; from 4.0).
+    has_heartbeat_tracker: flag
+    #: A heartbeat that has waited for too long still counts as a contact (KAFKA-15019; 3.5).
+    expired_heartbeats_count: flag
+    #: Each heartbeat of a broker that leaves renews the offset that others have to reach
+    #: (KAFKA-14292; 3.3.1).
+    shutdown_offset_grows: flag
+    #: Who registers again under the same incarnation keeps its epoch (KAFKA-16952; 3.9).
+    incarnation_keeps_epoch: flag
+    #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
+    registration_clears_isr: flag
+
+    #: When a record was committed last that says something of a partition, a broker or a topic.
+    changed_us: i64
+    #: Records that are not committed: a ring in ``metadata_records``.
+    first_record: i64
+    record_count: i64
+    #: So much room for more is kept free while a handler runs.
+    record_reserve: i64
 
     # Tasks: a timer is set for each.
     fences: flag
@@ -219,6 +226,8 @@ class MetadataRecord(Record):
 class Quorum(Cluster, part=6):
     """The active controller of a group; in ZooKeeper mode all tables are empty."""
 
+    #: One for each controller.
+    voters: Records[Voter]
     active_controller: Records[ActiveController]
     quorum_brokers: Records[QuorumBroker]
     quorum_topics: Records[QuorumTopic]

@@ -17,7 +17,7 @@ from tidegauge.simulation.messages.quorum_timers import (
     RaftFetchExpires,
     UncleanElectionCheck,
 )
-from tidegauge.simulation.topology import active_controller_process, broker_of
+from tidegauge.simulation.topology import broker_of, quorum_process
 
 QUORUM_STATE = Invariants()
 
@@ -97,7 +97,7 @@ def led_partitions_of_brokers_are_counted(world: Checked) -> int:
             partition = world.hosted_replicas[known.first_replica + number].partition
             leader = world.registrations[partition].leader
             count += 1 if broker_of(world, partition, leader) == broker else 0
-        if world.active_controller[0].runs and count != known.leader_count:
+        if world.voters[0].runs and count != known.leader_count:
             return broker
     return HOLDS
 
@@ -115,37 +115,37 @@ def partitions_without_their_leader_are_counted(world: Checked) -> int:
                 leaderless += 1 if known.leader == NONE else 0
                 imbalanced += 1 if known.leader != first(known.replicas) else 0
         are_counted = leaderless == state.leaderless_partitions
-        if state.runs and (not are_counted or imbalanced != state.imbalanced_partitions):
+        if world.voters[0].runs and (not are_counted or imbalanced != state.imbalanced_partitions):
             return number
     return HOLDS
 
 
-@QUORUM_STATE.of("active_controller")
+@QUORUM_STATE.of("voters")
 def records_that_are_not_committed_are_kept(world: Checked) -> int:
     """All records from the high watermark to the end of the metadata log are in the ring."""
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
-        if state.record_count != state.log_end_offset - state.high_watermark:
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if world.active_controller[0].record_count != voter.log_end_offset - voter.high_watermark:
             return number
-        if not state.high_watermark <= state.drained_offset <= state.log_end_offset:
+        if not voter.high_watermark <= voter.drained_offset <= voter.log_end_offset:
             return number
-        for place in range(state.record_count):
-            index = (state.first_record + place) % len(world.metadata_records)
-            if world.metadata_records[index].offset != state.high_watermark + place:
+        for place in range(world.active_controller[0].record_count):
+            index = (world.active_controller[0].first_record + place) % len(world.metadata_records)
+            if world.metadata_records[index].offset != voter.high_watermark + place:
                 return number
     return HOLDS
 
 
-@QUORUM_STATE.of("active_controller")
+@QUORUM_STATE.of("voters")
 def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
     """A response waits for what is appended and not committed, in the order of the log."""
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
-        offset = state.high_watermark + 1
-        index = state.deferred.first
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        offset = voter.high_watermark + 1
+        index = voter.deferred.first
         while index != NONE:
             response = view_as(world.events[index], CommittedResponse)
-            if not offset <= response.waits_for_offset <= state.log_end_offset:
+            if not offset <= response.waits_for_offset <= voter.log_end_offset:
                 return number
             offset = response.waits_for_offset
             index = response.next
@@ -157,7 +157,7 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
     """What readers of the metadata log see is committed, and not newer than what is decided."""
     for partition in range(len(world.committed_partitions)):
         known = world.committed_partitions[partition]
-        if known.offset >= world.active_controller[0].high_watermark:
+        if known.offset >= world.voters[0].high_watermark:
             return partition
         newest = world.registrations[partition].partition_epoch
         exists = world.quorum_topics[world.partitions[partition].topic].exists
@@ -166,28 +166,31 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
     return HOLDS
 
 
-@QUORUM_STATE.of("active_controller")
+@QUORUM_STATE.of("voters")
 def quorum_timers_match_their_flags(world: Checked) -> int:
     """A timer is set exactly while its flag says so, and what is appended is going to be written.
 
     A task that waits in the queue has its timer still.
     """
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
-        if not state.runs:
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if not voter.runs:
             continue
-        process = active_controller_process(world)
+        process = quorum_process(world, number)
         if (
-            (pending(world, process, QuorumWorks.KIND) == 1) != state.works
-            or (pending(world, process, QuorumDrains.KIND) == 1) != state.drains
-            or (pending(world, process, RaftFetchExpires.KIND) == 1) != state.fetch_timer
-            or (pending(world, process, FencingCheck.KIND) == 1) != state.fences
-            or (pending(world, process, PreferredLeaderBalance.KIND) == 1) != state.balances
-            or (pending(world, process, UncleanElectionCheck.KIND) == 1) != state.elects_uncleanly
+            (pending(world, process, QuorumWorks.KIND) == 1) != voter.works
+            or (pending(world, process, QuorumDrains.KIND) == 1) != voter.drains
+            or (pending(world, process, RaftFetchExpires.KIND) == 1) != voter.fetch_timer
+            or (pending(world, process, FencingCheck.KIND) == 1)
+            != world.active_controller[0].fences
+            or (pending(world, process, PreferredLeaderBalance.KIND) == 1)
+            != world.active_controller[0].balances
+            or (pending(world, process, UncleanElectionCheck.KIND) == 1)
+            != world.active_controller[0].elects_uncleanly
         ):
             return number
-        if not state.works and state.queue.first != NONE:
+        if not voter.works and voter.queue.first != NONE:
             return number
-        if state.drains != (state.drained_offset < state.log_end_offset):
+        if voter.drains != (voter.drained_offset < voter.log_end_offset):
             return number
     return HOLDS
