@@ -103,7 +103,7 @@ def _compile_in_workers(progress: Progress | None) -> None:
             for _ in range(count)
         ]
         try:
-            # Files of those that are still missing: to find the files took an eighth of a processor.
+            # Only those still missing: to find all files took an eighth of a processor.
             files = {file for file in map(kept_file, missing) if file is not None}
             while any(worker.poll() is None for worker in workers):
                 files = {file for file in files if not file.exists()}
