@@ -56,7 +56,7 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
@@ -81,7 +81,7 @@ _HANDLED_IN = (
 )
 
 
-@inner_rule
+@rule
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
@@ -138,7 +138,7 @@ def _lose_connection(world: Brokers, event: Event) -> None:
 _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 
-@inner_rule
+@rule
 def take_broker_fault(world: Brokers, event: FaultChange) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
     fault = world.faults[event.fault]

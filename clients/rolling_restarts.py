@@ -19,7 +19,7 @@ from tidegauge.clients.control_plane_requests import (
     new_preferred_election,
 )
 from tidegauge.clients.handlers import OPERATOR
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.codes.occasions import (
     ROLL_DONE,
@@ -58,7 +58,7 @@ _PAUSES = code(3)
 _OVER = code(4)
 
 
-@inner_rule
+@rule
 def take_operator_fault(world: Clients, event: FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
     if world.faults[event.fault].kind != ROLLING_RESTART:

@@ -22,6 +22,7 @@ from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.engine.doors import enter_doors
 from tidegauge.engine.event_loop import (
     BUDGET,
     FILES,
@@ -494,4 +495,5 @@ def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_res
         new_clients(plan),
     ):
         world.take_over(tables)
+    enter_doors(plan, world)
     return world

@@ -22,7 +22,7 @@ ConfigurationControlManager     ``topic_configs.py``
 from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft import (
     broker_registrations,
     described,
@@ -79,7 +79,7 @@ _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
 EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
 
 
-@inner_rule
+@rule
 def handle_quorum_event(world: Quorum, event: Event) -> None:
     """Let the controller deal with one event, and give it back unless it is kept."""
     if EVENT_TYPE[event.kind] >= 0:
@@ -121,6 +121,6 @@ _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
 
 
-@inner_rule
+@rule
 def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
     """A fault has begun or ended at a controller: those that would stop it come with the quorum."""
