@@ -60,6 +60,9 @@ class PlannedQuorum(NamedTuple):
     session_timeout_ms: int
     append_linger_ms: int
     max_idle_interval_ms: int
+    election_timeout_ms: int
+    election_backoff_max_ms: int
+    fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
     auto_leader_rebalance_enable: bool
@@ -147,6 +150,9 @@ class ClusterPlan:
             session_timeout_ms=settings["broker.session.timeout.ms"],
             append_linger_ms=settings["controller.quorum.append.linger.ms"],
             max_idle_interval_ms=settings["metadata.max.idle.interval.ms"],
+            election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
+            election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
+            fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
             auto_leader_rebalance_enable=bool(settings["auto.leader.rebalance.enable"]),
@@ -213,9 +219,17 @@ class ClusterPlan:
             for number, client in enumerate(self.clients)
         ]
         if self.scenario.has_kraft:
-            # Of the quorum, only the active controller.
-            own = racks.index(in_racks[0]) if (in_racks := self.scenario.controllers.racks) else -1
-            planned.append(PlannedProcess("active controller", int(QUORUM_CONTROLLER), 0, -1, own))
+            in_racks = self.scenario.controllers.racks
+            planned += [
+                PlannedProcess(
+                    f"controller {controller}",
+                    int(QUORUM_CONTROLLER),
+                    number,
+                    -1,
+                    racks.index(in_racks[number % len(in_racks)]) if in_racks else -1,
+                )
+                for number, controller in enumerate(self.controllers)
+            ]
         return tuple(planned)
 
     @property
@@ -227,7 +241,7 @@ class ClusterPlan:
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
         brokers, clients = len(self.brokers), len(self.clients)
-        return process_ranges(brokers, clients, 1 if self.is_kraft else 0)
+        return process_ranges(brokers, clients, len(self.controllers))
 
     @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:
