@@ -31,6 +31,7 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
+    ONE_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
@@ -124,7 +125,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        this_voter(world).epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -243,7 +244,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        this_voter(world).epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -275,7 +276,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            this_voter(world).epoch,
+            ONE_LOG,
             record.offset,
         )
 
@@ -301,6 +302,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                this_voter(world).epoch,
+                ONE_LOG,
                 record.offset,
             )

@@ -14,7 +14,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter
+from tidegauge.controller.kraft.voters import this_voter, voter_of
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (
     append_event,
@@ -122,6 +122,7 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     response.log_end_offset = voter.drained_offset
     response.high_watermark = voter.high_watermark
     response.leader_epoch = voter.epoch
+    response.leader = voter_of(world, world.context[0].handling)
     _name_changes(world, response, request.source, request.high_watermark)
     send(world, response, world.context[0].time_us)
 

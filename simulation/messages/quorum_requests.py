@@ -64,6 +64,8 @@ class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
     """An observer fetches the metadata log, and waits until there is more of it."""
 
     broker_id: i64
+    #: The epoch that it knows; -1: none.
+    current_leader_epoch: i64 = -1
     #: The end of the log that it has, and the high watermark that it knows.
     fetch_offset: i64
     high_watermark: i64
@@ -77,10 +79,12 @@ class RaftFetchResponse(Response, kind=103):
     """
 
     error: i64
+    #: The epoch of the voter that answers, and the leader that it knows, a controller of the
+    #: quorum; -1: none.
+    leader_epoch: i64
+    leader: i64 = -1
     log_end_offset: i64
     high_watermark: i64
-    #: Epoch of the active controller.
-    leader_epoch: i64
 
 
 class PublishedPartition(LeaderAndIsrPartition):
@@ -153,11 +157,12 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
 
 
 class DescribeQuorumStateResponse(Response, kind=111):
-    """The answer to such a question.
+    """The answer to such a question; NOT_CONTROLLER of a controller that is not active.
 
     Its entries are of :class:`DescribedBroker` if it is about brokers.
     """
 
+    error: i64
     question: i64
     partition: i64 = -1
     continuation: i64 = -1
@@ -167,7 +172,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller: number of brokers + number of the controller.
+    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: controller.
     controller: i64 = -1
 
 
