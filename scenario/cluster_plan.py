@@ -17,7 +17,7 @@ from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
-from tidegauge.scenario.model.selectors import CONTROLLERS, HOST, OPERATOR, LinkEnd, Selector
+from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
@@ -55,7 +55,7 @@ class PlannedProcess(NamedTuple):
 class PlannedQuorum(NamedTuple):
     """The controllers of a KRaft cluster, and the settings that each of them has."""
 
-    #: Number of controllers, the active one included.
+    #: Number of controllers.
     voters: int
     session_timeout_ms: int
     append_linger_ms: int
@@ -219,17 +219,11 @@ class ClusterPlan:
             for number, client in enumerate(self.clients)
         ]
         if self.scenario.has_kraft:
-            in_racks = self.scenario.controllers.racks
-            planned += [
-                PlannedProcess(
-                    f"controller {controller}",
-                    int(QUORUM_CONTROLLER),
-                    number,
-                    -1,
-                    racks.index(in_racks[number % len(in_racks)]) if in_racks else -1,
-                )
-                for number, controller in enumerate(self.controllers)
-            ]
+            for number, controller in enumerate(self.controllers):
+                in_rack = self.scenario.controller_rack(number)
+                own = -1 if in_rack is None else racks.index(in_rack)
+                name = f"controller {controller}"
+                planned.append(PlannedProcess(name, int(QUORUM_CONTROLLER), number, -1, own))
         return tuple(planned)
 
     @property
@@ -422,11 +416,11 @@ class ClusterPlan:
         if endpoint.kind == "broker":
             return numbers[BROKER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "controller":
+            if self.is_kraft:
+                return numbers[QUORUM_CONTROLLER][endpoint.broker]
             return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
             return numbers[ZOOKEEPER][0]
-        if endpoint.kind == CONTROLLERS:
-            return numbers[QUORUM_CONTROLLER][0]
         if endpoint.kind == OPERATOR:
             return numbers[CLIENT][-1]
         for number, client in enumerate(self.clients):

@@ -130,11 +130,12 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
 
 
 class DescribeQuorumStateResponse(Response, kind=111):
-    """The answer to such a question.
+    """The answer to such a question; NOT_CONTROLLER of a controller that is not active.
 
     Its entries are of :class:`DescribedBroker` if it is about brokers.
     """
 
+    error: i64
     question: i64
     partition: i64 = -1
     continuation: i64 = -1
@@ -144,7 +145,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller: number of brokers + number of the controller.
+    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: controller.
     controller: i64 = -1
 
 

@@ -256,7 +256,8 @@ Recovering = Annotated[
     i64, Column(FLAG, "1: the leader recovers from an unclean election; KRaft only")
 ]
 Truncated = Annotated[
-    i64, Column(FLAG, "1: records were taken off the log", names={0: "not truncated", 1: "truncated"})
+    i64,
+    Column(FLAG, "1: records were taken off the log", names={0: "not truncated", 1: "truncated"}),
 ]
 Unclean = Annotated[i64, Column(FLAG, "1: an unclean election", names={0: "clean", 1: "UNCLEAN"})]
 UncleanEnabled = Annotated[
