@@ -82,8 +82,10 @@ EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
 @inner_rule
 def handle_quorum_event(world: Quorum, event: Event) -> None:
     """Let the controller deal with one event, and give it back unless it is kept."""
-    if EVENT_TYPE[event.kind] >= 0:
-        if event.kind == BrokerHeartbeatRequest.KIND:
+    if not this_voter(world).runs and event.kind != QuorumStart.KIND:
+        refuse_event(world, event)
+    elif EVENT_TYPE[event.kind] >= 0:
+        if event.kind == BrokerHeartbeatRequest.KIND and decides(world):
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
             _write(world, event)
@@ -96,10 +98,29 @@ def _write(world: Quorum, event: Event) -> None:
     """Handle an event of the queue: compute records from the state in memory, and append them."""
     before = this_voter(world).log_end_offset
     begin_event(world, event, EVENT_TYPE[event.kind])
-    _decide(world, event)
-    plan_elections(world)
+    if IS_TASK[event.kind]:
+        _run_task(world, event)
+    elif decides(world):
+        _decide(world, event)
+        plan_elections(world)
+    else:
+        refuse_as_not_active(world, event)
     be_busy(world, this_voter(world).log_end_offset - before)
     free_event(world, event)
+
+
+@inner_rule
+def _run_task(world: Quorum, event: Event) -> None:
+    """Run a task of the epoch in which this controller is active; one of before has ended.
+
+    A controller that was superseded only has its log grow.
+    """
+    if view_as(event, ControllerTask).epoch != this_voter(world).claimed_epoch:
+        return
+    if decides(world) or event.kind == NoOpDue.KIND:
+        _decide(world, event)
+    if decides(world):
+        plan_elections(world)
 
 
 @QUORUM.handles(QuorumWorks)
@@ -115,6 +136,12 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
         _write(world, event)
     return False
 
+
+#: By kind of event: whether it is a task of the active controller.
+IS_TASK = tuple(
+    kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))
+    for kind in range(KINDS)
+)
 
 #: Call the handler of an event's kind.
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)

@@ -32,7 +32,7 @@ def restore_former_states(world: Quorum) -> None:
         known = world.quorum_brokers[broker]
         if known.registered:
             known.broker_epoch = voter.log_end_offset
-            known.registration_offset = append_broker(world, broker, BROKER_REGISTERS)
+            append_broker(world, broker, BROKER_REGISTERS)
             if not known.fenced:
                 note_contact(world, broker)
     for number in range(world.sizes[0].topics):

@@ -18,7 +18,6 @@ from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
 from tidegauge.controller.kraft.registrations import (
-    NO_OP_RECORD,
     PARTITION_RECORD,
     copy_registration,
 )
@@ -34,32 +33,29 @@ from tidegauge.simulation.rows import write_row
 
 
 @inner_rule
+def append_no_op(world: Quorum) -> None:
+    """Append a record that says nothing."""
+    this_voter(world).log_end_offset += 1
+    _drain_later(world)
+
+
+@inner_rule
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     """Append a record that the caller fills; it is caused by what happens now.
 
-    An event that appends any, other than a NoOpRecord, is a row of the trace.
+    An event that appends any is a row of the trace.
     """
-    state = world.active_controller[0]
     voter = this_voter(world)
-    if sort != NO_OP_RECORD and not voter.event_written:
+    if not voter.event_written:
         write_row(world, new_event_row(world))
-    place = (state.first_record + state.record_count) % len(world.metadata_records)
-    record = world.metadata_records[place]
-    state.record_count += 1
+    record = _new_record(world)
     record.offset = voter.log_end_offset
+    record.epoch = voter.epoch
     voter.log_end_offset += 1
     record.type = sort
     record.subject = subject
-    record.state = 0
-    record.broker_epoch = NONE
     record.reason = voter.reason
-    record.old_leader = NONE
-    record.unclean = False
-    record.min_insync_replicas = 0
-    record.unclean_leader_election = False
     context = world.context[0]
-    if len(world.metadata_records) - state.record_count < state.record_reserve:
-        context.needs_room = True
     record.cause_process = context.cause_process
     record.cause_sequence = context.cause_sequence
     record.because_process = voter.because_process
@@ -69,22 +65,34 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
 
 
 @inner_rule
-def append_partition(world: Quorum, partition: int) -> MetadataRecord:
-    """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
-    record = append_record(world, PARTITION_RECORD, partition)
-    place = _place_of(world, record.offset)
-    copy_registration(world.recorded_registrations[place], world.registrations[partition])
+def _new_record(world: Quorum) -> MetadataRecord:
+    """A blank record in the ring, behind the others."""
+    state = world.active_controller[0]
+    room = len(world.metadata_records)
+    record = world.metadata_records[(state.first_record + state.record_count) % room]
+    state.record_count += 1
+    if room - state.record_count < state.record_reserve:
+        world.context[0].needs_room = True
+    record.state = 0
+    record.broker_epoch = NONE
+    record.incarnation = NONE
+    record.registration_offset = NONE
+    record.offline_directories = 0
+    record.old_leader = NONE
+    record.unclean = False
+    record.min_insync_replicas = 0
+    record.unclean_leader_election = False
     return record
 
 
 @inner_rule
-def _place_of(world: Quorum, offset: int) -> int:
-    """Where a record that is not committed lies in the ring."""
+def append_partition(world: Quorum, partition: int) -> MetadataRecord:
+    """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
+    record = append_record(world, PARTITION_RECORD, partition)
     state = world.active_controller[0]
-    voter = this_voter(world)
-    return (state.first_record + offset - (voter.log_end_offset - state.record_count)) % len(
-        world.metadata_records
-    )
+    last = (state.first_record + state.record_count - 1) % len(world.metadata_records)
+    copy_registration(world.recorded_registrations[last], world.registrations[partition])
+    return record
 
 
 @inner_rule
@@ -128,7 +136,8 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
     most = world.context[0].reserve // 2
     while voter.high_watermark < timer.offset and most > 0:
         most -= 1
-        _commit_first(world)
+        commit_next(world, voter.epoch)
+        voter.high_watermark += 1
     if voter.high_watermark < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
@@ -144,15 +153,48 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 
 
 @inner_rule
-def _commit_first(world: Quorum) -> None:
-    """Commit the oldest record that is not committed."""
+def commit_next(world: Quorum, epoch: int) -> None:
+    """Write rows about the next record that is committed, of this epoch; at once for all readers.
+
+    A controller that learns later that it is committed finds it done.
+    """
     state = world.active_controller[0]
-    voter = this_voter(world)
-    place = state.first_record
-    write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
-    state.first_record = (place + 1) % len(world.metadata_records)
-    state.record_count -= 1
-    voter.high_watermark += 1
+    place = _place_of(world, state.committed_offset, epoch)
+    if place != NONE:
+        write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
+        state.likely_record = (place + 1) % len(world.metadata_records)
+    state.committed_offset += 1
+    _drop_committed(world)
+
+
+@inner_rule
+def _place_of(world: Quorum, offset: int, epoch: int) -> int:
+    """Where a record lies in the ring; NONE if it says nothing, and so is in logs only."""
+    state = world.active_controller[0]
+    room = len(world.metadata_records)
+    if state.record_count == 0:
+        return NONE
+    likely = world.metadata_records[state.likely_record]
+    passed = (state.likely_record - state.first_record) % room
+    if passed < state.record_count and likely.offset == offset and likely.epoch == epoch:
+        return state.likely_record
+    for number in range(state.record_count):
+        place = (state.first_record + number) % room
+        record = world.metadata_records[place]
+        if record.offset == offset and record.epoch == epoch:
+            return place
+    return NONE
+
+
+@inner_rule
+def _drop_committed(world: Quorum) -> None:
+    """Drop what lies below the committed offset: it is committed, or it will never be."""
+    state = world.active_controller[0]
+    while state.record_count > 0:
+        if world.metadata_records[state.first_record].offset >= state.committed_offset:
+            break
+        state.first_record = (state.first_record + 1) % len(world.metadata_records)
+        state.record_count -= 1
 
 
 @inner_rule
@@ -163,7 +205,8 @@ def commit_former_records(world: Quorum) -> None:
     while voter.high_watermark < voter.log_end_offset:
         context.cause_process = NONE
         context.cause_sequence = NONE
-        _commit_first(world)
+        commit_next(world, voter.epoch)
+        voter.high_watermark += 1
     context.cause_process = NONE
     context.cause_sequence = NONE
     voter.drained_offset = voter.high_watermark
