@@ -14,6 +14,8 @@ ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 ..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
+claim, renounce                 ``claims.py``; ``activity.py``
+ControllerServer                ``controller_processes.py``
 ConfigurationControlManager     ``topic_configs.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
@@ -34,7 +36,9 @@ from tidegauge.controller.kraft import (
     topic_configs,
     topics,
 )
+from tidegauge.controller.kraft.activity import decides, refuse_as_not_active
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
+from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
@@ -46,10 +50,14 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests, quorum_timers
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
-from tidegauge.simulation.messages.quorum_timers import QuorumWorks
+from tidegauge.simulation.messages.quorum_timers import (
+    ControllerTask,
+    NoOpDue,
+    QuorumStart,
+    QuorumWorks,
+)
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
@@ -146,8 +154,3 @@ IS_TASK = tuple(
 #: Call the handler of an event's kind.
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
-
-
-@inner_rule
-def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
-    """A fault has begun or ended at a controller: those that would stop it come with the quorum."""

@@ -16,18 +16,13 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.activity import decides, is_active
 from tidegauge.controller.kraft.partition_change import NO_LEADER
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
 from tidegauge.controller.kraft.registrations import copy_registration
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import (
-    decides,
-    is_active,
-    name_of_voter,
-    this_voter,
-    voter_of,
-)
+from tidegauge.controller.kraft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.occasions import BROKER_FENCED, BROKER_SHUTTING_DOWN
@@ -51,7 +46,7 @@ def claim(world: Quorum) -> None:
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)
-    _write_active(world, name_of_voter(world, world.context[0].handling))
+    write_active(world, name_of_voter(world, world.context[0].handling))
     begin_tasks(world, is_first)
 
 
@@ -63,7 +58,7 @@ def renounce(world: Quorum) -> None:
         return
     if decides(world):
         world.active_controller[0].voter = NONE
-        _write_active(world, NONE)
+        write_active(world, NONE)
     voter.claimed_epoch = NONE
     while voter.deferred.first != NONE:
         response = view_as(take_first(world, voter.deferred), CommittedResponse)
@@ -72,7 +67,8 @@ def renounce(world: Quorum) -> None:
 
 
 @inner_rule
-def _write_active(world: Quorum, name: int) -> None:
+def write_active(world: Quorum, name: int) -> None:
+    """Write down which controller is active; NONE: no longer the one that was."""
     active = new_row(world, world.context[0].handling, ControllerActive)
     active.broker = name
     active.controller_epoch = this_voter(world).claimed_epoch

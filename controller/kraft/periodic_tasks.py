@@ -10,11 +10,11 @@ registerMaybeFenceStaleBroker, registerElectPreferred, registerElectUnclean@4.1.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.broker_changes import fence_broker
 from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue
 from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
 from tidegauge.controller.kraft.event_queue import new_event_row
-from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.metadata_log import append_no_op
 from tidegauge.controller.kraft.state import Quorum
@@ -27,11 +27,9 @@ from tidegauge.simulation.messages.quorum_timers import (
     FencingCheck,
     NoOpDue,
     QuorumSample,
-    QuorumStart,
 )
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 
 
@@ -67,13 +65,14 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record how far the metadata log is."""
+    """Record how far the metadata log is, at the active controller."""
     voter = this_voter(world)
-    sampled = new_row(world, timer.destination, MetadataSampled)
-    sampled.broker = name_of_voter(world, timer.destination)
-    sampled.log_end_offset = voter.log_end_offset
-    sampled.high_watermark = voter.high_watermark
-    write_row(world, sampled)
+    if decides(world):
+        sampled = new_row(world, timer.destination, MetadataSampled)
+        sampled.broker = name_of_voter(world, timer.destination)
+        sampled.log_end_offset = voter.log_end_offset
+        sampled.high_watermark = voter.high_watermark
+        write_row(world, sampled)
     sample_later(world)
     return False
 
