@@ -17,8 +17,8 @@ from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.quorum_requests import RaftFetchRequest, RaftFetchResponse
 from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
+from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
 from tidegauge.simulation.topology import active_controller_process
 
 

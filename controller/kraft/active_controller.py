@@ -27,6 +27,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import (
     broker_registrations,
+    claims,
     described,
     isr_proposals,
     metadata_log,
@@ -43,7 +44,10 @@ from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter
+from tidegauge.controller.raft import deadlines, elections, follower, leadership, replication
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.codes import controller_events
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.kernel import NONE
@@ -62,7 +66,8 @@ from tidegauge.simulation.messages.quorum_timers import (
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks),
+    *(described, metadata_log, observers, periodic_tasks, claims),
+    *(deadlines, elections, follower, leadership, replication),
 )
 
 #: The types of the events of the queue.
@@ -97,6 +102,9 @@ def handle_quorum_event(world: Quorum, event: Event) -> None:
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
             _write(world, event)
+    elif IS_RAFT[event.kind]:
+        if not _take_part(world, event):
+            free_event(world, event)
     elif not _handle(world, event):
         free_event(world, event)
 
@@ -145,12 +153,15 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
-#: By kind of event: whether it is a task of the active controller.
+#: By kind of event: whether it is one of the voter (``controller/raft``).
+IS_RAFT = tuple(kind in (each.KIND for each in RAFT.classes) for kind in range(KINDS))
+#: ... and whether it is a task of the active controller.
 IS_TASK = tuple(
     kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))
     for kind in range(KINDS)
 )
 
 #: Call the handler of an event's kind.
+_take_part = RAFT.dispatcher(__name__, "_take_part", Raft, Event)
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter, voter_of
+from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication import errors
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.events import new_response
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
@@ -28,13 +28,15 @@ from tidegauge.simulation.messages.quorum_requests import (
 @inner_rule
 def is_active(world: Quorum) -> bool:
     """Whether this controller is the active one, as far as it knows."""
-    return this_voter(world).claimed_epoch != NONE
+    voter = this_voter(world)
+    return voter.state == LEADER and voter.claimed_epoch == voter.epoch
 
 
 @inner_rule
 def decides(world: Quorum) -> bool:
     """Whether this controller is the active one: the state in memory is its own."""
-    return world.active_controller[0].voter == voter_of(world, world.context[0].handling)
+    owner = world.active_controller[0].voter
+    return is_active(world) and owner == voter_of(world, world.context[0].handling)
 
 
 @inner_rule

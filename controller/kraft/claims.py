@@ -16,26 +16,45 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.activity import decides, is_active
+from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.partition_change import NO_LEADER
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
 from tidegauge.controller.kraft.registrations import copy_registration
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter, voter_of
+from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.occasions import BROKER_FENCED, BROKER_SHUTTING_DOWN
-from tidegauge.simulation.events import take_first
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.events import new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
+from tidegauge.simulation.messages.raft_timers import LeadershipClaimed, LeadershipLost
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 
 
+@QUORUM.handles(LeadershipClaimed)
 @inner_rule
-def claim(world: Quorum) -> None:
+def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
+    """The voter leads, and has committed a record of its epoch: once all is replayed, claim."""
+    voter = this_voter(world)
+    if voter.state != LEADER or voter.epoch != timer.epoch:
+        return False
+    if world.active_controller[0].committed_offset >= timer.offset:
+        _claim(world)
+        return False
+    again = new_event(world, timer.destination, timer.destination, LeadershipClaimed)
+    again.epoch = timer.epoch
+    again.offset = timer.offset
+    set_timer(world, again, world.context[0].time_us)
+    return False
+
+
+@inner_rule
+def _claim(world: Quorum) -> None:
     """Be the active controller from now on, in the epoch that this voter leads."""
     state = world.active_controller[0]
     voter = this_voter(world)
@@ -46,29 +65,39 @@ def claim(world: Quorum) -> None:
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)
-    write_active(world, name_of_voter(world, world.context[0].handling))
+    _write_active(world, name_of_voter(world, world.context[0].handling))
     begin_tasks(world, is_first)
 
 
+@QUORUM.handles(LeadershipLost)
 @inner_rule
-def renounce(world: Quorum) -> None:
-    """Be active no longer: what is not committed yet is somebody else's to decide."""
+def handle_leadership_lost(world: Quorum, timer: LeadershipLost) -> bool:
+    """The voter leads no longer: whether what is not committed will be is for others to say."""
     voter = this_voter(world)
-    if not is_active(world):
-        return
-    if decides(world):
-        world.active_controller[0].voter = NONE
-        write_active(world, NONE)
-    voter.claimed_epoch = NONE
+    if voter.claimed_epoch != timer.epoch:
+        return False
+    forget_claim(world)
     while voter.deferred.first != NONE:
         response = view_as(take_first(world, voter.deferred), CommittedResponse)
         response.error = errors.NOT_CONTROLLER
         send(world, response, world.context[0].time_us)
+    return False
 
 
 @inner_rule
-def write_active(world: Quorum, name: int) -> None:
-    """Write down which controller is active; NONE: no longer the one that was."""
+def forget_claim(world: Quorum) -> None:
+    """Be active no longer, because of what this controller has heard or of its death."""
+    voter = this_voter(world)
+    state = world.active_controller[0]
+    own = voter_of(world, world.context[0].handling)
+    if voter.claimed_epoch != NONE and state.voter == own:
+        state.voter = NONE
+        _write_active(world, NONE)
+    voter.claimed_epoch = NONE
+
+
+@inner_rule
+def _write_active(world: Quorum, name: int) -> None:
     active = new_row(world, world.context[0].handling, ControllerActive)
     active.broker = name
     active.controller_epoch = this_voter(world).claimed_epoch

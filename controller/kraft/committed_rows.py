@@ -16,7 +16,7 @@ from tidegauge.controller.kraft.registrations import (
     copy_registration,
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (

@@ -17,13 +17,17 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.kraft.activity import decides
-from tidegauge.controller.kraft.claims import write_active
+from tidegauge.controller.kraft.claims import forget_claim
 from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.processes import end_voter, lose_power, start_voter, stop_voter
+from tidegauge.controller.raft.processes import (
+    end_voter,
+    lose_power_of_voter,
+    start_voter,
+    stop_voter,
+)
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.simulation.costs import BROKER_START_COST, cost_us
 from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
@@ -65,7 +69,7 @@ def _take_down(world: Quorum, process: int, kind: int) -> None:
     if is_alive:
         _end(world, process, kind != POWER_LOSS)
     if kind == POWER_LOSS:
-        lose_power(world)
+        lose_power_of_voter(world)
 
 
 @inner_rule
@@ -93,7 +97,6 @@ def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     is_new = state.epoch == NONE and state.committed_offset == 0
     if is_new and voter_of(world, timer.destination) == _FIRST_VOTER:
         restore_former_states(world)
-    this_voter(world).runs = True
     start_voter(world)
     sample_later(world)
     return False
@@ -114,17 +117,11 @@ def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
 def _end(world: Quorum, process: int, closes_connections: bool) -> None:
     """End the process: what is in its memory is gone."""
     voter = this_voter(world)
-    if decides(world):
-        world.active_controller[0].voter = NONE
-        write_active(world, NONE)
-    voter.claimed_epoch = NONE
+    forget_claim(world)
     free_all(world, voter.queue)
     free_all(world, voter.deferred)
-    free_all(world, voter.fetches)
     voter.works = False
     voter.event_written = False
-    voter.fetch_timer = False
-    voter.runs = False
     end_voter(world)
     dies(world, process)
     if closes_connections:

@@ -1,12 +1,11 @@
-"""The metadata log: records are appended, drained into batches, committed, and read.
+"""The metadata log as its controller sees it: records are appended, committed, and written down.
 
-A record changes the controller's state in memory at once. It waits for company for
-controller.quorum.append.linger.ms, is written, forced to disk and replicated (costs
-``metadata_append``, ``metadata_fsync``, ``metadata_commit``), and is committed: then it is a row of
-the trace, others can read it, and responses that waited for it are sent.
+A record changes the state in memory of the active controller at once. The log of its voter
+(``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
+committed or can never be. The leader that commits it writes a row of the trace, and has readers of
+the log know; one that learns later that it is committed finds that done.
 
-Source: QuorumController.appendRecords, BatchAccumulator,
-KafkaRaftClient.onUpdateLeaderHighWatermark@4.1.0.
+Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
 """
 
 from __future__ import annotations
@@ -17,26 +16,17 @@ from tidegauge.controller.kraft.committed_rows import write_committed
 from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
-from tidegauge.controller.kraft.registrations import (
-    PARTITION_RECORD,
-    copy_registration,
-)
+from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.controller.kraft.voters import this_voter
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
+from tidegauge.controller.raft.log import epoch_of
+from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
-from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
+from tidegauge.simulation.messages.raft_timers import QuorumCommits
 from tidegauge.simulation.rows import write_row
-
-
-@inner_rule
-def append_no_op(world: Quorum) -> None:
-    """Append a record that says nothing."""
-    this_voter(world).log_end_offset += 1
-    _drain_later(world)
 
 
 @inner_rule
@@ -49,9 +39,8 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     if not voter.event_written:
         write_row(world, new_event_row(world))
     record = _new_record(world)
-    record.offset = voter.log_end_offset
+    record.offset = append_offset(world)
     record.epoch = voter.epoch
-    voter.log_end_offset += 1
     record.type = sort
     record.subject = subject
     record.reason = voter.reason
@@ -60,7 +49,6 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     record.cause_sequence = context.cause_sequence
     record.because_process = voter.because_process
     record.because_sequence = voter.because_sequence
-    _drain_later(world)
     return record
 
 
@@ -95,57 +83,28 @@ def append_partition(world: Quorum, partition: int) -> MetadataRecord:
     return record
 
 
-@inner_rule
-def _drain_later(world: Quorum) -> None:
-    voter = this_voter(world)
-    if not voter.drains:
-        voter.drains = True
-        process = world.context[0].handling
-        timer = new_event(world, process, process, QuorumDrains)
-        set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
-
-
-@QUORUM.handles(QuorumDrains)
-@inner_rule
-def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
-    """Write what has been appended, and have it replicated."""
-    state = world.active_controller[0]
-    voter = this_voter(world)
-    voter.drains = False
-    voter.drained_offset = voter.log_end_offset
-    process = timer.destination
-    due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
-    due_us += cost_us(world, process, METADATA_FSYNC)
-    if state.voters > 1:
-        due_us += cost_us(world, process, METADATA_COMMIT)
-    voter.committed_us = max(voter.committed_us, due_us)
-    commits = new_event(world, process, process, QuorumCommits)
-    commits.offset = voter.drained_offset
-    set_timer(world, commits, voter.committed_us)
-    return False
-
-
 @QUORUM.handles(QuorumCommits)
 @inner_rule
 def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
-    """Commit up to an offset, write rows about it, and send the responses that have waited for it.
+    """Write rows about what is committed, and send the responses that have waited for it.
 
     More records than tables have room for are committed at the same time, but in several events.
     """
-    voter = this_voter(world)
+    state = world.active_controller[0]
     most = world.context[0].reserve // 2
-    while voter.high_watermark < timer.offset and most > 0:
+    while state.committed_offset < timer.offset and most > 0:
         most -= 1
-        commit_next(world, voter.epoch)
-        voter.high_watermark += 1
-    if voter.high_watermark < timer.offset:
+        commit_next(world, epoch_of(world, state.committed_offset))
+    if state.committed_offset < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
+        goes_on.epoch = timer.epoch
         set_timer(world, goes_on, world.context[0].time_us)
         return False
+    voter = this_voter(world)
     while voter.deferred.first != NONE:
         first = view_as(world.events[voter.deferred.first], CommittedResponse)
-        if first.waits_for_offset > voter.high_watermark:
+        if first.waits_for_offset > timer.offset:
             break
         send(world, take_first(world, voter.deferred), world.context[0].time_us)
     answer_fetches(world)
@@ -154,10 +113,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 
 @inner_rule
 def commit_next(world: Quorum, epoch: int) -> None:
-    """Write rows about the next record that is committed, of this epoch; at once for all readers.
-
-    A controller that learns later that it is committed finds it done.
-    """
+    """Write rows about the next record that is committed, which is of this epoch."""
     state = world.active_controller[0]
     place = _place_of(world, state.committed_offset, epoch)
     if place != NONE:
@@ -198,25 +154,10 @@ def _drop_committed(world: Quorum) -> None:
 
 
 @inner_rule
-def commit_former_records(world: Quorum) -> None:
-    """Commit at once what has been there before the run; nobody has caused it."""
-    voter = this_voter(world)
-    context = world.context[0]
-    while voter.high_watermark < voter.log_end_offset:
-        context.cause_process = NONE
-        context.cause_sequence = NONE
-        commit_next(world, voter.epoch)
-        voter.high_watermark += 1
-    context.cause_process = NONE
-    context.cause_sequence = NONE
-    voter.drained_offset = voter.high_watermark
-
-
-@inner_rule
 def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
     voter = this_voter(world)
-    if voter.high_watermark >= voter.log_end_offset:
+    if world.active_controller[0].committed_offset >= voter.log_end_offset:
         send(world, response, world.context[0].time_us)
         return
     response.waits_for_offset = voter.log_end_offset

@@ -16,9 +16,9 @@ from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_o
 from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
 from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
-from tidegauge.controller.kraft.metadata_log import append_no_op
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter
+from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -105,7 +105,7 @@ def _no_op_at(world: Quorum, due_us: int) -> None:
 @inner_rule
 def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
     """Write a NoOpRecord, so that all can see how far the log is."""
-    append_no_op(world)
+    append_offset(world)
     now_us = world.context[0].time_us
     _no_op_at(world, now_us + world.active_controller[0].max_idle_interval_us)
 
