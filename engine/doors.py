@@ -15,7 +15,8 @@ from tidegauge.clients.client import handle_client_event
 from tidegauge.clients.rolling_restarts import take_operator_fault
 from tidegauge.compiled.rule_calls import address_of
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
-from tidegauge.controller.kraft.active_controller import handle_quorum_event, take_quorum_fault
+from tidegauge.controller.kraft.active_controller import handle_quorum_event
+from tidegauge.controller.kraft.controller_processes import take_quorum_fault
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import (

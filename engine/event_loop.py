@@ -173,6 +173,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
+    world.context[0].handling = process
     end = new_event(world, process, process, FaultEnd)
     end.fault = fault
     _take_fault(world, end)

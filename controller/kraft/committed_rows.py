@@ -10,14 +10,13 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
-    NO_OP_RECORD,
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
     copy_registration,
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (
@@ -31,6 +30,7 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
+    ONE_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
@@ -67,8 +67,7 @@ def write_committed(
         registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
-    if record.type != NO_OP_RECORD:
-        world.active_controller[0].changed_us = world.context[0].time_us
+    world.active_controller[0].changed_us = world.context[0].time_us
     if record.type == PARTITION_RECORD:
         _write_partition(world, record, registration)
     elif record.type == BROKER_RECORD:
@@ -113,7 +112,7 @@ def _write_partition(
     row.isr = registration.isr
     row.controller_epoch = this_voter(world).epoch
     row.writer = FORMER_WRITER
-    if this_voter(world).runs:
+    if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
     known.row_sequence = row.sequence
@@ -124,7 +123,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        this_voter(world).epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -226,6 +225,9 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     broker = world.quorum_brokers[record.subject]
     broker.committed_state = record.state
     broker.committed_epoch = record.broker_epoch
+    broker.committed_incarnation = record.incarnation
+    broker.committed_registration_offset = record.registration_offset
+    broker.committed_offline_directories = record.offline_directories
     row = new_row(world, world.context[0].handling, BrokerState)
     row.broker = record.subject
     row.state = record.state
@@ -243,7 +245,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        this_voter(world).epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -275,7 +277,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            this_voter(world).epoch,
+            ONE_LOG,
             record.offset,
         )
 
@@ -301,6 +303,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                this_voter(world).epoch,
+                ONE_LOG,
                 record.offset,
             )

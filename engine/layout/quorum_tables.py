@@ -14,7 +14,6 @@ from tidegauge.controller.kraft.state import (
     Quorum,
     QuorumBroker,
     QuorumTopic,
-    Voter,
 )
 from tidegauge.controller.kraft.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
@@ -29,7 +28,6 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
     quorum = Quorum(
-        voters=new_records(Voter, count),
         active_controller=new_records(ActiveController, count),
         quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
         quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
@@ -43,7 +41,6 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, quorum.active_controller[0])
-        _set_voters(plan, plan.quorum, quorum)
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
@@ -133,6 +130,7 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
         records[number] = world.metadata_records[place]
         registrations[number] = world.recorded_registrations[place]
     state.first_record = 0
+    state.likely_record = 0
     world.metadata_records = records
     world.recorded_registrations = registrations
 
@@ -155,14 +153,6 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
     state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
 
 
-def _set_voters(plan: ClusterPlan, planned: PlannedQuorum, quorum: Quorum) -> None:
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
-    for voter in quorum.voters:
-        voter.append_linger_us = planned.append_linger_ms * 1000
-        voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
-        voter.epoch = 1
-
-
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     """What differs between releases and metadata versions in the controller's decisions."""
     release = Release.parse(plan.scenario.release)
@@ -177,6 +167,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.shutdown_offset_grows = not is_from("3.3.2")
     state.incarnation_keeps_epoch = is_from("3.9.0")
     state.registration_clears_isr = is_from("4.0.0")
+    state.fenced_sessions_restart = is_from("4.0.0") and not is_from("4.1.0")
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = version < ProtocolVersion.parse("3.6-IV0")
