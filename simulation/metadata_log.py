@@ -30,6 +30,9 @@ from tidegauge.simulation.messages.client_requests import (
     PartitionLeader,
 )
 
+#: The controller epoch of all changes in KRaft mode: there is one log, whoever leads its quorum.
+METADATA_LOG = code(1)
+
 # MetadataChange.leader of a broker; 0: it is not alive, or fenced.
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).

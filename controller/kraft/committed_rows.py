@@ -30,6 +30,7 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
+    METADATA_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
@@ -111,7 +112,7 @@ def _write_partition(
     row.isr = registration.isr
     row.controller_epoch = this_voter(world).epoch
     row.writer = FORMER_WRITER
-    if this_voter(world).runs:
+    if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
     known.row_sequence = row.sequence
@@ -122,7 +123,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        this_voter(world).epoch,
+        METADATA_LOG,
         record.offset,
     )
 
@@ -244,7 +245,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        this_voter(world).epoch,
+        METADATA_LOG,
         record.offset,
     )
 
@@ -276,7 +277,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            this_voter(world).epoch,
+            METADATA_LOG,
             record.offset,
         )
 
@@ -302,6 +303,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                this_voter(world).epoch,
+                METADATA_LOG,
                 record.offset,
             )

@@ -16,19 +16,21 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.kraft.claims import forget_claim
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.claims import claim, forget_claim
 from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.processes import (
     end_voter,
+    found_quorum,
     lose_power_of_voter,
     start_voter,
     stop_voter,
 )
-from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.controller.raft.voters import this_voter
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.costs import BROKER_START_COST, cost_us
 from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
 from tidegauge.simulation.faults import (
@@ -40,14 +42,11 @@ from tidegauge.simulation.faults import (
     refuse_connection,
     reset_all,
 )
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import IS_REFUSED
 from tidegauge.simulation.messages.quorum_timers import QuorumStart
 from tidegauge.simulation.messages.raft_timers import VoterStopped
-
-_FIRST_VOTER = code(0)
 
 
 @inner_rule
@@ -62,6 +61,8 @@ def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
 
 @inner_rule
 def _take_down(world: Quorum, process: int, kind: int) -> None:
+    if not this_voter(world).begun:
+        _found(world)
     is_alive = world.processes[process].alive
     if kind == RESTART and is_alive and this_voter(world).runs:
         stop_voter(world)
@@ -93,13 +94,24 @@ def _start(world: Quorum, process: int) -> None:
 @inner_rule
 def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
     """The controller is up: it takes part in the quorum from now on."""
-    state = world.active_controller[0]
-    is_new = state.epoch == NONE and state.committed_offset == 0
-    if is_new and voter_of(world, timer.destination) == _FIRST_VOTER:
-        restore_former_states(world)
-    start_voter(world)
-    sample_later(world)
+    if this_voter(world).begun:
+        start_voter(world)
+        sample_later(world)
+    else:
+        _found(world)
     return False
+
+
+@inner_rule
+def _found(world: Quorum) -> None:
+    """The run begins: the quorum has a leader, which is the active controller."""
+    voter = this_voter(world)
+    voter.begun = True
+    found_quorum(world)
+    if voter.state == LEADER:
+        restore_former_states(world)
+        claim(world)
+    sample_later(world)
 
 
 @QUORUM.handles(VoterStopped)

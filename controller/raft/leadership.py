@@ -37,11 +37,11 @@ def lead(world: Raft) -> None:
     """Lead the epoch that the voter was elected for: append its first record, tell the others."""
     become_leader(world)
     append_leader_change(world)
-    _tell_epoch(world)
+    tell_epoch(world)
 
 
 @inner_rule
-def _tell_epoch(world: Raft) -> None:
+def tell_epoch(world: Raft) -> None:
     """Tell each voter of the epoch that has not fetched for half a fetch time-out."""
     voter = this_voter(world)
     process = world.context[0].handling
@@ -70,7 +70,7 @@ def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bo
     """Tell those again that do not fetch, as long as the voter leads this epoch."""
     voter = this_voter(world)
     if voter.state == LEADER and voter.epoch == timer.epoch:
-        _tell_epoch(world)
+        tell_epoch(world)
     return False
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.elections import ask_for_votes, stand_for_election
 from tidegauge.controller.raft.follower import follow, tell_stopped
-from tidegauge.controller.raft.leadership import resign
+from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.log import truncate_to, write_log_row
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_resigned,
     become_unattached,
+    found_epoch,
     resume_candidacy,
     wait_until,
     write_state_row,
@@ -37,10 +38,21 @@ def found_quorum(world: Raft) -> None:
     own = voter_of(world, world.context[0].handling)
     voter.runs = True
     if voter.leader == own:
-        become_leader(world)
-        begin_founded_epoch(world)
+        found_epoch(world)
+        tell_epoch(world)
     else:
         follow(world, voter.epoch, voter.leader)
+        write_log_row(world, False)
+
+
+@inner_rule
+def found_log(world: Raft) -> None:
+    """All that the first leader has appended so far has been in all logs before the run."""
+    voter = this_voter(world)
+    voter.drained_offset = voter.log_end_offset
+    voter.flushed_offset = voter.log_end_offset
+    voter.high_watermark = voter.log_end_offset
+    write_log_row(world, False)
 
 
 @inner_rule

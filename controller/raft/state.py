@@ -99,7 +99,10 @@ class Voter(Record):
     #: A timer waits until the linger time of the oldest record that is not drained is over.
     drains: flag
 
-    #: Its process runs.
+    # Its process.
+    #: It was begun, as the run began or later.
+    begun: flag
+    #: It runs.
     runs: flag
 
     # Its controller.

@@ -145,6 +145,15 @@ def become_leader(world: Raft) -> None:
 
 
 @inner_rule
+def found_epoch(world: Raft) -> None:
+    """Lead an epoch that has begun before the run."""
+    voter = this_voter(world)
+    _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
+    voter.claimed = True
+    check_quorum_later(world)
+
+
+@inner_rule
 def check_quorum_later(world: Raft) -> None:
     """A majority has fetched: it has 1.5 fetch time-outs until it has to have fetched again."""
     voter = this_voter(world)

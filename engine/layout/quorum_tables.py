@@ -14,7 +14,6 @@ from tidegauge.controller.kraft.state import (
     Quorum,
     QuorumBroker,
     QuorumTopic,
-    Voter,
 )
 from tidegauge.controller.kraft.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
@@ -29,7 +28,6 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
     quorum = Quorum(
-        voters=new_records(Voter, count),
         active_controller=new_records(ActiveController, count),
         quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
         quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
@@ -43,7 +41,6 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, quorum.active_controller[0])
-        _set_voters(plan, plan.quorum, quorum)
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
@@ -145,6 +142,8 @@ def record_reserve_of(plan: ClusterPlan) -> int:
 
 def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveController) -> None:
     state.voters = planned.voters
+    # The record of the first leader's election.
+    state.committed_offset = 1
     state.session_timeout_us = planned.session_timeout_ms * 1000
     heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
     state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2
@@ -154,14 +153,6 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
         planned.leader_imbalance_check_interval_seconds * 1_000_000
     )
     state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
-
-
-def _set_voters(plan: ClusterPlan, planned: PlannedQuorum, quorum: Quorum) -> None:
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
-    for voter in quorum.voters:
-        voter.append_linger_us = planned.append_linger_ms * 1000
-        voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
-        voter.epoch = 1
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
