@@ -69,7 +69,7 @@ from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin,
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import active_controller_process, controller_process, is_kraft
+from tidegauge.simulation.topology import controller_process, is_kraft
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
@@ -125,9 +125,9 @@ def _lose_connection(world: Brokers, event: Event) -> None:
         if is_kraft(world):
             return
         controller = controller_process(world, event.source)
-    elif is_kraft(world) and controller == active_controller_process(world):
-        lose_metadata_fetch(world, broker, until_us)
-        lose_heartbeat(world, broker, until_us)
+    elif is_kraft(world):
+        lose_metadata_fetch(world, broker, controller, until_us)
+        lose_heartbeat(world, broker, controller, until_us)
     if controller == state.shutdown_controller:
         lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:

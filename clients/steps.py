@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tidegauge.clients.admin_requests import (
     ask_again,
+    asks_again,
     create_topic_by_request,
     request_of_controller,
     take_admin_response,
@@ -17,13 +18,16 @@ from tidegauge.clients.admin_requests import (
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.control_plane_requests import (
+    ANSWER_US,
     STEPS,
     ask_controller,
     ask_live_brokers,
     ask_quiescent,
     ask_reassigned,
     ask_state,
+    is_answer,
     live_count,
+    lose_asked_controller,
     read_quorum_response,
     read_zookeeper_response,
     tells_of_live_brokers,
@@ -121,21 +125,32 @@ def handle_client_start(world: Clients, timer: ClientStart) -> None:
 
 
 @inner_rule
-def _ask_for_topics(world: Cluster, process: int) -> None:
+def _ask_for_topics(world: Clients, process: int) -> None:
     """Wait until all brokers that are up are live, to create the topics then."""
     ask_live_brokers(world, process, STEPS, _OF_TOPICS)
     if is_kraft(world):
-        timer = new_event(world, process, process, StepLooks)
-        timer.question = _OF_TOPICS
-        set_timer(world, timer, world.context[0].time_us + _LOOK_PERIOD_US)
+        _look_at_topics(world, process, _LOOK_PERIOD_US)
+
+
+@inner_rule
+def _look_at_topics(world: Clients, process: int, delay_us: int) -> None:
+    timer = new_event(world, process, process, StepLooks)
+    timer.question = _OF_TOPICS
+    timer.step = world.clients[client_of(world, process)].topic_rounds
+    set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
 @inner_rule
 def _create_topics(world: Clients, client: Client, process: int) -> None:
-    """Create the topics that no step creates, as soon as all brokers that are up are live."""
+    """Create the topics that no step creates, as soon as all brokers that are up are live.
+
+    What a quorum's controller has not answered after a while is asked for once more.
+    """
     if live_count(world) < world.pool[0].brokers_awaited:
         return
     client.topics_created = True
+    client.topic_rounds += 1
+    client.topics_awaited = 0
     for topic in range(world.sizes[0].topics):
         if _a_step_creates(world, topic):
             continue
@@ -143,6 +158,8 @@ def _create_topics(world: Clients, client: Client, process: int) -> None:
             create_topic_by_request(world, topic, process)
         else:
             create_topic(world, topic, process)
+    if client.topics_awaited > 0:
+        _look_at_topics(world, process, ANSWER_US)
 
 
 @inner_rule
@@ -178,7 +195,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
+def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read what the condition is about, and watch it; where nobody watches look again later."""
     client.question += 1
     if step.start == WHEN_ANSWERED:
@@ -219,6 +236,8 @@ def handle_step_looks(world: Clients, timer: StepLooks) -> None:
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if timer.question == _OF_TOPICS:
+        if client.topics_awaited > 0 and timer.step == client.topic_rounds:
+            client.topics_created = False
         if not client.topics_created:
             _ask_for_topics(world, process)
         return
@@ -227,6 +246,8 @@ def handle_step_looks(world: Clients, timer: StepLooks) -> None:
         return
     if client.waiting == _ANSWER:
         ask_again(world, process)
+    if client.waiting in (_LEADER, _REASSIGNED):
+        _ask_for(world, process, client.waiting)
     if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
@@ -266,23 +287,17 @@ def _take(world: Clients, process: int) -> None:
     row.step = client.step
     write_row(world, row)
     if is_kraft(world) and step.action == REASSIGNS:
-        client.waiting = _REASSIGNED
-        client.question += 1
-        ask_reassigned(world, process, client.question)
+        _ask_for(world, process, _REASSIGNED)
         return
     if step.action == ALTERS_REASSIGNMENTS and not is_kraft(world):
-        client.waiting = _CONTROLLER
-        client.question += 1
-        ask_controller(world, process, client.question)
+        _ask_for(world, process, _CONTROLLER)
         return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
             is_awaited = request_of(world, process, step.to)
             _await(world, process, is_awaited)
             return
-        client.waiting = _LEADER
-        client.question += 1
-        ask_state(world, process, step.partition, STEPS, client.question)
+        _ask_for(world, process, _LEADER)
         return
     if step.action == OBSERVES:
         _observe(world, client.step, process)
@@ -297,6 +312,23 @@ def _take(world: Clients, process: int) -> None:
     elif step.action != WAITS:
         write_as_operator(world, step, process)
     _go_on(world, process)
+
+
+@inner_rule
+def _ask_for(world: Clients, process: int, what: int) -> None:
+    """Ask the control plane for what the action of a step needs; a quorum again, until it says."""
+    client = world.clients[client_of(world, process)]
+    client.waiting = what
+    client.question += 1
+    if what == _REASSIGNED:
+        ask_reassigned(world, process, client.question)
+    elif what == _CONTROLLER:
+        ask_controller(world, process, client.question)
+    else:
+        partition = world.steps[client.step].partition
+        ask_state(world, process, partition, STEPS, client.question)
+    if is_kraft(world):
+        _look_at(world, client, process, world.context[0].time_us + ANSWER_US)
 
 
 @inner_rule
@@ -361,7 +393,9 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @OPERATOR.handles(DescribeQuorumStateResponse)
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
-    """Take a response of the active controller of a quorum."""
+    """Take a response of the active controller of a quorum; nobody else knows."""
+    if not is_answer(world, response):
+        return
     answer = read_quorum_response(world, response)
     _take_answer(world, answer, response.destination)
 
@@ -418,6 +452,8 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
     """Take the active controller's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
+    if response.correlation_id == -client.topic_rounds:
+        client.topics_awaited -= 1 if response.error != errors.NOT_CONTROLLER else 0
     is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
     if is_awaited and take_admin_response(world, response):
         _go_on(world, process)
@@ -490,31 +526,43 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
 @OPERATOR.handles(RequestTimesOut)
 @inner_rule
 def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
-    """A step's request has got no answer: go on with the next step."""
+    """A step's request has got no answer: go on with the next step, or ask another controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.correlation_id:
+        if _asks_another(world, client, process):
+            return
         give_up(
             world, process, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
         )
         _go_on(world, process)
 
 
+@inner_rule
+def _asks_another(world: Clients, client: Client, process: int) -> bool:
+    """Whether a request that is lost was one to a quorum, and is sent to another controller."""
+    if client.asked < world.sizes[0].brokers or not is_kraft(world):
+        return False
+    lose_asked_controller(world, process, client.asked)
+    return asks_again(world, process)
+
+
 @OPERATOR.handles(Disconnected)
 @inner_rule
 def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
-    """A broker that a step has asked is gone: go on with the next step if it waits for it."""
+    """Who was asked is gone: go on with the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
-    if was_asked and client.asked_us <= event.until_us:
+    if not was_asked or client.asked_us > event.until_us:
+        lose_asked_controller(world, process, event.source)
+        _look_for_answers(world, client, process)
+    elif not _asks_another(world, client, process):
         give_up(
             world, process, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
         )
         _go_on(world, process)
-    else:
-        _look_for_answers(world, client, process)
 
 
 #: Let the operator deal with an event.

@@ -92,7 +92,7 @@ def _start(world: Quorum, process: int) -> None:
 
 @QUORUM.handles(QuorumStart)
 @inner_rule
-def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
+def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
     """The controller is up: it takes part in the quorum from now on."""
     if this_voter(world).begun:
         start_voter(world)

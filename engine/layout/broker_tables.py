@@ -128,7 +128,8 @@ def _lifecycles(
         own.heartbeat_interval_us = 1000 * planned.heartbeat_interval_ms
         own.registration_timeout_us = 1000 * planned.registration_timeout_ms
         own.log_dir_failure_timeout_us = 1000 * planned.log_dir_failure_timeout_ms
-        own.fetch_timeout_us = 1000 * plan.quorum.request_timeout_ms
+        own.fetch_timeout_us = 1000 * plan.quorum.fetch_timeout_ms
+        own.fetch_request_timeout_us = 1000 * plan.quorum.request_timeout_ms
         own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout

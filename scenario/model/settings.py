@@ -141,7 +141,6 @@ _NOT_READ = {
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
     # A quorum has one active controller, and no elections yet.
     *("controller.quorum.election.timeout.ms", "controller.quorum.election.backoff.max.ms"),
-    "controller.quorum.fetch.timeout.ms",
 }
 #: The beginnings of settings that no broker reads with KRaft, and the alternative.
 _ONLY_WITH_ZOOKEEPER = {

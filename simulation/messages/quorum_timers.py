@@ -44,6 +44,13 @@ class RegistrationGivesUp(Timer, kind=121):
     """A registration, or a heartbeat, may have got no response in time."""
 
 
+class ControllerLookedFor(Timer, kind=162):
+    """A broker looks again whom to send the registration or heartbeat that it has made."""
+
+    #: Which one it is about.
+    number: i64
+
+
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
 
@@ -52,7 +59,7 @@ class HeartbeatDue(Timer, kind=122):
 
 
 class RaftFetchGivesUp(Timer, kind=123):
-    """The fetch of the metadata log may have got no response in time."""
+    """A broker's fetch of the metadata log may have got no response in time."""
 
 
 class RaftFetchDue(Timer, kind=124):

@@ -42,7 +42,7 @@ def _declared() -> Iterator[tuple[int, Check]]:
 
     The files are read and not imported: their rules need the compiler, and scenarios only names.
     """
-    for file in Path(__file__).parent.glob("*.py"):
+    for file in Path(__file__).parent.rglob("*.py"):
         source = file.read_text(encoding="utf-8")
         number = re.search(r"^NUMBER = code\((\d+)\)$", source, re.MULTILINE)
         if number is not None:
