@@ -137,12 +137,20 @@ def advance_high_watermark(world: Raft) -> None:
     commits.epoch = voter.epoch
     set_timer(world, commits, now_us)
     if not voter.claimed:
-        voter.claimed = True
-        claimed = new_event(world, process, process, LeadershipClaimed)
-        claimed.epoch = voter.epoch
-        claimed.offset = voter.epoch_start_offset + 1
-        set_timer(world, claimed, now_us)
+        claim(world)
     _answer_voters(world)
+
+
+@inner_rule
+def claim(world: Raft) -> None:
+    """A record of the leader's epoch is committed: its controller may act."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    voter.claimed = True
+    claimed = new_event(world, process, process, LeadershipClaimed)
+    claimed.epoch = voter.epoch
+    claimed.offset = voter.epoch_start_offset + 1
+    set_timer(world, claimed, world.context[0].time_us)
 
 
 @inner_rule

@@ -99,10 +99,7 @@ class Voter(Record):
     #: A timer waits until the linger time of the oldest record that is not drained is over.
     drains: flag
 
-    # Its process.
-    #: It was begun, as the run began or later.
-    begun: flag
-    #: It runs.
+    #: Its process runs.
     runs: flag
 
     # Its controller.

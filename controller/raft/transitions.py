@@ -149,7 +149,6 @@ def found_epoch(world: Raft) -> None:
     """Lead an epoch that has begun before the run."""
     voter = this_voter(world)
     _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
-    voter.claimed = True
     check_quorum_later(world)
 
 
