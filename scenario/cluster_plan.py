@@ -60,6 +60,8 @@ class PlannedQuorum(NamedTuple):
     session_timeout_ms: int
     append_linger_ms: int
     max_idle_interval_ms: int
+    election_timeout_ms: int
+    election_backoff_max_ms: int
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
@@ -148,6 +150,8 @@ class ClusterPlan:
             session_timeout_ms=settings["broker.session.timeout.ms"],
             append_linger_ms=settings["controller.quorum.append.linger.ms"],
             max_idle_interval_ms=settings["metadata.max.idle.interval.ms"],
+            election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
+            election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
             fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],

@@ -27,7 +27,8 @@ FAILURE = code(8)
 REPAIR = code(9)
 FENCING = code(10)
 PERIODIC_TASKS = code(11)
-BOOTSTRAP_VOTERS = code(12)
+RAFT = code(12)
+BOOTSTRAP_VOTERS = code(13)
 
 #: How many values a quantile table has.
 QUANTILES = 17

@@ -27,8 +27,8 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
-from tidegauge.simulation.messages.quorum_requests import RaftFetchRequest, RaftFetchResponse
 from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
+from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
 from tidegauge.simulation.topology import quorum_process
 

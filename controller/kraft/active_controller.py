@@ -6,7 +6,8 @@
 Kafka                           here
 ==============================  =========================================================
 QuorumController, event queue   ``event_queue.py``
-KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
+KafkaRaftClient                 the room ``raft``; contents of its log: ``metadata_log.py``;
+..                              observers' fetches: ``observers.py``
 ClusterControlManager           ``broker_registrations.py``
 BrokerHeartbeatManager          ``broker_heartbeats.py``
 PartitionChangeBuilder          ``partition_change.py``
@@ -39,7 +40,10 @@ from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter
+from tidegauge.controller.raft import deadlines
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.codes import controller_events
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.kernel import NONE
@@ -54,7 +58,7 @@ from tidegauge.simulation.messages.quorum_timers import QuorumWorks
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks),
+    *(described, metadata_log, observers, periodic_tasks, deadlines),
 )
 
 #: The types of the events of the queue.
@@ -77,6 +81,9 @@ _TYPES = {
 _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
 #: By kind of event; -1: it passes by the queue.
 EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
+#: By kind of event: it is one of Raft.
+_OF_RAFT = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # an event has it
+IS_RAFT = tuple(kind in _OF_RAFT for kind in range(KINDS))
 
 
 @inner_rule
@@ -87,6 +94,9 @@ def handle_quorum_event(world: Quorum, event: Event) -> None:
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
             _write(world, event)
+    elif IS_RAFT[event.kind]:
+        if not _take_part(world, event):
+            free_event(world, event)
     elif not _handle(world, event):
         free_event(world, event)
 
@@ -118,6 +128,7 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
 
 #: Call the handler of an event's kind.
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
+_take_part = RAFT.dispatcher(__name__, "_take_part", Raft, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
 
 

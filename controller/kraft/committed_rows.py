@@ -17,7 +17,7 @@ from tidegauge.controller.kraft.registrations import (
     copy_registration,
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (
@@ -31,7 +31,7 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
-    ONE_LOG,
+    METADATA_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
@@ -114,7 +114,7 @@ def _write_partition(
     row.isr = registration.isr
     row.controller_epoch = this_voter(world).epoch
     row.writer = FORMER_WRITER
-    if this_voter(world).runs:
+    if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
     known.row_sequence = row.sequence
@@ -125,7 +125,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        ONE_LOG,
+        METADATA_LOG,
         record.offset,
     )
 
@@ -244,7 +244,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        ONE_LOG,
+        METADATA_LOG,
         record.offset,
     )
 
@@ -276,7 +276,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            ONE_LOG,
+            METADATA_LOG,
             record.offset,
         )
 
@@ -302,6 +302,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                ONE_LOG,
+                METADATA_LOG,
                 record.offset,
             )

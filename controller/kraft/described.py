@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import name_of_voter
+from tidegauge.controller.raft.voters import name_of_voter
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
 from tidegauge.simulation.codes.questions import (

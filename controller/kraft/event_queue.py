@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.costs import METADATA_RECORD, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE

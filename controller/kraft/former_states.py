@@ -8,40 +8,39 @@ while it starts; only that of a broker that was down is a new one, after an uncl
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.broker_changes import append_broker
+from tidegauge.controller.kraft.broker_changes import control_state_of
 from tidegauge.controller.kraft.broker_heartbeats import note_contact
 from tidegauge.controller.kraft.metadata_log import (
-    append_partition,
-    append_record,
+    append_former,
+    append_former_partition,
     commit_former_records,
 )
 from tidegauge.controller.kraft.partition_records import count_partition
-from tidegauge.controller.kraft.registrations import TOPIC_RECORD
+from tidegauge.controller.kraft.registrations import BROKER_RECORD, TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 
 
 @inner_rule
 def restore_former_states(world: Quorum) -> None:
     """Write the records about all that was there before; nobody has caused them."""
-    voter = this_voter(world)
-    # They come from no event.
-    voter.event_written = True
     for broker in range(world.sizes[0].brokers):
         known = world.quorum_brokers[broker]
         if known.registered:
-            known.broker_epoch = voter.log_end_offset
-            known.registration_offset = append_broker(world, broker, BROKER_REGISTERS)
+            record = append_former(world, BROKER_RECORD, broker)
+            known.broker_epoch = record.offset
+            known.registration_offset = record.offset
+            record.state = control_state_of(world, broker)
+            record.broker_epoch = known.broker_epoch
+            record.reason = BROKER_REGISTERS
             if not known.fenced:
                 note_contact(world, broker)
     for number in range(world.sizes[0].topics):
         topic = world.quorum_topics[number]
         if not topic.exists:
             continue
-        topic.topic_id = append_record(world, TOPIC_RECORD, number).offset
+        topic.topic_id = append_former(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
-            append_partition(world, topic.first_partition + place)
+            append_former_partition(world, topic.first_partition + place)
             count_partition(world, topic.first_partition + place, 1)
-    voter.event_written = False
     commit_former_records(world)

@@ -1,12 +1,13 @@
-"""The metadata log: records are appended, drained into batches, committed, and read.
+"""The contents of the metadata log: what records say, until they are committed.
 
-A record changes the controller's state in memory at once. It waits for company for
-controller.quorum.append.linger.ms, is written, forced to disk and replicated (costs
-``metadata_append``, ``metadata_fsync``, ``metadata_commit``), and is committed: then it is a row of
-the trace, others can read it, and responses that waited for it are sent.
+A record changes the controller's state in memory at once. Its voter appends it to its log
+(``controller/raft/replication.py``). Until it is committed what it says is kept here, whoever has
+it in its log: leaders that were lost and their successors can have different records at the same
+offset, which their epochs tell apart. Once it is committed it is a row of the trace, others can
+read it, and responses that waited for it are sent. A later leader that learns of the same commit
+writes nothing.
 
-Source: QuorumController.appendRecords, BatchAccumulator,
-KafkaRaftClient.onUpdateLeaderHighWatermark@4.1.0.
+Source: QuorumController.appendRecords, handleCommit@4.1.0.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ from tidegauge.controller.kraft.registrations import (
     copy_registration,
 )
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.controller.kraft.voters import this_voter
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
+from tidegauge.controller.raft.log import epoch_of
+from tidegauge.controller.raft.processes import found_log
+from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
-from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
+from tidegauge.simulation.messages.raft_timers import QuorumCommits
 from tidegauge.simulation.rows import write_row
 
 
@@ -39,15 +42,29 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
 
     An event that appends any, other than a NoOpRecord, is a row of the trace.
     """
-    state = world.active_controller[0]
     voter = this_voter(world)
     if sort != NO_OP_RECORD and not voter.event_written:
         write_row(world, new_event_row(world))
-    place = (state.first_record + state.record_count) % len(world.metadata_records)
-    record = world.metadata_records[place]
-    state.record_count += 1
-    record.offset = voter.log_end_offset
+    return _keep(world, sort, subject, append_offset(world))
+
+
+@inner_rule
+def append_former(world: Quorum, sort: int, subject: int) -> MetadataRecord:
+    """Append a record that all voters have had in their logs before the run."""
+    voter = this_voter(world)
     voter.log_end_offset += 1
+    return _keep(world, sort, subject, voter.log_end_offset - 1)
+
+
+@inner_rule
+def _keep(world: Quorum, sort: int, subject: int, offset: int) -> MetadataRecord:
+    """Keep a record until it is committed, blank but for its place in the log and its subject."""
+    state = world.active_controller[0]
+    voter = this_voter(world)
+    record = world.metadata_records[_next_place(world)]
+    state.record_count += 1
+    record.offset = offset
+    record.epoch = voter.epoch
     record.type = sort
     record.subject = subject
     record.state = 0
@@ -64,57 +81,31 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     record.cause_sequence = context.cause_sequence
     record.because_process = voter.because_process
     record.because_sequence = voter.because_sequence
-    _drain_later(world)
     return record
+
+
+@inner_rule
+def _next_place(world: Quorum) -> int:
+    """Where in the ring the next record comes."""
+    state = world.active_controller[0]
+    return (state.first_record + state.record_count) % len(world.metadata_records)
 
 
 @inner_rule
 def append_partition(world: Quorum, partition: int) -> MetadataRecord:
     """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
+    place = _next_place(world)
     record = append_record(world, PARTITION_RECORD, partition)
-    place = _place_of(world, record.offset)
     copy_registration(world.recorded_registrations[place], world.registrations[partition])
     return record
 
 
 @inner_rule
-def _place_of(world: Quorum, offset: int) -> int:
-    """Where a record that is not committed lies in the ring."""
-    state = world.active_controller[0]
-    voter = this_voter(world)
-    return (state.first_record + offset - (voter.log_end_offset - state.record_count)) % len(
-        world.metadata_records
-    )
-
-
-@inner_rule
-def _drain_later(world: Quorum) -> None:
-    voter = this_voter(world)
-    if not voter.drains:
-        voter.drains = True
-        process = world.context[0].handling
-        timer = new_event(world, process, process, QuorumDrains)
-        set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
-
-
-@QUORUM.handles(QuorumDrains)
-@inner_rule
-def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
-    """Write what has been appended, and have it replicated."""
-    state = world.active_controller[0]
-    voter = this_voter(world)
-    voter.drains = False
-    voter.drained_offset = voter.log_end_offset
-    process = timer.destination
-    due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
-    due_us += cost_us(world, process, METADATA_FSYNC)
-    if state.voters > 1:
-        due_us += cost_us(world, process, METADATA_COMMIT)
-    voter.committed_us = max(voter.committed_us, due_us)
-    commits = new_event(world, process, process, QuorumCommits)
-    commits.offset = voter.drained_offset
-    set_timer(world, commits, voter.committed_us)
-    return False
+def append_former_partition(world: Quorum, partition: int) -> None:
+    """Append the record of a partition that was there before the run."""
+    place = _next_place(world)
+    append_former(world, PARTITION_RECORD, partition)
+    copy_registration(world.recorded_registrations[place], world.registrations[partition])
 
 
 @QUORUM.handles(QuorumCommits)
@@ -123,20 +114,23 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
     """Commit up to an offset, write rows about it, and send the responses that have waited for it.
 
     More records than tables have room for are committed at the same time, but in several events.
+    The log below the offset stays as it is, whatever has become of the leader.
     """
+    state = world.active_controller[0]
     voter = this_voter(world)
     most = world.context[0].reserve // 2
-    while voter.high_watermark < timer.offset and most > 0:
+    while state.committed_offset < timer.offset and most > 0:
         most -= 1
-        _commit_first(world)
-    if voter.high_watermark < timer.offset:
+        _commit_next(world)
+    if state.committed_offset < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
+        goes_on.epoch = timer.epoch
         set_timer(world, goes_on, world.context[0].time_us)
         return False
     while voter.deferred.first != NONE:
         first = view_as(world.events[voter.deferred.first], CommittedResponse)
-        if first.waits_for_offset > voter.high_watermark:
+        if first.waits_for_offset > timer.offset:
             break
         send(world, take_first(world, voter.deferred), world.context[0].time_us)
     answer_fetches(world)
@@ -144,36 +138,52 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 
 
 @inner_rule
-def _commit_first(world: Quorum) -> None:
-    """Commit the oldest record that is not committed."""
+def _commit_next(world: Quorum) -> None:
+    """Commit the next record, as it is in the log of this voter."""
     state = world.active_controller[0]
-    voter = this_voter(world)
-    place = state.first_record
-    write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
-    state.first_record = (place + 1) % len(world.metadata_records)
-    state.record_count -= 1
-    voter.high_watermark += 1
+    offset = state.committed_offset
+    epoch = epoch_of(world, offset)
+    for number in range(state.record_count):
+        place = (state.first_record + number) % len(world.metadata_records)
+        record = world.metadata_records[place]
+        if record.offset == offset and record.epoch == epoch:
+            write_committed(world, record, world.recorded_registrations[place])
+            break
+    state.committed_offset = offset + 1
+    _drop_committed(world)
+
+
+@inner_rule
+def _drop_committed(world: Quorum) -> None:
+    """Drop the oldest records of the ring, whose offsets are committed: these, or others there."""
+    state = world.active_controller[0]
+    while state.record_count > 0:
+        if world.metadata_records[state.first_record].offset >= state.committed_offset:
+            break
+        state.first_record = (state.first_record + 1) % len(world.metadata_records)
+        state.record_count -= 1
 
 
 @inner_rule
 def commit_former_records(world: Quorum) -> None:
     """Commit at once what has been there before the run; nobody has caused it."""
-    voter = this_voter(world)
+    state = world.active_controller[0]
     context = world.context[0]
-    while voter.high_watermark < voter.log_end_offset:
+    while state.committed_offset < this_voter(world).log_end_offset:
         context.cause_process = NONE
         context.cause_sequence = NONE
-        _commit_first(world)
+        _commit_next(world)
     context.cause_process = NONE
     context.cause_sequence = NONE
-    voter.drained_offset = voter.high_watermark
+    found_log(world)
 
 
 @inner_rule
 def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
     voter = this_voter(world)
-    if voter.high_watermark >= voter.log_end_offset:
+    is_committed = voter.high_watermark >= voter.log_end_offset
+    if is_committed and world.active_controller[0].committed_offset >= voter.log_end_offset:
         send(world, response, world.context[0].time_us)
         return
     response.waits_for_offset = voter.log_end_offset

@@ -11,10 +11,16 @@ Source: KafkaRaftClient.handleFetchRequest and tryCompleteFetchRequest@4.1.0 (KI
 from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import this_voter, voter_of
+from tidegauge.controller.raft.follower import lose_connection
+from tidegauge.controller.raft.replication import (
+    FETCH_WAIT_US,
+    refuses_fetch,
+    take_voter_fetch,
+)
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (
     append_event,
@@ -28,27 +34,29 @@ from tidegauge.simulation.events import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.quorum_requests import (
-    PublishedPartition,
-    RaftFetchRequest,
-    RaftFetchResponse,
-)
+from tidegauge.simulation.messages.quorum_requests import PublishedPartition
 from tidegauge.simulation.messages.quorum_timers import RaftFetchExpires
+from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.messages.raft_timers import QuorumAppended
 from tidegauge.simulation.topology import slot_of
-
-#: KafkaRaftClient.MAX_FETCH_WAIT_MS
-_FETCH_WAIT_US = code(500_000)
 
 
 @QUORUM.handles(RaftFetchRequest)
 @inner_rule
 def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
-    """Answer at once if there is more than the observer has, else let the fetch wait."""
+    """Answer at once if there is more than the observer has, else let the fetch wait.
+
+    A follower of the leader gets its log instead (``controller/raft/replication.py``).
+    """
     voter = this_voter(world)
+    if refuses_fetch(world, request):
+        return False
+    if request.voter != NONE:
+        return take_voter_fetch(world, request)
     if _has_more(world, request):
         _answer(world, request)
         return False
-    request.deadline_us = world.context[0].time_us + _FETCH_WAIT_US
+    request.deadline_us = world.context[0].time_us + FETCH_WAIT_US
     append_event(world, voter.fetches, request)
     if not voter.fetch_timer:
         _watch(world, request.deadline_us)
@@ -59,8 +67,22 @@ def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
 def _has_more(world: Quorum, request: RaftFetchRequest) -> bool:
     voter = this_voter(world)
     if voter.fetch_carries_high_watermark:
-        return request.high_watermark < voter.high_watermark
+        return request.high_watermark < _known_high_watermark(world)
     return request.fetch_offset < voter.drained_offset
+
+
+@inner_rule
+def _known_high_watermark(world: Quorum) -> int:
+    """How far observers may read: what is committed as the leader knows, and written down."""
+    return min(this_voter(world).high_watermark, world.active_controller[0].committed_offset)
+
+
+@QUORUM.handles(QuorumAppended)
+@inner_rule
+def handle_quorum_appended(world: Quorum, _: QuorumAppended) -> bool:
+    """There is more in the log: before metadata version 4.1-IV1 that is what observers wait for."""
+    answer_fetches(world)
+    return False
 
 
 @inner_rule
@@ -104,8 +126,9 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
 @QUORUM.handles(Disconnected)
 @inner_rule
 def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
-    """A broker's connection is gone, and with it what it has asked for."""
+    """Another process is gone, and with it what it has asked for."""
     voter = this_voter(world)
+    lose_connection(world, closed)
     for _ in range(voter.fetches.length):
         request = take_first(world, voter.fetches)
         if request.source == closed.source and request.asked_us <= closed.until_us:
@@ -120,10 +143,11 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
     response = new_response(world, request, RaftFetchResponse)
     response.log_end_offset = voter.drained_offset
-    response.high_watermark = voter.high_watermark
+    response.high_watermark = _known_high_watermark(world)
+    response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    response.leader = voter_of(world, world.context[0].handling)
-    _name_changes(world, response, request.source, request.high_watermark)
+    if response.high_watermark > request.high_watermark:
+        _name_changes(world, response, request.source, request.high_watermark)
     send(world, response, world.context[0].time_us)
 
 

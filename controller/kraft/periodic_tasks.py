@@ -19,8 +19,10 @@ from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.metadata_log import append_record
 from tidegauge.controller.kraft.registrations import NO_OP_RECORD
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft.voters import name_of_voter, this_voter
+from tidegauge.controller.raft.processes import found_quorum
+from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
@@ -39,14 +41,18 @@ from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 @QUORUM.handles(QuorumStart)
 @inner_rule
 def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
-    """The controller is active from now on.
+    """The quorum begins: the controller that leads it is active from now on.
 
     Where in their periods its tasks are when brokers start or fail, a draw decides.
     """
     state = world.active_controller[0]
     voter = this_voter(world)
+    found_quorum(world)
+    if voter.state != LEADER:
+        return False
     restore_former_states(world)
-    voter.runs = True
+    state.voter = voter_of(world, timer.destination)
+    state.epoch = voter.epoch
     active = new_row(world, timer.destination, ControllerActive)
     active.broker = name_of_voter(world, world.context[0].handling)
     active.controller_epoch = voter.epoch

@@ -11,63 +11,11 @@ from __future__ import annotations
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.raft.state import Raft
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.topology import Cluster
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
-
-
-class Voter(Record):
-    """A controller of the quorum: its log, its one thread, and who waits for it."""
-
-    #: Events that wait for the thread.
-    queue: EventList
-    #: Responses that wait for a commit, in the order of the offsets that they wait for.
-    deferred: EventList
-    #: Fetches of observers that wait for more of the log.
-    fetches: EventList
-
-    # Settings.
-    append_linger_us: i64
-    #: Fetches are answered at once when more is committed, and not only when more is appended.
-    fetch_carries_high_watermark: flag
-
-    #: Its epoch: that of the leader that it knows.
-    epoch: i64
-    #: It has been started.
-    runs: flag
-
-    # The log. Offsets count records from the beginning of the cluster.
-    #: The next record gets this one.
-    log_end_offset: i64
-    #: Up to here it was drained into batches, and up to here it is committed.
-    drained_offset: i64
-    high_watermark: i64
-    #: A timer waits until the linger time of the oldest record that is not drained is over.
-    drains: flag
-    #: When the last commit that is under way is due: none overtakes it.
-    committed_us: i64
-
-    # The event queue.
-    #: The thread is busy; a timer is set for when it is free.
-    works: flag
-    #: A timer looks for fetches that have waited for long enough.
-    fetch_timer: flag
-
-    # The event that is being handled.
-    #: Its type, when it came and was taken, and how many waited behind it.
-    event_kind: i64
-    event_came_us: i64
-    event_taken_us: i64
-    queue_length: i64
-    #: It is a row of the trace.
-    event_written: flag
-    #: Why the records that it appends change what they change, and because of which row.
-    reason: i64
-    because_process: i64 = -1
-    because_sequence: i64 = -1
 
 
 class ActiveController(Record):
@@ -99,9 +47,15 @@ class ActiveController(Record):
     #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
     registration_clears_isr: flag
 
+    #: Which voter has claimed to be active last, and in which epoch; -1: none.
+    voter: i64 = -1
+    epoch: i64 = -1
+    #: All records before this one are committed, and what they say is written down.
+    committed_offset: i64
     #: When a record was committed last that says something of a partition, a broker or a topic.
     changed_us: i64
-    #: Records that are not committed: a ring in ``metadata_records``.
+    #: What is in records that are not committed, of all voters' logs: a ring in
+    #: ``metadata_records``.
     first_record: i64
     record_count: i64
     #: So much room for more is kept free while a handler runs.
@@ -198,9 +152,11 @@ class CommittedPartition(PartitionRegistration):
 
 
 class MetadataRecord(Record):
-    """One record of the metadata log that is not committed yet."""
+    """One record of the metadata log that is not committed yet: in some voter's log, or in none."""
 
     offset: i64
+    #: The epoch of the leader that has written it.
+    epoch: i64
     #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
     type: i64
     #: A partition, a broker, a topic.
@@ -223,11 +179,9 @@ class MetadataRecord(Record):
     because_sequence: i64 = -1
 
 
-class Quorum(Cluster, part=6):
-    """The active controller of a group; in ZooKeeper mode all tables are empty."""
+class Quorum(Raft, part=6):
+    """The active controller of a quorum; in ZooKeeper mode all tables are empty."""
 
-    #: One for each controller.
-    voters: Records[Voter]
     active_controller: Records[ActiveController]
     quorum_brokers: Records[QuorumBroker]
     quorum_topics: Records[QuorumTopic]

@@ -14,22 +14,32 @@ from tidegauge.controller.kraft.state import (
     Quorum,
     QuorumBroker,
     QuorumTopic,
-    Voter,
 )
 from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.raft.state import EpochStart, FollowerProgress, Raft, Voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
 
+#: As the run begins this voter leads this epoch.
+_FIRST_LEADER = 0
+_FIRST_EPOCH = 1
+
+#: So many epochs each log has room for at first.
+_EPOCHS = 16
+
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
     """An active controller that knows of nothing, or of what was there before the run."""
     count = 1 if plan.is_kraft else 0
+    voters = len(plan.controllers)
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
     quorum = Quorum(
-        voters=new_records(Voter, count),
+        voters=new_records(Voter, voters),
+        epoch_starts=new_records(EpochStart, voters * _EPOCHS),
+        follower_progress=new_records(FollowerProgress, voters * voters),
         active_controller=new_records(ActiveController, count),
         quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
         quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
@@ -48,6 +58,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
         _set_former_states(plan, quorum)
+        _set_logs(quorum)
         enlarge_quorum(plan, quorum)
     return quorum
 
@@ -115,10 +126,14 @@ def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
-    """Enlarge the ring of records that are not committed until one event has room for its own."""
+    """Enlarge the ring of records that are not committed until one event has room for its own.
+
+    The epochs of the voters' logs, too.
+    """
     if len(world.active_controller) == 0:
         return
     state = world.active_controller[0]
+    _enlarge_epochs(world)
     reserve = record_reserve_of(plan)
     state.record_reserve = reserve
     room = len(world.metadata_records)
@@ -135,6 +150,20 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
     state.first_record = 0
     world.metadata_records = records
     world.recorded_registrations = registrations
+
+
+def _enlarge_epochs(world: Raft) -> None:
+    """Enlarge the epochs of all logs once half of the room of one is in use."""
+    count = len(world.voters)
+    room = len(world.epoch_starts) // count
+    if 2 * max(int(voter.epoch_count) for voter in world.voters) <= room:
+        return
+    larger = new_records(EpochStart, 2 * len(world.epoch_starts))
+    for number in range(count):
+        larger[number * 2 * room : number * 2 * room + room] = world.epoch_starts[
+            number * room : (number + 1) * room
+        ]
+    world.epoch_starts = larger
 
 
 def record_reserve_of(plan: ClusterPlan) -> int:
@@ -156,11 +185,39 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
 
 
 def _set_voters(plan: ClusterPlan, planned: PlannedQuorum, quorum: Quorum) -> None:
+    release = Release.parse(plan.scenario.release)
     version = ProtocolVersion.parse(plan.scenario.version_in_force())
     for voter in quorum.voters:
         voter.append_linger_us = planned.append_linger_ms * 1000
+        voter.election_timeout_us = planned.election_timeout_ms * 1000
+        voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
+        voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
+        voter.request_timeout_us = planned.request_timeout_ms * 1000
+        voter.retry_backoff_us = planned.retry_backoff_ms * 1000
         voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
-        voter.epoch = 1
+        voter.checks_quorum = release >= Release.parse("3.7.0")
+        voter.has_pre_vote = release >= Release.parse("4.0.0")
+        voter.waits_after_loss = release >= Release.parse("4.1.0")
+
+
+def _set_logs(quorum: Quorum) -> None:
+    """All voters have the log of the first leader, as it was before the run."""
+    topics = [topic for topic in quorum.quorum_topics if topic.exists]
+    records = 1 + sum(bool(broker.registered) for broker in quorum.quorum_brokers)
+    records += sum(1 + int(topic.partition_count) for topic in topics)
+    room = len(quorum.epoch_starts) // len(quorum.voters)
+    quorum.active_controller[0].committed_offset = 1
+    for number, voter in enumerate(quorum.voters):
+        voter.epoch = _FIRST_EPOCH
+        voter.leader = _FIRST_LEADER
+        voter.epoch_count = 1
+        quorum.epoch_starts[number * room].epoch = _FIRST_EPOCH
+        # The leader appends what was there before itself, behind the record of its election.
+        end_offset = 1 if number == _FIRST_LEADER else records
+        voter.log_end_offset = end_offset
+        voter.drained_offset = end_offset
+        voter.flushed_offset = end_offset
+        voter.high_watermark = end_offset
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:

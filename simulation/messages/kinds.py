@@ -17,6 +17,8 @@ from tidegauge.simulation.messages import (  # noqa: F401
     fault_events,
     quorum_requests,
     quorum_timers,
+    raft_requests,
+    raft_timers,
     zookeeper_requests,
 )
 from tidegauge.simulation.messages.event import KINDS as CLASSES

@@ -60,33 +60,6 @@ class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     should_shut_down: flag
 
 
-class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
-    """An observer fetches the metadata log, and waits until there is more of it."""
-
-    broker_id: i64
-    #: The epoch that it knows; -1: none.
-    current_leader_epoch: i64 = -1
-    #: The end of the log that it has, and the high watermark that it knows.
-    fetch_offset: i64
-    high_watermark: i64
-
-
-class RaftFetchResponse(Response, kind=103):
-    """The end of the leader's log, and how far it is committed.
-
-    Its entries are of :class:`PublishedPartition`: of the replicas that the broker hosts, all that
-    was committed between the high watermark that it knew and this one, the newest of each.
-    """
-
-    error: i64
-    #: The epoch of the voter that answers, and the leader that it knows, a controller of the
-    #: quorum; -1: none.
-    leader_epoch: i64
-    leader: i64 = -1
-    log_end_offset: i64
-    high_watermark: i64
-
-
 class PublishedPartition(LeaderAndIsrPartition):
     """A partition as the metadata log has it, for a broker that hosts one of its replicas."""
 

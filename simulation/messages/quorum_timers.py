@@ -14,16 +14,6 @@ class QuorumWorks(Timer, kind=113):
     """The controller's thread is done with an event, and takes the next one of its queue."""
 
 
-class QuorumDrains(Timer, kind=114):
-    """controller.quorum.append.linger.ms are over: what was appended is written."""
-
-
-class QuorumCommits(Timer, kind=115):
-    """A majority has the log up to an offset."""
-
-    offset: i64
-
-
 class FencingCheck(Timer, kind=116):
     """The controller looks for brokers that it has not heard for their session time-out."""
 

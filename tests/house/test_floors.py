@@ -37,7 +37,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"},),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
-    "controller": ({"state", "kraft"}, {"zookeeper", "partitions"}, {"events"}, {""}),
+    "controller": ({"state", "raft"}, {"kraft", "zookeeper", "partitions"}, {"events"}, {""}),
     "actors": (
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.state import Quorum, Voter
+from tidegauge.controller.raft.state import Raft, Voter
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.simulation.topology import Topology
 
 
 @inner_rule
-def this_voter(world: Quorum) -> Voter:
+def this_voter(world: Raft) -> Voter:
     """The controller that handles the event."""
     return world.voters[voter_of(world, world.context[0].handling)]
 
