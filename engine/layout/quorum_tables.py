@@ -16,30 +16,18 @@ from tidegauge.controller.kraft.state import (
     QuorumTopic,
 )
 from tidegauge.controller.kraft.switches import KRaftSwitches
-from tidegauge.controller.raft.state import EpochStart, FollowerProgress, Raft, Voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
 
-#: As the run begins this voter leads this epoch.
-_FIRST_LEADER = 0
-_FIRST_EPOCH = 1
-
-#: So many epochs each log has room for at first.
-_EPOCHS = 16
-
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
     """An active controller that knows of nothing, or of what was there before the run."""
     count = 1 if plan.is_kraft else 0
-    voters = len(plan.controllers)
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
     quorum = Quorum(
-        voters=new_records(Voter, voters),
-        epoch_starts=new_records(EpochStart, voters * _EPOCHS),
-        follower_progress=new_records(FollowerProgress, voters * voters),
         active_controller=new_records(ActiveController, count),
         quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
         quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
@@ -53,12 +41,10 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, quorum.active_controller[0])
-        _set_voters(plan, plan.quorum, quorum)
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
         _set_former_states(plan, quorum)
-        _set_logs(quorum)
         enlarge_quorum(plan, quorum)
     return quorum
 
@@ -126,14 +112,10 @@ def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
-    """Enlarge the ring of records that are not committed until one event has room for its own.
-
-    The epochs of the voters' logs, too.
-    """
+    """Enlarge the ring of records that are not committed until one event has room for its own."""
     if len(world.active_controller) == 0:
         return
     state = world.active_controller[0]
-    _enlarge_epochs(world)
     reserve = record_reserve_of(plan)
     state.record_reserve = reserve
     room = len(world.metadata_records)
@@ -152,20 +134,6 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
     world.recorded_registrations = registrations
 
 
-def _enlarge_epochs(world: Raft) -> None:
-    """Enlarge the epochs of all logs once half of the room of one is in use."""
-    count = len(world.voters)
-    room = len(world.epoch_starts) // count
-    if 2 * max(int(voter.epoch_count) for voter in world.voters) <= room:
-        return
-    larger = new_records(EpochStart, 2 * len(world.epoch_starts))
-    for number in range(count):
-        larger[number * 2 * room : number * 2 * room + room] = world.epoch_starts[
-            number * room : (number + 1) * room
-        ]
-    world.epoch_starts = larger
-
-
 def record_reserve_of(plan: ClusterPlan) -> int:
     """The most records that one event can append: two for each partition, and some of brokers."""
     return 2 * len(plan.partitions) + len(plan.brokers) + len(plan.scenario.topics) + 16
@@ -173,6 +141,8 @@ def record_reserve_of(plan: ClusterPlan) -> int:
 
 def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveController) -> None:
     state.voters = planned.voters
+    # The record of the first leader's election.
+    state.committed_offset = 1
     state.session_timeout_us = planned.session_timeout_ms * 1000
     heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
     state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2
@@ -182,42 +152,6 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
         planned.leader_imbalance_check_interval_seconds * 1_000_000
     )
     state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
-
-
-def _set_voters(plan: ClusterPlan, planned: PlannedQuorum, quorum: Quorum) -> None:
-    release = Release.parse(plan.scenario.release)
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
-    for voter in quorum.voters:
-        voter.append_linger_us = planned.append_linger_ms * 1000
-        voter.election_timeout_us = planned.election_timeout_ms * 1000
-        voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
-        voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
-        voter.request_timeout_us = planned.request_timeout_ms * 1000
-        voter.retry_backoff_us = planned.retry_backoff_ms * 1000
-        voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
-        voter.checks_quorum = release >= Release.parse("3.7.0")
-        voter.has_pre_vote = release >= Release.parse("4.0.0")
-        voter.waits_after_loss = release >= Release.parse("4.1.0")
-
-
-def _set_logs(quorum: Quorum) -> None:
-    """All voters have the log of the first leader, as it was before the run."""
-    topics = [topic for topic in quorum.quorum_topics if topic.exists]
-    records = 1 + sum(bool(broker.registered) for broker in quorum.quorum_brokers)
-    records += sum(1 + int(topic.partition_count) for topic in topics)
-    room = len(quorum.epoch_starts) // len(quorum.voters)
-    quorum.active_controller[0].committed_offset = 1
-    for number, voter in enumerate(quorum.voters):
-        voter.epoch = _FIRST_EPOCH
-        voter.leader = _FIRST_LEADER
-        voter.epoch_count = 1
-        quorum.epoch_starts[number * room].epoch = _FIRST_EPOCH
-        # The leader appends what was there before itself, behind the record of its election.
-        end_offset = 1 if number == _FIRST_LEADER else records
-        voter.log_end_offset = end_offset
-        voter.drained_offset = end_offset
-        voter.flushed_offset = end_offset
-        voter.high_watermark = end_offset
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:

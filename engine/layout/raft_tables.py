@@ -1,0 +1,86 @@
+"""The tables of a quorum's voters, laid out for a scenario; in ZooKeeper mode they are empty."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import new_records
+from tidegauge.controller.raft.state import EpochStart, FollowerProgress, Raft, Voter
+from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
+
+#: As the run begins this voter leads this epoch.
+_FIRST_LEADER = 0
+_FIRST_EPOCH = 1
+
+#: So many epochs each log has room for at first.
+_EPOCHS = 16
+
+
+def new_raft(plan: ClusterPlan) -> Raft:
+    """Voters that have elected a leader before the run, and have all its log."""
+    count = len(plan.controllers)
+    raft = Raft(
+        voters=new_records(Voter, count),
+        epoch_starts=new_records(EpochStart, count * _EPOCHS),
+        follower_progress=new_records(FollowerProgress, count * count),
+    )
+    if plan.quorum is not None:
+        _set_settings(plan, plan.quorum, raft)
+        _set_logs(plan, raft)
+    return raft
+
+
+def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None:
+    """The settings of the controllers, and what differs between releases."""
+    release = Release.parse(plan.scenario.release)
+    version = ProtocolVersion.parse(plan.scenario.version_in_force())
+    for voter in raft.voters:
+        voter.append_linger_us = planned.append_linger_ms * 1000
+        voter.election_timeout_us = planned.election_timeout_ms * 1000
+        voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
+        voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
+        voter.request_timeout_us = planned.request_timeout_ms * 1000
+        voter.retry_backoff_us = planned.retry_backoff_ms * 1000
+        voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
+        voter.checks_quorum = release >= Release.parse("3.7.0")
+        voter.has_pre_vote = release >= Release.parse("4.0.0")
+        voter.waits_after_loss = release >= Release.parse("4.1.0")
+
+
+def _set_logs(plan: ClusterPlan, raft: Raft) -> None:
+    """All voters have the log of the first leader, as it was before the run.
+
+    It begins with the record of the leader's election; then come what ``former_states.py`` appends,
+    which the leader does as it begins.
+    """
+    records = 1
+    if plan.was_there_before:
+        topics = {
+            partition.topic for partition in plan.partitions if partition.state is not None
+        }
+        records += len(plan.brokers) + len(topics)
+        records += sum(partition.topic in topics for partition in plan.partitions)
+    for number, voter in enumerate(raft.voters):
+        voter.epoch = _FIRST_EPOCH
+        voter.leader = _FIRST_LEADER
+        voter.epoch_count = 1
+        raft.epoch_starts[number * _EPOCHS].epoch = _FIRST_EPOCH
+        end_offset = 1 if number == _FIRST_LEADER else records
+        voter.log_end_offset = end_offset
+        voter.drained_offset = end_offset
+        voter.flushed_offset = end_offset
+        voter.high_watermark = end_offset
+
+
+def enlarge_raft(world: Raft) -> None:
+    """Enlarge the room for the epochs of all logs once half of that of one is in use."""
+    count = len(world.voters)
+    if count == 0:
+        return
+    room = len(world.epoch_starts) // count
+    if 2 * max(int(voter.epoch_count) for voter in world.voters) <= room:
+        return
+    larger = new_records(EpochStart, 2 * len(world.epoch_starts))
+    for number in range(count):
+        first = number * room
+        larger[2 * first : 2 * first + room] = world.epoch_starts[first : first + room]
+    world.epoch_starts = larger
