@@ -54,9 +54,7 @@ def _set_logs(plan: ClusterPlan, raft: Raft) -> None:
     """
     records = 1
     if plan.was_there_before:
-        topics = {
-            partition.topic for partition in plan.partitions if partition.state is not None
-        }
+        topics = {partition.topic for partition in plan.partitions if partition.state is not None}
         records += len(plan.brokers) + len(topics)
         records += sum(partition.topic in topics for partition in plan.partitions)
     for number, voter in enumerate(raft.voters):
