@@ -31,7 +31,7 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
-    METADATA_LOG,
+    ONE_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
@@ -125,7 +125,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        METADATA_LOG,
+        ONE_LOG,
         record.offset,
     )
 
@@ -244,7 +244,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        METADATA_LOG,
+        ONE_LOG,
         record.offset,
     )
 
@@ -276,7 +276,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            METADATA_LOG,
+            ONE_LOG,
             record.offset,
         )
 
@@ -302,6 +302,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                METADATA_LOG,
+                ONE_LOG,
                 record.offset,
             )
