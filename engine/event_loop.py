@@ -15,7 +15,8 @@ from tidegauge.clients.rolling_restarts import take_operator_fault
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.controller import handle_controller_event, take_controller_fault
-from tidegauge.controller.kraft.active_controller import handle_quorum_event, take_quorum_fault
+from tidegauge.controller.kraft.active_controller import handle_quorum_event
+from tidegauge.controller.kraft.controller_processes import take_quorum_fault
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
@@ -204,6 +205,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
+    world.context[0].handling = process
     end = new_event(world, process, process, FaultEnd)
     end.fault = fault
     _take_fault(world, end)

@@ -15,6 +15,8 @@ ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 ..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
+claim, renounce                 ``claims.py``; ``activity.py``
+ControllerServer                ``controller_processes.py``
 ConfigurationControlManager     ``topic_configs.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
@@ -26,6 +28,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft import (
     broker_registrations,
+    claims,
     described,
     isr_proposals,
     metadata_log,
@@ -35,7 +38,9 @@ from tidegauge.controller.kraft import (
     topic_configs,
     topics,
 )
+from tidegauge.controller.kraft.activity import decides, refuse_as_not_active
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
+from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
@@ -50,15 +55,19 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests, quorum_timers
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
-from tidegauge.simulation.messages.quorum_timers import QuorumWorks
+from tidegauge.simulation.messages.quorum_timers import (
+    ControllerTask,
+    NoOpDue,
+    QuorumStart,
+    QuorumWorks,
+)
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks, deadlines),
+    *(described, metadata_log, observers, periodic_tasks, claims, deadlines),
 )
 
 #: The types of the events of the queue.
@@ -89,8 +98,10 @@ IS_RAFT = tuple(kind in _OF_RAFT for kind in range(KINDS))
 @inner_rule
 def handle_quorum_event(world: Quorum, event: Event) -> None:
     """Let the controller deal with one event, and give it back unless it is kept."""
-    if EVENT_TYPE[event.kind] >= 0:
-        if event.kind == BrokerHeartbeatRequest.KIND:
+    if not this_voter(world).runs and event.kind != QuorumStart.KIND:
+        refuse_event(world, event)
+    elif EVENT_TYPE[event.kind] >= 0:
+        if event.kind == BrokerHeartbeatRequest.KIND and decides(world):
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
             _write(world, event)
@@ -106,10 +117,29 @@ def _write(world: Quorum, event: Event) -> None:
     """Handle an event of the queue: compute records from the state in memory, and append them."""
     before = this_voter(world).log_end_offset
     begin_event(world, event, EVENT_TYPE[event.kind])
-    _decide(world, event)
-    plan_elections(world)
+    if IS_TASK[event.kind]:
+        _run_task(world, event)
+    elif decides(world):
+        _decide(world, event)
+        plan_elections(world)
+    else:
+        refuse_as_not_active(world, event)
     be_busy(world, this_voter(world).log_end_offset - before)
     free_event(world, event)
+
+
+@inner_rule
+def _run_task(world: Quorum, event: Event) -> None:
+    """Run a task of the epoch in which this controller is active; one of before has ended.
+
+    A controller that was superseded only has its log grow.
+    """
+    if view_as(event, ControllerTask).epoch != this_voter(world).claimed_epoch:
+        return
+    if decides(world) or event.kind == NoOpDue.KIND:
+        _decide(world, event)
+    if decides(world):
+        plan_elections(world)
 
 
 @QUORUM.handles(QuorumWorks)
@@ -126,12 +156,15 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
+#: By kind of event: whether it is one of the voter (``controller/raft``).
+IS_RAFT = tuple(kind in (each.KIND for each in RAFT.classes) for kind in range(KINDS))
+#: ... and whether it is a task of the active controller.
+IS_TASK = tuple(
+    kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))
+    for kind in range(KINDS)
+)
+
 #: Call the handler of an event's kind.
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _take_part = RAFT.dispatcher(__name__, "_take_part", Raft, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
-
-
-@inner_rule
-def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
-    """A fault has begun or ended at a controller: those that would stop it come with the quorum."""

@@ -83,7 +83,9 @@ def check_sessions_at(world: Quorum, time_us: int) -> None:
     """Have sessions checked at a time."""
     world.active_controller[0].fences = True
     process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, FencingCheck), time_us)
+    check = new_event(world, process, process, FencingCheck)
+    check.epoch = world.active_controller[0].epoch
+    set_timer(world, check, time_us)
 
 
 @inner_rule

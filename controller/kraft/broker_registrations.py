@@ -72,7 +72,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         known.metadata_offset = NONE
         known.shutdown_offset = NONE
     _note_directories(world, request)
-    known.registration_offset = append_broker(world, request.broker_id, BROKER_REGISTERS)
+    append_broker(world, request.broker_id, BROKER_REGISTERS)
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.broker_epoch = known.broker_epoch

@@ -10,7 +10,6 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
-    NO_OP_RECORD,
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
@@ -68,8 +67,7 @@ def write_committed(
         registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
-    if record.type != NO_OP_RECORD:
-        world.active_controller[0].changed_us = world.context[0].time_us
+    world.active_controller[0].changed_us = world.context[0].time_us
     if record.type == PARTITION_RECORD:
         _write_partition(world, record, registration)
     elif record.type == BROKER_RECORD:
@@ -227,6 +225,9 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     broker = world.quorum_brokers[record.subject]
     broker.committed_state = record.state
     broker.committed_epoch = record.broker_epoch
+    broker.committed_incarnation = record.incarnation
+    broker.committed_registration_offset = record.registration_offset
+    broker.committed_offline_directories = record.offline_directories
     row = new_row(world, world.context[0].handling, BrokerState)
     row.broker = record.subject
     row.state = record.state

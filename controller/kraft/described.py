@@ -7,13 +7,14 @@ for a change.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.voters import name_of_voter
+from tidegauge.controller.raft.voters import this_voter
+from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
 from tidegauge.simulation.codes.questions import (
-    ACTIVE_CONTROLLER,
     LIVE_BROKERS,
     PARTITION_STATE,
     QUIESCENT,
@@ -54,17 +55,20 @@ def is_unfenced(world: Quorum, broker: int) -> bool:
 @QUORUM.handles(DescribeQuorumStateRequest)
 @inner_rule
 def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequest) -> bool:
-    """Answer a question of the operator; that takes no time."""
+    """Answer a question of the operator, if the controller is active; that takes no time."""
     response = new_response(world, request, DescribeQuorumStateResponse)
     response.question = request.question
     response.partition = request.partition
     response.continuation = request.continuation
-    if request.question == LIVE_BROKERS:
+    leader = this_voter(world).leader
+    if leader != NONE:
+        response.controller = world.sizes[0].brokers + leader
+    if not decides(world):
+        response.error = errors.NOT_CONTROLLER
+    elif request.question == LIVE_BROKERS:
         _name_unfenced(world, response)
     elif request.question == PARTITION_STATE:
         _describe_partition(world, response)
-    elif request.question == ACTIVE_CONTROLLER:
-        response.controller = name_of_voter(world, world.context[0].handling)
     elif request.question == REASSIGNED:
         response.holds = not is_any_moving(world)
     elif request.question == QUIESCENT:

@@ -92,12 +92,14 @@ def plan_elections(world: Quorum) -> None:
     if state.auto_leader_rebalance_enable and is_imbalanced and not state.balances:
         state.balances = True
         timer = new_event(world, process, process, PreferredLeaderBalance)
+        timer.epoch = state.epoch
         set_timer(world, timer, now_us + state.leader_imbalance_check_interval_us)
     interval_us = state.unclean_leader_election_interval_us
     is_leaderless = always or state.leaderless_partitions > 0
     if interval_us > 0 and is_leaderless and not state.elects_uncleanly:
         state.elects_uncleanly = True
         check = new_event(world, process, process, UncleanElectionCheck)
+        check.epoch = state.epoch
         set_timer(world, check, now_us + interval_us)
 
 
@@ -126,6 +128,7 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
     if state.balances:
         process = world.context[0].handling
         again = new_event(world, process, process, PreferredLeaderBalance)
+        again.epoch = state.epoch
         set_timer(world, again, world.context[0].time_us + AGAIN_US)
 
 
@@ -143,4 +146,5 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
     if state.elects_uncleanly:
         process = world.context[0].handling
         again = new_event(world, process, process, UncleanElectionCheck)
+        again.epoch = state.epoch
         set_timer(world, again, world.context[0].time_us + AGAIN_US)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.broker_changes import control_state_of
-from tidegauge.controller.kraft.broker_heartbeats import note_contact
 from tidegauge.controller.kraft.metadata_log import (
     append_former,
     append_former_partition,
     commit_former_records,
 )
-from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.registrations import BROKER_RECORD, TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
@@ -32,9 +30,9 @@ def restore_former_states(world: Quorum) -> None:
             known.registration_offset = record.offset
             record.state = control_state_of(world, broker)
             record.broker_epoch = known.broker_epoch
+            record.incarnation = known.incarnation
+            record.registration_offset = known.registration_offset
             record.reason = BROKER_REGISTERS
-            if not known.fenced:
-                note_contact(world, broker)
     for number in range(world.sizes[0].topics):
         topic = world.quorum_topics[number]
         if not topic.exists:
@@ -42,5 +40,4 @@ def restore_former_states(world: Quorum) -> None:
         topic.topic_id = append_former(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
             append_former_partition(world, topic.first_partition + place)
-            count_partition(world, topic.first_partition + place, 1)
     commit_former_records(world)

@@ -18,11 +18,7 @@ from tidegauge.controller.kraft.committed_rows import write_committed
 from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
-from tidegauge.controller.kraft.registrations import (
-    NO_OP_RECORD,
-    PARTITION_RECORD,
-    copy_registration,
-)
+from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
 from tidegauge.controller.raft.log import epoch_of
 from tidegauge.controller.raft.processes import found_log
@@ -40,10 +36,10 @@ from tidegauge.simulation.rows import write_row
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     """Append a record that the caller fills; it is caused by what happens now.
 
-    An event that appends any, other than a NoOpRecord, is a row of the trace.
+    An event that appends any is a row of the trace.
     """
     voter = this_voter(world)
-    if sort != NO_OP_RECORD and not voter.event_written:
+    if not voter.event_written:
         write_row(world, new_event_row(world))
     return _keep(world, sort, subject, append_offset(world))
 
@@ -69,6 +65,9 @@ def _keep(world: Quorum, sort: int, subject: int, offset: int) -> MetadataRecord
     record.subject = subject
     record.state = 0
     record.broker_epoch = NONE
+    record.incarnation = NONE
+    record.registration_offset = NONE
+    record.offline_directories = 0
     record.reason = voter.reason
     record.old_leader = NONE
     record.unclean = False
@@ -141,16 +140,29 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 def _commit_next(world: Quorum) -> None:
     """Commit the next record, as it is in the log of this voter."""
     state = world.active_controller[0]
-    offset = state.committed_offset
-    epoch = epoch_of(world, offset)
+    place = _place_of(world, state.committed_offset, epoch_of(world, state.committed_offset))
+    if place != NONE:
+        write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
+        state.likely_record = (place + 1) % len(world.metadata_records)
+    state.committed_offset += 1
+    _drop_committed(world)
+
+
+@inner_rule
+def _place_of(world: Quorum, offset: int, epoch: int) -> int:
+    """Where a record lies in the ring; NONE if it says nothing (NoOpRecord, LeaderChange)."""
+    state = world.active_controller[0]
+    room = len(world.metadata_records)
+    likely = world.metadata_records[state.likely_record]
+    passed = (state.likely_record - state.first_record) % room
+    if passed < state.record_count and likely.offset == offset and likely.epoch == epoch:
+        return state.likely_record
     for number in range(state.record_count):
-        place = (state.first_record + number) % len(world.metadata_records)
+        place = (state.first_record + number) % room
         record = world.metadata_records[place]
         if record.offset == offset and record.epoch == epoch:
-            write_committed(world, record, world.recorded_registrations[place])
-            break
-    state.committed_offset = offset + 1
-    _drop_committed(world)
+            return place
+    return NONE
 
 
 @inner_rule

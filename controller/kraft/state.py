@@ -3,7 +3,8 @@
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
 ``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is what a
-reader of the log sees. Records between the two are in ``metadata_records``.
+reader of the log sees. Records between the two are in ``metadata_records``. A controller that
+becomes active begins with what is committed (``claims.py``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ FORMER_INCARNATION = -2
 
 
 class ActiveController(Record):
-    """What the active controller decides by, and counts: one record."""
+    """What the active controller decides by, and counts: one record.
+
+    It is that of the controller that has claimed last. One that was active before, and has not
+    heard of its successor, has no state of its own: nothing that it decides is ever committed.
+    """
+
+    #: Whose it is; -1: the one that it was of has renounced. In which epoch that has claimed.
+    voter: i64 = -1
+    epoch: i64 = -1
 
     # Settings.
     #: How many controllers the quorum has, with this one.
@@ -46,18 +55,18 @@ class ActiveController(Record):
     incarnation_keeps_epoch: flag
     #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
     registration_clears_isr: flag
+    #: A new controller gives fenced brokers a session, too (4.0; KAFKA-19130 in 4.1).
+    fenced_sessions_restart: flag
 
-    #: Which voter has claimed to be active last, and in which epoch; -1: none.
-    voter: i64 = -1
-    epoch: i64 = -1
-    #: All records before this one are committed, and what they say is written down.
-    committed_offset: i64
     #: When a record was committed last that says something of a partition, a broker or a topic.
     changed_us: i64
-    #: What is in records that are not committed, of all voters' logs: a ring in
-    #: ``metadata_records``.
+    #: All records below this offset are committed, and rows of the trace.
+    committed_offset: i64
+    #: Records that are not committed: a ring in ``metadata_records``, in the order in which they
+    #: were appended; and where in it the next one to be committed is likely to be.
     first_record: i64
     record_count: i64
+    likely_record: i64
     #: So much room for more is kept free while a handler runs.
     record_reserve: i64
 
@@ -110,6 +119,9 @@ class QuorumBroker(Record):
     # As it is committed.
     committed_state: i64
     committed_epoch: i64 = -1
+    committed_incarnation: i64 = -1
+    committed_registration_offset: i64 = -1
+    committed_offline_directories: i64
 
 
 class QuorumTopic(Record):
@@ -152,18 +164,25 @@ class CommittedPartition(PartitionRegistration):
 
 
 class MetadataRecord(Record):
-    """One record of the metadata log that is not committed yet: in some voter's log, or in none."""
+    """One record of the metadata log that is not committed yet.
+
+    Of two records with the same offset, in the logs of different controllers, one is never
+    committed. One controller writes all records of an epoch, so epoch and offset name a record.
+    """
 
     offset: i64
-    #: The epoch of the leader that has written it.
     epoch: i64
     #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
     type: i64
     #: A partition, a broker, a topic.
     subject: i64
-    #: Of a broker: its new state, its epoch.
+    #: Of a broker: its new state, its epoch, its process, its registration record, its log
+    #: directories that are offline.
     state: i64
     broker_epoch: i64
+    incarnation: i64 = -1
+    registration_offset: i64 = -1
+    offline_directories: i64
     #: Of a broker why; of a partition 0, or why the controller takes replicas out of the ISR.
     reason: i64
     #: Of a partition: the leader was elected, and uncleanly; who led before.
@@ -188,7 +207,8 @@ class Quorum(Raft, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended and is not committed, and beside each the partition as it is then.
+    #: A ring: what was appended and is not committed, by whomever, and beside each the partition as
+    #: it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: What pure rules work on: one record each.

@@ -99,9 +99,15 @@ class Voter(Record):
     #: A timer waits until the linger time of the oldest record that is not drained is over.
     drains: flag
 
-    # The event queue.
-    #: Its process runs.
+    # Its process.
+    #: It was begun, as the run began or later.
+    begun: flag
+    #: It runs.
     runs: flag
+
+    # Its controller.
+    #: The epoch in which it is the active one, as far as it knows; -1: it is not.
+    claimed_epoch: i64 = -1
     #: The thread is busy; a timer is set for when it is free.
     works: flag
     #: A timer looks for fetches of observers that have waited for long enough.

@@ -12,11 +12,11 @@ from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.quorum_timers import (
     FencingCheck,
     PreferredLeaderBalance,
-    QuorumDrains,
     QuorumWorks,
     RaftFetchExpires,
     UncleanElectionCheck,
 )
+from tidegauge.simulation.messages.raft_timers import QuorumDrains
 from tidegauge.simulation.topology import broker_of, quorum_process
 
 QUORUM_STATE = Invariants()

@@ -130,6 +130,7 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
         records[number] = world.metadata_records[place]
         registrations[number] = world.recorded_registrations[place]
     state.first_record = 0
+    state.likely_record = 0
     world.metadata_records = records
     world.recorded_registrations = registrations
 
@@ -168,6 +169,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.shutdown_offset_grows = not is_from("3.3.2")
     state.incarnation_keeps_epoch = is_from("3.9.0")
     state.registration_clears_isr = is_from("4.0.0")
+    state.fenced_sessions_restart = is_from("4.0.0") and not is_from("4.1.0")
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = version < ProtocolVersion.parse("3.6-IV0")

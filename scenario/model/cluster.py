@@ -259,8 +259,9 @@ class Controllers(Part):
     )
     racks: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
         default=(),
-        description="Racks, to which the controllers are assigned in turn, from controller:0 on. "
-        "Default: none, so every broker reaches them across racks.",
+        description="Racks, to which the controllers are assigned in turn, from controller:0 on, "
+        "which leads the quorum at the start. Default: none, so every broker reaches them across "
+        "racks.",
     )
     settings: Settings = Field(
         default_factory=dict,

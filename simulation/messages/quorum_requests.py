@@ -31,7 +31,6 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
 class BrokerRegistrationResponse(CommittedResponse, kind=99):
     """The broker is registered under this epoch, or why it is not."""
 
-    error: i64
     broker_epoch: i64 = -1
 
 
@@ -54,7 +53,6 @@ class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
 class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     """The state in which the active controller has the broker."""
 
-    error: i64
     is_caught_up: flag
     is_fenced: flag
     should_shut_down: flag
@@ -104,8 +102,6 @@ class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
 class AdminResponse(CommittedResponse, kind=109):
     """The outcome of a request of the operator: entries of :class:`PartitionOutcome`."""
 
-    error: i64
-
 
 class PartitionOutcome(PartitionData):
     """The outcome of a request for one partition."""
@@ -132,7 +128,8 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
 class DescribeQuorumStateResponse(Response, kind=111):
     """The answer to such a question; NOT_CONTROLLER of a controller that is not active.
 
-    Its entries are of :class:`DescribedBroker` if it is about brokers.
+    Its entries are of :class:`DescribedBroker` if it is about brokers. A controller that is not
+    active only names the leader that it knows.
     """
 
     error: i64
@@ -145,8 +142,7 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller as far as whoever answers knows: number of brokers + number of the
-    #: controller.
+    #: The active controller, as far as is known: number of brokers + number of the controller.
     controller: i64 = -1
 
 

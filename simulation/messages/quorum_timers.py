@@ -14,19 +14,25 @@ class QuorumWorks(Timer, kind=113):
     """The controller's thread is done with an event, and takes the next one of its queue."""
 
 
-class FencingCheck(Timer, kind=116):
+class ControllerTask(Timer):
+    """A task of the active controller: it ends with the epoch in which it was begun."""
+
+    epoch: i64
+
+
+class FencingCheck(ControllerTask, kind=116):
     """The controller looks for brokers that it has not heard for their session time-out."""
 
 
-class NoOpDue(Timer, kind=117):
+class NoOpDue(ControllerTask, kind=117):
     """metadata.max.idle.interval.ms are over."""
 
 
-class PreferredLeaderBalance(Timer, kind=118):
+class PreferredLeaderBalance(ControllerTask, kind=118):
     """leader.imbalance.check.interval.seconds are over."""
 
 
-class UncleanElectionCheck(Timer, kind=119):
+class UncleanElectionCheck(ControllerTask, kind=119):
     """unclean.leader.election.interval.ms are over."""
 
 
