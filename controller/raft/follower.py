@@ -22,6 +22,7 @@ from tidegauge.controller.raft.transitions import (
     become_follower,
     become_unattached,
     send_when_written,
+    wait_for_leader,
     wait_until,
 )
 from tidegauge.controller.raft.voters import this_voter, voter_of
@@ -190,7 +191,7 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
         _fetch_again_later(world)
         return False
     voter.has_fetched = True
-    wait_until(world, world.context[0].time_us + voter.fetch_timeout_us)
+    wait_for_leader(world)
     if response.diverging_epoch != NONE:
         truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
         write_log_row(world, True)
