@@ -90,7 +90,7 @@ def _start(world: Quorum, process: int) -> None:
 @QUORUM.handles(QuorumStart)
 @inner_rule
 def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
-    """The controller is up: it takes part in the quorum from now on, which is older than the run."""
+    """The controller is up, and takes part in the quorum, which is older than the run."""
     if world.active_controller[0].committed_offset == 0:
         restore_former_states(world)
     if world.context[0].time_us == 0:

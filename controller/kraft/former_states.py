@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.broker_changes import append_broker
-from tidegauge.controller.kraft.broker_heartbeats import note_contact
 from tidegauge.controller.kraft.metadata_log import (
     append_partition,
     append_record,
     commit_next,
 )
-from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.registrations import TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.log import begin_epoch
@@ -40,8 +38,6 @@ def restore_former_states(world: Quorum) -> None:
         if known.registered:
             known.broker_epoch = voter.log_end_offset
             append_broker(world, broker, BROKER_REGISTERS)
-            if not known.fenced:
-                note_contact(world, broker)
     for number in range(world.sizes[0].topics):
         topic = world.quorum_topics[number]
         if not topic.exists:
@@ -49,7 +45,6 @@ def restore_former_states(world: Quorum) -> None:
         topic.topic_id = append_record(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
             append_partition(world, topic.first_partition + place)
-            count_partition(world, topic.first_partition + place, 1)
     voter.event_written = False
     voter.drains = False
     _commit(world, voter.log_end_offset)

@@ -81,9 +81,7 @@ def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
     process = world.context[0].handling
     wait_until(world, NONE)
-    set_timer(
-        world, new_event(world, process, process, VoterStopped), world.context[0].time_us
-    )
+    set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
 
 
 @inner_rule
@@ -213,6 +211,9 @@ def _append(world: Raft, response: RaftFetchResponse) -> bool:
         fetched = view_as(world.items[cursor], FetchedEpoch)
         cursor = fetched.next
         if fetched.epoch > last_epoch(world):
+            if voter.drained_offset > old_end:
+                # Each epoch that is new in the log has a row of its own.
+                write_log_row(world, False)
             begin_epoch(world, fetched.epoch, fetched.start_offset)
         voter.drained_offset = fetched.end_offset
         voter.log_end_offset = fetched.end_offset

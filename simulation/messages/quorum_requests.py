@@ -142,7 +142,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller, as far as is known: number of brokers + number of the controller.
+    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: controller.
     controller: i64 = -1
 
 

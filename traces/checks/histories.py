@@ -231,6 +231,8 @@ class MetadataLog(Record):
 
     end_offset: i64
     runs: i64
+    #: The controller has told of it.
+    is_told: flag
 
 
 class FaultNature(Record):

@@ -31,12 +31,17 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_majority(history: Histories, row: VoterLog) -> None:
-    """A log has become shorter: a majority still has what is committed."""
+    """More is committed, or a log is shorter: a majority has what is committed.
+
+    Each controller first tells the log that it has had before the run.
+    """
     count = committed_number(history)
+    told = 0
     holders = 0
     for log in range(count):
+        told += 1 if history.metadata_logs[log].is_told else 0
         holders += 1 if has_all_committed(history, log) else 0
-    if 2 * holders <= count:
+    if told == count and 2 * holders <= count:
         note_breach_of_quorum(history, NUMBER, row)
 
 

@@ -53,4 +53,5 @@ def _take_log(history: Histories, row: VoterLog) -> None:
         check_new_epoch(history, row, log)
         begin_run(history, log, row.quorum_epoch, known.end_offset)
     known.end_offset = row.log_end_offset
+    known.is_told = True
     check_commit(history, row, log)
