@@ -22,7 +22,7 @@ Source: QuorumState.transitionTo*@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft.log import begin_epoch
+from tidegauge.controller.raft.log import begin_epoch, write_to_disk
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
@@ -34,7 +34,6 @@ from tidegauge.simulation.codes.voter_states import (
     RESIGNED,
     UNATTACHED,
 )
-from tidegauge.simulation.costs import METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import (
     free_event,
     new_event,
@@ -56,6 +55,9 @@ from tidegauge.simulation.trace_rows.quorum_rows import VoterState
 #: leader reach all followers within a millisecond; if they all noticed in the same one, most
 #: elections after a crash would split the vote, where recordings show one of seven that do.
 MOST_LATE_US = code(10_000)
+
+#: Of a vote only the flush counts.
+NO_TIME_US = code(0)
 
 
 @inner_rule
@@ -201,9 +203,7 @@ def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) ->
     voter.backs_off = False
     wait_until(world, NONE)
     if not is_stored:
-        now_us = world.context[0].time_us
-        fsync_us = cost_us(world, world.context[0].handling, METADATA_FSYNC)
-        voter.writes_until_us = max(voter.writes_until_us, now_us) + fsync_us
+        write_to_disk(world, NO_TIME_US)
     write_state_row(world)
 
 
