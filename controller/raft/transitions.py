@@ -50,7 +50,6 @@ from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.quorum_rows import VoterState
 
-
 #: A follower notices up to so much later that its fetch time-out is over. The last responses of a
 #: leader reach all followers within a millisecond; if they all noticed in the same one, most
 #: elections after a crash would split the vote, where recordings show one of seven that do.
