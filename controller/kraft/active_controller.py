@@ -6,8 +6,7 @@
 Kafka                           here
 ==============================  =========================================================
 QuorumController, event queue   ``event_queue.py``
-KafkaRaftClient                 the room ``raft``; contents of its log: ``metadata_log.py``;
-..                              observers' fetches: ``observers.py``
+KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
 ClusterControlManager           ``broker_registrations.py``
 BrokerHeartbeatManager          ``broker_heartbeats.py``
 PartitionChangeBuilder          ``partition_change.py``
@@ -45,7 +44,7 @@ from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft import deadlines
+from tidegauge.controller.raft import deadlines, elections, follower, leadership, replication
 from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import this_voter
@@ -67,7 +66,8 @@ from tidegauge.simulation.messages.quorum_timers import (
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks, claims, deadlines),
+    *(described, metadata_log, observers, periodic_tasks, claims),
+    *(deadlines, elections, follower, leadership, replication),
 )
 
 #: The types of the events of the queue.
@@ -90,9 +90,6 @@ _TYPES = {
 _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
 #: By kind of event; -1: it passes by the queue.
 EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
-#: By kind of event: it is one of Raft.
-_OF_RAFT = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # an event has it
-IS_RAFT = tuple(kind in _OF_RAFT for kind in range(KINDS))
 
 
 @inner_rule
@@ -165,6 +162,6 @@ IS_TASK = tuple(
 )
 
 #: Call the handler of an event's kind.
-_handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _take_part = RAFT.dispatcher(__name__, "_take_part", Raft, Event)
+_handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)

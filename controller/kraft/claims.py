@@ -44,7 +44,7 @@ def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
     if voter.state != LEADER or voter.epoch != timer.epoch:
         return False
     if world.active_controller[0].committed_offset >= timer.offset:
-        claim(world)
+        _claim(world)
         return False
     again = new_event(world, timer.destination, timer.destination, LeadershipClaimed)
     again.epoch = timer.epoch
@@ -54,7 +54,7 @@ def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
 
 
 @inner_rule
-def claim(world: Quorum) -> None:
+def _claim(world: Quorum) -> None:
     """Be the active controller from now on, in the epoch that this voter leads."""
     state = world.active_controller[0]
     voter = this_voter(world)

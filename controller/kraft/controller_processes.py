@@ -17,7 +17,7 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.claims import claim, forget_claim
+from tidegauge.controller.kraft.claims import forget_claim
 from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.periodic_tasks import sample_later
@@ -30,7 +30,6 @@ from tidegauge.controller.raft.processes import (
     stop_voter,
 )
 from tidegauge.controller.raft.voters import this_voter
-from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.costs import BROKER_START_COST, cost_us
 from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
 from tidegauge.simulation.faults import (
@@ -61,8 +60,6 @@ def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
 
 @inner_rule
 def _take_down(world: Quorum, process: int, kind: int) -> None:
-    if not this_voter(world).begun:
-        _found(world)
     is_alive = world.processes[process].alive
     if kind == RESTART and is_alive and this_voter(world).runs:
         stop_voter(world)
@@ -92,26 +89,16 @@ def _start(world: Quorum, process: int) -> None:
 
 @QUORUM.handles(QuorumStart)
 @inner_rule
-def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
-    """The controller is up: it takes part in the quorum from now on."""
-    if this_voter(world).begun:
-        start_voter(world)
-        sample_later(world)
-    else:
-        _found(world)
-    return False
-
-
-@inner_rule
-def _found(world: Quorum) -> None:
-    """The run begins: the quorum has a leader, which is the active controller."""
-    voter = this_voter(world)
-    voter.begun = True
-    found_quorum(world)
-    if voter.state == LEADER:
+def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
+    """The controller is up, and takes part in the quorum, which is older than the run."""
+    if world.active_controller[0].committed_offset == 0:
         restore_former_states(world)
-        claim(world)
+    if world.context[0].time_us == 0:
+        found_quorum(world)
+    else:
+        start_voter(world)
     sample_later(world)
+    return False
 
 
 @QUORUM.handles(VoterStopped)

@@ -1,13 +1,11 @@
-"""The contents of the metadata log: what records say, until they are committed.
+"""The metadata log as its controller sees it: records are appended, committed, and written down.
 
-A record changes the controller's state in memory at once. Its voter appends it to its log
-(``controller/raft/replication.py``). Until it is committed what it says is kept here, whoever has
-it in its log: leaders that were lost and their successors can have different records at the same
-offset, which their epochs tell apart. Once it is committed it is a row of the trace, others can
-read it, and responses that waited for it are sent. A later leader that learns of the same commit
-writes nothing.
+A record changes the state in memory of the active controller at once. The log of its voter
+(``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
+committed or can never be. The leader that commits it writes a row of the trace, and has readers of
+the log know; one that learns later that it is committed finds that done.
 
-Source: QuorumController.appendRecords, handleCommit@4.1.0.
+Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from tidegauge.controller.kraft.observers import answer_fetches
 from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
 from tidegauge.controller.raft.log import epoch_of
-from tidegauge.controller.raft.processes import found_log
 from tidegauge.controller.raft.replication import append_offset
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
@@ -41,41 +38,13 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     voter = this_voter(world)
     if not voter.event_written:
         write_row(world, new_event_row(world))
-    return _keep(world, sort, subject, append_offset(world))
-
-
-@inner_rule
-def append_former(world: Quorum, sort: int, subject: int) -> MetadataRecord:
-    """Append a record that all voters have had in their logs before the run."""
-    voter = this_voter(world)
-    voter.log_end_offset += 1
-    return _keep(world, sort, subject, voter.log_end_offset - 1)
-
-
-@inner_rule
-def _keep(world: Quorum, sort: int, subject: int, offset: int) -> MetadataRecord:
-    """Keep a record until it is committed, blank but for its place in the log and its subject."""
-    state = world.active_controller[0]
-    voter = this_voter(world)
-    record = world.metadata_records[_next_place(world)]
-    state.record_count += 1
-    record.offset = offset
+    record = _new_record(world)
+    record.offset = append_offset(world)
     record.epoch = voter.epoch
     record.type = sort
     record.subject = subject
-    record.state = 0
-    record.broker_epoch = NONE
-    record.incarnation = NONE
-    record.registration_offset = NONE
-    record.offline_directories = 0
     record.reason = voter.reason
-    record.old_leader = NONE
-    record.unclean = False
-    record.min_insync_replicas = 0
-    record.unclean_leader_election = False
     context = world.context[0]
-    if len(world.metadata_records) - state.record_count < state.record_reserve:
-        context.needs_room = True
     record.cause_process = context.cause_process
     record.cause_sequence = context.cause_sequence
     record.because_process = voter.because_process
@@ -84,49 +53,55 @@ def _keep(world: Quorum, sort: int, subject: int, offset: int) -> MetadataRecord
 
 
 @inner_rule
-def _next_place(world: Quorum) -> int:
-    """Where in the ring the next record comes."""
+def _new_record(world: Quorum) -> MetadataRecord:
+    """A blank record in the ring, behind the others."""
     state = world.active_controller[0]
-    return (state.first_record + state.record_count) % len(world.metadata_records)
+    room = len(world.metadata_records)
+    record = world.metadata_records[(state.first_record + state.record_count) % room]
+    state.record_count += 1
+    if room - state.record_count < state.record_reserve:
+        world.context[0].needs_room = True
+    record.state = 0
+    record.broker_epoch = NONE
+    record.incarnation = NONE
+    record.registration_offset = NONE
+    record.offline_directories = 0
+    record.old_leader = NONE
+    record.unclean = False
+    record.min_insync_replicas = 0
+    record.unclean_leader_election = False
+    return record
 
 
 @inner_rule
 def append_partition(world: Quorum, partition: int) -> MetadataRecord:
     """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
-    place = _next_place(world)
     record = append_record(world, PARTITION_RECORD, partition)
-    copy_registration(world.recorded_registrations[place], world.registrations[partition])
+    state = world.active_controller[0]
+    last = (state.first_record + state.record_count - 1) % len(world.metadata_records)
+    copy_registration(world.recorded_registrations[last], world.registrations[partition])
     return record
-
-
-@inner_rule
-def append_former_partition(world: Quorum, partition: int) -> None:
-    """Append the record of a partition that was there before the run."""
-    place = _next_place(world)
-    append_former(world, PARTITION_RECORD, partition)
-    copy_registration(world.recorded_registrations[place], world.registrations[partition])
 
 
 @QUORUM.handles(QuorumCommits)
 @inner_rule
 def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
-    """Commit up to an offset, write rows about it, and send the responses that have waited for it.
+    """Write rows about what is committed, and send the responses that have waited for it.
 
     More records than tables have room for are committed at the same time, but in several events.
-    The log below the offset stays as it is, whatever has become of the leader.
     """
     state = world.active_controller[0]
-    voter = this_voter(world)
     most = world.context[0].reserve // 2
     while state.committed_offset < timer.offset and most > 0:
         most -= 1
-        _commit_next(world)
+        commit_next(world, epoch_of(world, state.committed_offset))
     if state.committed_offset < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
         goes_on.epoch = timer.epoch
         set_timer(world, goes_on, world.context[0].time_us)
         return False
+    voter = this_voter(world)
     while voter.deferred.first != NONE:
         first = view_as(world.events[voter.deferred.first], CommittedResponse)
         if first.waits_for_offset > timer.offset:
@@ -137,10 +112,10 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
 
 
 @inner_rule
-def _commit_next(world: Quorum) -> None:
-    """Commit the next record, as it is in the log of this voter."""
+def commit_next(world: Quorum, epoch: int) -> None:
+    """Write rows about the next record that is committed, which is of this epoch."""
     state = world.active_controller[0]
-    place = _place_of(world, state.committed_offset, epoch_of(world, state.committed_offset))
+    place = _place_of(world, state.committed_offset, epoch)
     if place != NONE:
         write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
         state.likely_record = (place + 1) % len(world.metadata_records)
@@ -150,9 +125,11 @@ def _commit_next(world: Quorum) -> None:
 
 @inner_rule
 def _place_of(world: Quorum, offset: int, epoch: int) -> int:
-    """Where a record lies in the ring; NONE if it says nothing (NoOpRecord, LeaderChange)."""
+    """Where a record lies in the ring; NONE if it says nothing, and so is in logs only."""
     state = world.active_controller[0]
     room = len(world.metadata_records)
+    if state.record_count == 0:
+        return NONE
     likely = world.metadata_records[state.likely_record]
     passed = (state.likely_record - state.first_record) % room
     if passed < state.record_count and likely.offset == offset and likely.epoch == epoch:
@@ -167,7 +144,7 @@ def _place_of(world: Quorum, offset: int, epoch: int) -> int:
 
 @inner_rule
 def _drop_committed(world: Quorum) -> None:
-    """Drop the oldest records of the ring, whose offsets are committed: these, or others there."""
+    """Drop what lies below the committed offset: it is committed, or it will never be."""
     state = world.active_controller[0]
     while state.record_count > 0:
         if world.metadata_records[state.first_record].offset >= state.committed_offset:
@@ -177,25 +154,10 @@ def _drop_committed(world: Quorum) -> None:
 
 
 @inner_rule
-def commit_former_records(world: Quorum) -> None:
-    """Commit at once what has been there before the run; nobody has caused it."""
-    state = world.active_controller[0]
-    context = world.context[0]
-    while state.committed_offset < this_voter(world).log_end_offset:
-        context.cause_process = NONE
-        context.cause_sequence = NONE
-        _commit_next(world)
-    context.cause_process = NONE
-    context.cause_sequence = NONE
-    found_log(world)
-
-
-@inner_rule
 def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
     voter = this_voter(world)
-    is_committed = voter.high_watermark >= voter.log_end_offset
-    if is_committed and world.active_controller[0].committed_offset >= voter.log_end_offset:
+    if world.active_controller[0].committed_offset >= voter.log_end_offset:
         send(world, response, world.context[0].time_us)
         return
     response.waits_for_offset = voter.log_end_offset

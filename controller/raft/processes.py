@@ -13,6 +13,7 @@ from tidegauge.controller.raft.elections import ask_for_votes, stand_for_electio
 from tidegauge.controller.raft.follower import follow, tell_stopped
 from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.log import truncate_to, write_log_row
+from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_resigned,
@@ -33,26 +34,17 @@ _GRACE_US = code(5_000_000)
 
 @inner_rule
 def found_quorum(world: Raft) -> None:
-    """The run begins: the quorum has a leader, whose log all others have."""
+    """The run begins: the quorum has a leader, and all voters have its log."""
     voter = this_voter(world)
-    own = voter_of(world, world.context[0].handling)
     voter.runs = True
-    if voter.leader == own:
+    write_log_row(world, False)
+    if voter.leader == voter_of(world, world.context[0].handling):
         found_epoch(world)
+        voter.high_watermark = voter.log_end_offset
+        claim(world)
         tell_epoch(world)
     else:
         follow(world, voter.epoch, voter.leader)
-        write_log_row(world, False)
-
-
-@inner_rule
-def found_log(world: Raft) -> None:
-    """All that the first leader has appended so far has been in all logs before the run."""
-    voter = this_voter(world)
-    voter.drained_offset = voter.log_end_offset
-    voter.flushed_offset = voter.log_end_offset
-    voter.high_watermark = voter.log_end_offset
-    write_log_row(world, False)
 
 
 @inner_rule

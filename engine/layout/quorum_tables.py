@@ -142,8 +142,6 @@ def record_reserve_of(plan: ClusterPlan) -> int:
 
 def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveController) -> None:
     state.voters = planned.voters
-    # The record of the first leader's election.
-    state.committed_offset = 1
     state.session_timeout_us = planned.session_timeout_ms * 1000
     heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
     state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2

@@ -16,7 +16,7 @@ _EPOCHS = 16
 
 
 def new_raft(plan: ClusterPlan) -> Raft:
-    """Voters that have elected a leader before the run, and have all its log."""
+    """Voters that have elected a leader before the run."""
     count = len(plan.controllers)
     raft = Raft(
         voters=new_records(Voter, count),
@@ -25,7 +25,6 @@ def new_raft(plan: ClusterPlan) -> Raft:
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, raft)
-        _set_logs(plan, raft)
     return raft
 
 
@@ -34,6 +33,8 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None
     release = Release.parse(plan.scenario.release)
     version = ProtocolVersion.parse(plan.scenario.version_in_force())
     for voter in raft.voters:
+        voter.epoch = _FIRST_EPOCH
+        voter.leader = _FIRST_LEADER
         voter.append_linger_us = planned.append_linger_ms * 1000
         voter.election_timeout_us = planned.election_timeout_ms * 1000
         voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
@@ -44,29 +45,6 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None
         voter.checks_quorum = release >= Release.parse("3.7.0")
         voter.has_pre_vote = release >= Release.parse("4.0.0")
         voter.waits_after_loss = release >= Release.parse("4.1.0")
-
-
-def _set_logs(plan: ClusterPlan, raft: Raft) -> None:
-    """All voters have the log of the first leader, as it was before the run.
-
-    It begins with the record of the leader's election; then come what ``former_states.py`` appends,
-    which the leader does as it begins.
-    """
-    records = 1
-    if plan.was_there_before:
-        topics = {partition.topic for partition in plan.partitions if partition.state is not None}
-        records += len(plan.brokers) + len(topics)
-        records += sum(partition.topic in topics for partition in plan.partitions)
-    for number, voter in enumerate(raft.voters):
-        voter.epoch = _FIRST_EPOCH
-        voter.leader = _FIRST_LEADER
-        voter.epoch_count = 1
-        raft.epoch_starts[number * _EPOCHS].epoch = _FIRST_EPOCH
-        end_offset = 1 if number == _FIRST_LEADER else records
-        voter.log_end_offset = end_offset
-        voter.drained_offset = end_offset
-        voter.flushed_offset = end_offset
-        voter.high_watermark = end_offset
 
 
 def enlarge_raft(world: Raft) -> None:

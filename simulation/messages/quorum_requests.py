@@ -126,7 +126,7 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
 
 
 class DescribeQuorumStateResponse(Response, kind=111):
-    """The answer to such a question; NOT_CONTROLLER of a controller that is not active.
+    """The answer to such a question.
 
     Its entries are of :class:`DescribedBroker` if it is about brokers. A controller that is not
     active only names the leader that it knows.
@@ -142,7 +142,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller, as far as is known: number of brokers + number of the controller.
+    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: controller.
     controller: i64 = -1
 
 
