@@ -332,6 +332,14 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
 
 
 @inner_rule
+def _ask_soon(world: Clients, process: int) -> None:
+    """Whoever was asked does not know what an action needs, or is gone: ask another one."""
+    client = world.clients[client_of(world, process)]
+    if client.waiting in (_LEADER, _REASSIGNED):
+        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
+
+
+@inner_rule
 def _await(world: Clients, process: int, is_awaited: bool) -> None:
     """Wait for the answer to a step's request, or go on if there is none to wait for."""
     if is_awaited:
@@ -395,6 +403,7 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
     """Take a response of the active controller of a quorum; nobody else knows."""
     if not is_answer(world, response):
+        _ask_soon(world, response.destination)
         return
     answer = read_quorum_response(world, response)
     _take_answer(world, answer, response.destination)
@@ -556,7 +565,8 @@ def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if not was_asked or client.asked_us > event.until_us:
-        lose_asked_controller(world, process, event.source)
+        if lose_asked_controller(world, process, event.source):
+            _ask_soon(world, process)
         _look_for_answers(world, client, process)
     elif not _asks_another(world, client, process):
         give_up(
