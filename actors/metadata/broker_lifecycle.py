@@ -26,13 +26,6 @@ NodeToControllerRequestThread@3.8.0.
 from __future__ import annotations
 
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
-from tidegauge.actors.metadata.requests_in_flight import (
-    depart,
-    has_timed_out,
-    is_lost,
-    known_leader,
-    watch,
-)
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.next_heartbeat import communicate_later
@@ -44,6 +37,13 @@ from tidegauge.actors.state.lifecycles import (
     RUNNING,
     STARTING,
     Lifecycle,
+)
+from tidegauge.actors.state.requests_in_flight import (
+    depart,
+    has_timed_out,
+    is_lost,
+    known_leader,
+    watch,
 )
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule

@@ -28,7 +28,7 @@ APPLIES = code(3)
 
 
 class RequestInFlight(Record):
-    """The one request of a connection to the controllers (``metadata/requests_in_flight.py``)."""
+    """The one request of a connection to the controllers (``requests_in_flight.py``)."""
 
     #: Its correlation id; 0: there is none.
     number: i64

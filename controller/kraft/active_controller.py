@@ -37,7 +37,7 @@ from tidegauge.controller.kraft import (
     topic_configs,
     topics,
 )
-from tidegauge.controller.kraft.activity import decides, refuse_as_not_active
+from tidegauge.controller.kraft.activity import decides, is_active, refuse_as_not_active
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
 from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
@@ -131,7 +131,8 @@ def _run_task(world: Quorum, event: Event) -> None:
 
     A controller that was superseded only has its log grow.
     """
-    if view_as(event, ControllerTask).epoch != this_voter(world).claimed_epoch:
+    task = view_as(event, ControllerTask)
+    if not is_active(world) or task.epoch != this_voter(world).claimed_epoch:
         return
     if decides(world) or event.kind == NoOpDue.KIND:
         _decide(world, event)

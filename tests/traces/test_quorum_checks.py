@@ -18,7 +18,7 @@ from tidegauge.traces.checks import CHECKS
 
 def test_every_check_of_a_quorum_has_a_protocol_that_breaks_it() -> None:
     """The checks of KRaft that are not about the records of partitions."""
-    folder = Path(broken_quorums.__file__).parents[2] / "traces" / "checks" / "quorum"
+    folder = Path(broken_quorums.__file__).parents[2] / "traces" / "quorum_checks"
     of_quorum = {file.stem for file in folder.glob("*.py")} & {
         each.name for each in CHECKS.values()
     }
