@@ -154,8 +154,10 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
+#: Of an event's class: its kind.
+_RAFT_KINDS = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # events have it
 #: By kind of event: whether it is one of the voter (``controller/raft``).
-IS_RAFT = tuple(kind in (each.KIND for each in RAFT.classes) for kind in range(KINDS))
+IS_RAFT = tuple(kind in _RAFT_KINDS for kind in range(KINDS))
 #: ... and whether it is a task of the active controller.
 IS_TASK = tuple(
     kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))

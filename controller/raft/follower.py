@@ -79,6 +79,7 @@ def follow(world: Raft, epoch: int, leader: int) -> None:
 @inner_rule
 def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
+    this_voter(world).stops = False
     process = world.context[0].handling
     wait_until(world, NONE)
     set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
@@ -183,9 +184,9 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
     voter.fetch_sent_us = NONE
     if learn(world, response.leader_epoch, response.leader):
         return False
-    if voter.state != FOLLOWER or response.leader_epoch < voter.epoch:
+    if voter.state != FOLLOWER:
         return False
-    if response.error != 0:
+    if response.error != 0 or response.leader_epoch < voter.epoch:
         _fetch_again_later(world)
         return False
     voter.has_fetched = True

@@ -84,11 +84,11 @@ def voter_timers_match_their_flags(world: Checked) -> int:
         process = quorum_process(world, number)
         if not voter.runs:
             continue
-        if (pending(world, process, VoterFetchExpires.KIND) == 1) != voter.voter_fetch_timer:
-            return number
-        if (pending(world, process, VoterFetchGivesUp.KIND) == 1) != voter.fetch_watch:
-            return number
-        if (pending(world, process, VoterFetchDue.KIND) == 1) != voter.fetch_due:
+        if (
+            (pending(world, process, VoterFetchExpires.KIND) == 1) != voter.voter_fetch_timer
+            or (pending(world, process, VoterFetchGivesUp.KIND) == 1) != voter.fetch_watch
+            or (pending(world, process, VoterFetchDue.KIND) == 1) != voter.fetch_due
+        ):
             return number
         if (_deadlines(world, number) == 1) != (voter.deadline_timer_us != NONE):
             return number

@@ -31,8 +31,7 @@ from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import CONTROLLER, NONE
 from tidegauge.simulation.messages.broker_timers import SessionPing
 from tidegauge.simulation.messages.client_requests import FetchRequest
-from tidegauge.simulation.messages.controller_requests import StopReplicaRequest
-from tidegauge.simulation.messages.quorum_requests import AdminResponse
+from tidegauge.simulation.messages.controller_requests import CommittedResponse, StopReplicaRequest
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
@@ -685,9 +684,8 @@ def _(world: World) -> None:
 @violates("responses_wait_in_the_order_of_offsets")
 def _(world: World) -> None:
     voter = world.voters[0]
-    response = new_event(world, int(AdminResponse.KIND), 0)
-    view_as(response, AdminResponse).waits_for_offset = voter.log_end_offset + 1
-    put(voter.deferred, response)
+    response = view_as(world.events[int(voter.deferred.first)], CommittedResponse)
+    response.waits_for_offset = voter.log_end_offset + 1
 
 
 @violates("what_is_committed_lies_below_the_high_watermark")

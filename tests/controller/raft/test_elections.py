@@ -37,7 +37,8 @@ def test_a_stopped_leader_names_its_successors(
 ) -> None:
     """endEpochElectionBackoff: who has fetched most begins at once, the others later.
 
-    The leader that has resigned still votes, so that the next one is elected in 0.8 s.
+    Those that have fetched refuse the first one's pre-vote, until so many ask themselves that they
+    are a majority: recorded with three voters, after 0.4 to 0.6 s.
     """
     story = voters_story([fault("restart", 0, at_s=3, for_s=5)], voters=voters, duration="6s")
     run = run_of(story, tmp_path / "r")
@@ -48,7 +49,7 @@ def test_a_stopped_leader_names_its_successors(
     assert all(any(0 <= ms - due < 10 for due in backoffs_ms) for ms in begun_ms)
     assert begun_ms[0] < 10
     at_us, voter, epoch = claims(run)[-1]
-    assert at_us - 3 * SECOND < 0.8 * SECOND
+    assert 0.2 * SECOND < at_us - 3 * SECOND < 0.6 * SECOND
     assert voter != 0
     assert epoch == 2
 
