@@ -4,7 +4,7 @@ Run as a program, in plain Python, with the name of a check and a folder for the
 rule out, plays the schedule, and prints the checks that are broken.
 """
 
-# ruff: noqa: SLF001 (a rule that is left out is a private one)
+# ruff: noqa: SLF001, ARG005 (rules that are left out are private, and keep their arguments' names)
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.controller.kraft import observers
 from tidegauge.controller.raft import elections, replication
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import scenario_from_mapping
 
@@ -25,17 +26,17 @@ LEADER_CRASHES = {"kind": "crash", "brokers": ["controller:0"], "at": "5s", "for
 
 def _votes_for_everybody() -> None:
     """Votes: no look at the vote of the epoch, nor at the candidate's log."""
-    elections._grants = lambda _world, _request: True
+    elections._grants = lambda world, request: True
 
 
 def _truncates_nothing() -> None:
     """A leader takes what a follower has for what it has itself."""
-    replication._diverges = lambda _world, _request: False
+    replication._diverges = lambda world, request: False
 
 
 def _counts_nobody() -> None:
     """A leader takes what it has written for what a majority has."""
-    replication._majority_offset = lambda world: replication.this_voter(world).drained_offset
+    replication._majority_offset = lambda world: this_voter(world).drained_offset
 
 
 def _tells_what_is_not_committed() -> None:
@@ -53,7 +54,7 @@ def _tells_what_is_not_committed() -> None:
 
 def _elects_nobody() -> None:
     """A voter that would be elected does not stand for election."""
-    elections.stand_for_election = lambda _world: None
+    elections.stand_for_election = lambda world: None
 
 
 class BrokenQuorum(NamedTuple):
