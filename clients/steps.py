@@ -11,7 +11,6 @@ from __future__ import annotations
 from tidegauge.clients.admin_requests import (
     ask_again,
     asks_again,
-    create_topic_by_request,
     request_of_controller,
     take_admin_response,
 )
@@ -26,11 +25,18 @@ from tidegauge.clients.control_plane_requests import (
     ask_reassigned,
     ask_state,
     is_answer,
-    live_count,
     lose_asked_controller,
     read_quorum_response,
     read_zookeeper_response,
     tells_of_live_brokers,
+)
+from tidegauge.clients.first_topics import (
+    LOOK_PERIOD_US,
+    OF_TOPICS,
+    ask_for_topics,
+    count_topic_response,
+    create_topics,
+    look_again_at_topics,
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import take_roll_answer
@@ -62,11 +68,8 @@ from tidegauge.clients.step_requests import (
 )
 from tidegauge.clients.step_writes import (
     ALTERS_REASSIGNMENTS,
-    CREATES_TOPIC,
-    DELETES_TOPIC,
     REASSIGNS,
     alter_reassignments,
-    create_topic,
     write_as_operator,
 )
 from tidegauge.compiled.rules import code, inner_rule
@@ -110,66 +113,13 @@ _ANSWER = code(2)
 _CONTROLLER = code(3)
 _REASSIGNED = code(4)
 
-#: Number of the question whether all brokers are there, for the topics.
-_OF_TOPICS = code(0)
-#: How often is looked for what cannot be watched.
-_LOOK_PERIOD_US = code(100_000)
-
 
 @OPERATOR.handles(ClientStart)
 @inner_rule
 def handle_client_start(world: Clients, timer: ClientStart) -> None:
     """Begin to operate."""
-    _ask_for_topics(world, timer.destination)
+    ask_for_topics(world, timer.destination)
     _wait_for_step(world, timer.destination)
-
-
-@inner_rule
-def _ask_for_topics(world: Clients, process: int) -> None:
-    """Wait until all brokers that are up are live, to create the topics then."""
-    ask_live_brokers(world, process, STEPS, _OF_TOPICS)
-    if is_kraft(world):
-        _look_at_topics(world, process, _LOOK_PERIOD_US)
-
-
-@inner_rule
-def _look_at_topics(world: Clients, process: int, delay_us: int) -> None:
-    timer = new_event(world, process, process, StepLooks)
-    timer.question = _OF_TOPICS
-    timer.step = world.clients[client_of(world, process)].topic_rounds
-    set_timer(world, timer, world.context[0].time_us + delay_us)
-
-
-@inner_rule
-def _create_topics(world: Clients, client: Client, process: int) -> None:
-    """Create the topics that no step creates, as soon as all brokers that are up are live.
-
-    What a quorum's controller has not answered after a while is asked for once more.
-    """
-    if live_count(world) < world.pool[0].brokers_awaited:
-        return
-    client.topics_created = True
-    client.topic_rounds += 1
-    client.topics_awaited = 0
-    for topic in range(world.sizes[0].topics):
-        if _a_step_creates(world, topic):
-            continue
-        if is_kraft(world):
-            create_topic_by_request(world, topic, process)
-        else:
-            create_topic(world, topic, process)
-    if client.topics_awaited > 0:
-        _look_at_topics(world, process, ANSWER_US)
-
-
-@inner_rule
-def _a_step_creates(world: Clients, topic: int) -> bool:
-    """Whether it is not there from the start on: the first step about its being creates it."""
-    for number in range(world.pool[0].steps):
-        step = world.steps[number]
-        if step.action in (CREATES_TOPIC, DELETES_TOPIC) and step.topic == topic:
-            return step.action == CREATES_TOPIC
-    return False
 
 
 @inner_rule
@@ -212,7 +162,7 @@ def _look(world: Clients, client: Client, step: Step, process: int) -> None:
         partition = step.condition_partition
         ask_state(world, process, partition, STEPS, client.question)
     if step.start == WHEN_QUIESCENT or (is_kraft(world) and step.start != WHEN_ANSWERED):
-        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
+        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -235,11 +185,8 @@ def handle_step_looks(world: Clients, timer: StepLooks) -> None:
     """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if timer.question == _OF_TOPICS:
-        if client.topics_awaited > 0 and timer.step == client.topic_rounds:
-            client.topics_created = False
-        if not client.topics_created:
-            _ask_for_topics(world, process)
+    if timer.question == OF_TOPICS:
+        look_again_at_topics(world, timer)
         return
     if client.step != timer.step or client.question != timer.question:
         # Something that is watched has changed, so it was looked since.
@@ -332,6 +279,14 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
 
 
 @inner_rule
+def _ask_soon(world: Clients, process: int) -> None:
+    """Whoever was asked does not know what an action needs, or is gone: ask another one."""
+    client = world.clients[client_of(world, process)]
+    if client.waiting in (_LEADER, _REASSIGNED):
+        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
+
+
+@inner_rule
 def _await(world: Clients, process: int, is_awaited: bool) -> None:
     """Wait for the answer to a step's request, or go on if there is none to wait for."""
     if is_awaited:
@@ -377,7 +332,7 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     process = event.destination
     client = world.clients[client_of(world, process)]
     if tells_of_live_brokers(event) and not client.topics_created:
-        _ask_for_topics(world, process)
+        ask_for_topics(world, process)
     if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
         _look(world, client, world.steps[client.step], process)
 
@@ -395,6 +350,7 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
     """Take a response of the active controller of a quorum; nobody else knows."""
     if not is_answer(world, response):
+        _ask_soon(world, response.destination)
         return
     answer = read_quorum_response(world, response)
     _take_answer(world, answer, response.destination)
@@ -406,9 +362,9 @@ def _take_answer(world: Clients, answer: Answer, process: int) -> None:
     client = world.clients[client_of(world, process)]
     if answer.asker != STEPS:
         take_roll_answer(world, answer, process)
-    elif answer.names_live_brokers and answer.question == _OF_TOPICS:
+    elif answer.names_live_brokers and answer.question == OF_TOPICS:
         if not client.topics_created:
-            _create_topics(world, client, process)
+            create_topics(world, client, process)
     elif answer.question == client.question:
         _take_awaited(world, answer, process)
 
@@ -452,8 +408,7 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
     """Take the active controller's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    if response.correlation_id == -client.topic_rounds:
-        client.topics_awaited -= 1 if response.error != errors.NOT_CONTROLLER else 0
+    count_topic_response(client, response)
     is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
     if is_awaited and take_admin_response(world, response):
         _go_on(world, process)
@@ -556,7 +511,8 @@ def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if not was_asked or client.asked_us > event.until_us:
-        lose_asked_controller(world, process, event.source)
+        if lose_asked_controller(world, process, event.source):
+            _ask_soon(world, process)
         _look_for_answers(world, client, process)
     elif not _asks_another(world, client, process):
         give_up(

@@ -16,9 +16,9 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 
 from __future__ import annotations
 
-from tidegauge.actors.metadata.requests_in_flight import known_leader
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.requests_in_flight import known_leader
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors

@@ -26,13 +26,6 @@ NodeToControllerRequestThread@3.8.0.
 from __future__ import annotations
 
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
-from tidegauge.actors.metadata.requests_in_flight import (
-    depart,
-    has_timed_out,
-    is_lost,
-    known_leader,
-    watch,
-)
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.next_heartbeat import communicate_later
@@ -44,6 +37,13 @@ from tidegauge.actors.state.lifecycles import (
     RUNNING,
     STARTING,
     Lifecycle,
+)
+from tidegauge.actors.state.requests_in_flight import (
+    depart,
+    has_timed_out,
+    is_lost,
+    known_leader,
+    watch,
 )
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
@@ -100,6 +100,8 @@ def handle_lifecycle_begins(world: Brokers, timer: LifecycleBegins) -> None:
     state = world.lifecycles[broker]
     state.state = STARTING
     state.offline_directories = world.brokers[broker].offline_directories
+    # Before the logs are loaded, which deletes the files that have it.
+    state.previous_epoch = previous_epoch(world, broker)
     expires = new_event(world, broker, broker, InitialRegistrationExpires)
     set_timer(world, expires, world.context[0].time_us + state.registration_timeout_us)
     fetch_metadata(world, broker)
@@ -185,7 +187,7 @@ def _send_registration(world: Brokers, broker: int, controller: int) -> None:
     request = new_event(world, broker, controller, BrokerRegistrationRequest)
     request.broker_id = broker
     request.incarnation = world.brokers[broker].starts
-    request.previous_broker_epoch = previous_epoch(world, broker)
+    request.previous_broker_epoch = world.lifecycles[broker].previous_epoch
     request.offline_directories = world.brokers[broker].offline_directories
     _name_offline_replicas(world, broker, request)
     depart(world, broker, world.lifecycles[broker].request, request)

@@ -19,10 +19,10 @@ maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
 from __future__ import annotations
 
 from tidegauge.actors.metadata.metadata_publisher import publish
-from tidegauge.actors.metadata.requests_in_flight import depart, has_timed_out, is_lost, watch
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.requests_in_flight import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer

@@ -28,7 +28,7 @@ APPLIES = code(3)
 
 
 class RequestInFlight(Record):
-    """The one request of a connection to the controllers (``metadata/requests_in_flight.py``)."""
+    """The one request of a connection to the controllers (``requests_in_flight.py``)."""
 
     #: Its correlation id; 0: there is none.
     number: i64
@@ -54,6 +54,8 @@ class LifecycleMemory(Record):
     #: ... and the controller has found it caught up.
     ready_to_unfence: flag
     got_controlled_shutdown_response: flag
+    #: The broker epoch before the last clean shutdown, for a registration; -1: there was none.
+    previous_epoch: i64 = -1
     #: When it was made; it may have been sent more than once since.
     made_us: i64
     #: The next one is sent as soon as that is answered.

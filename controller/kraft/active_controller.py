@@ -37,7 +37,7 @@ from tidegauge.controller.kraft import (
     topic_configs,
     topics,
 )
-from tidegauge.controller.kraft.activity import decides, refuse_as_not_active
+from tidegauge.controller.kraft.activity import decides, is_active, refuse_as_not_active
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
 from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
@@ -131,7 +131,8 @@ def _run_task(world: Quorum, event: Event) -> None:
 
     A controller that was superseded only has its log grow.
     """
-    if view_as(event, ControllerTask).epoch != this_voter(world).claimed_epoch:
+    task = view_as(event, ControllerTask)
+    if not is_active(world) or task.epoch != this_voter(world).claimed_epoch:
         return
     if decides(world) or event.kind == NoOpDue.KIND:
         _decide(world, event)
@@ -153,8 +154,10 @@ def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     return False
 
 
+#: Of an event's class: its kind.
+_RAFT_KINDS = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # events have it
 #: By kind of event: whether it is one of the voter (``controller/raft``).
-IS_RAFT = tuple(kind in (each.KIND for each in RAFT.classes) for kind in range(KINDS))
+IS_RAFT = tuple(kind in _RAFT_KINDS for kind in range(KINDS))
 #: ... and whether it is a task of the active controller.
 IS_TASK = tuple(
     kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))

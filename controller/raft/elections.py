@@ -84,8 +84,15 @@ def ask_for_votes(world: Raft) -> None:
 @RAFT.handles(VoteRequest)
 @inner_rule
 def handle_vote(world: Raft, request: VoteRequest) -> bool:
-    """Vote for a candidate, or say whether the voter would."""
+    """Vote for a candidate, or say whether the voter would.
+
+    A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
+    with a pre-vote its first successor is refused by all that have fetched, and a later one is
+    elected.
+    """
     voter = this_voter(world)
+    if voter.stops:
+        return False
     response = new_response(world, request, VoteResponse)
     response.voter = voter_of(world, request.destination)
     response.pre_vote = request.pre_vote

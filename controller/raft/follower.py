@@ -22,11 +22,12 @@ from tidegauge.controller.raft.transitions import (
     become_follower,
     become_unattached,
     send_when_written,
+    wait_for_leader,
     wait_until,
 )
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_FSYNC, cost_us
+from tidegauge.simulation.costs import METADATA_APPEND, cost_us
 from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.fault_events import Disconnected
@@ -78,6 +79,7 @@ def follow(world: Raft, epoch: int, leader: int) -> None:
 @inner_rule
 def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
+    this_voter(world).stops = False
     process = world.context[0].handling
     wait_until(world, NONE)
     set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
@@ -182,13 +184,13 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
     voter.fetch_sent_us = NONE
     if learn(world, response.leader_epoch, response.leader):
         return False
-    if voter.state != FOLLOWER or response.leader_epoch < voter.epoch:
+    if voter.state != FOLLOWER:
         return False
-    if response.error != 0:
+    if response.error != 0 or response.leader_epoch < voter.epoch:
         _fetch_again_later(world)
         return False
     voter.has_fetched = True
-    wait_until(world, world.context[0].time_us + voter.fetch_timeout_us)
+    wait_for_leader(world)
     if response.diverging_epoch != NONE:
         truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
         write_log_row(world, True)
@@ -223,8 +225,7 @@ def _append(world: Raft, response: RaftFetchResponse) -> bool:
         write_log_row(world, False)
     if has_grown:
         process = world.context[0].handling
-        write_us = cost_us(world, process, METADATA_APPEND)
-        flush_later(world, write_us + cost_us(world, process, METADATA_FSYNC))
+        flush_later(world, cost_us(world, process, METADATA_APPEND))
     return has_grown
 
 

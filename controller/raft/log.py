@@ -8,13 +8,17 @@ validateOffsetAndEpoch@4.1.0.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.state import EpochStart, Raft, Voter
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
+from tidegauge.simulation.costs import METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.messages.raft_timers import RaftFlushed
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.trace_rows.quorum_rows import VoterLog
+
+_ONE = code(1)
 
 
 @inner_rule
@@ -94,16 +98,26 @@ def truncate_to_diverging(world: Raft, epoch: int, offset: int) -> None:
 
 
 @inner_rule
-def flush_later(world: Raft, delay_us: int) -> None:
-    """Have the log flushed up to its end once the disk is done with all before, and then this."""
+def write_to_disk(world: Raft, delay_us: int) -> int:
+    """Have the disk write for so long, and flush that, once it is done with all before; when."""
     voter = this_voter(world)
-    now_us = world.context[0].time_us
-    voter.writes_until_us = max(voter.writes_until_us, now_us) + delay_us
+    process = world.context[0].handling
+    begins_us = max(voter.writes_until_us, world.context[0].time_us)
+    flush_us = cost_us(world, process, METADATA_FSYNC) + disk_delay_us(world, process, _ONE)
+    voter.writes_until_us = begins_us + delay_us + flush_us
+    return voter.writes_until_us
+
+
+@inner_rule
+def flush_later(world: Raft, delay_us: int) -> None:
+    """Have the log written for so long, and flushed up to its end."""
+    voter = this_voter(world)
+    due_us = write_to_disk(world, delay_us)
     process = world.context[0].handling
     flushed = new_event(world, process, process, RaftFlushed)
     flushed.offset = voter.drained_offset
     flushed.truncations = voter.truncations
-    set_timer(world, flushed, voter.writes_until_us)
+    set_timer(world, flushed, due_us)
 
 
 @inner_rule

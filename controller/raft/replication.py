@@ -17,6 +17,7 @@ from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
+    NO_TIME_US,
     check_quorum_later,
     refuse_fetch,
     send_when_written,
@@ -24,7 +25,7 @@ from tidegauge.controller.raft.transitions import (
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.voter_states import LEADER
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_FSYNC, cost_us
+from tidegauge.simulation.costs import METADATA_APPEND, cost_us
 from tidegauge.simulation.events import (
     append_event,
     free_event,
@@ -108,7 +109,7 @@ def handle_raft_appended(world: Raft, timer: RaftAppended) -> bool:
     if voter.state != LEADER or voter.epoch != timer.epoch:
         return False
     voter.drained_offset = timer.offset
-    flush_later(world, cost_us(world, timer.destination, METADATA_FSYNC))
+    flush_later(world, NO_TIME_US)
     write_log_row(world, False)
     _answer_voters(world)
     if voter.fetches.first != NONE and not voter.fetch_carries_high_watermark:

@@ -77,6 +77,8 @@ class Voter(Record):
     # As a follower.
     #: It has fetched from the leader of its epoch.
     has_fetched: flag
+    #: So much later than at its time it notices that its fetch time-out is over.
+    wakes_late_us: i64
     #: A fetch is under way: when it was sent (-1: none is), and its number.
     fetch_sent_us: i64 = -1
     fetch_number: i64

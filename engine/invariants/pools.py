@@ -124,7 +124,7 @@ def _first_wrong_list(world: Checked) -> int:
     for number in range(len(world.voters)):
         voter = world.voters[number]
         wrong = max(wrong, _wrong(world, voter.queue), _wrong(world, voter.deferred))
-        wrong = max(wrong, _wrong(world, voter.fetches))
+        wrong = max(wrong, _wrong(world, voter.fetches), _wrong(world, voter.voter_fetches))
     return wrong
 
 

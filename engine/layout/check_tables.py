@@ -35,8 +35,8 @@ from tidegauge.traces.checks.histories import (
     RowPlace,
 )
 from tidegauge.traces.checks.lineage import run_reserve
-from tidegauge.traces.checks.quorum.metadata_logs import needs_quorum_room
-from tidegauge.traces.checks.quorum.quorum_progress import PROGRESS_US
+from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
+from tidegauge.traces.quorum_checks.quorum_progress import PROGRESS_US
 
 #: More in-sync replicas than any setting asks for.
 _NEVER_CAPPED = 2**62

@@ -57,6 +57,6 @@ def enlarge_raft(world: Raft) -> None:
         return
     larger = new_records(EpochStart, 2 * len(world.epoch_starts))
     for number in range(count):
-        first = number * room
-        larger[2 * first : 2 * first + room] = world.epoch_starts[first : first + room]
+        for place in range(number * room, (number + 1) * room):
+            larger[place + number * room] = world.epoch_starts[place]
     world.epoch_starts = larger

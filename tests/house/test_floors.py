@@ -35,7 +35,7 @@ FLOORS = (
 #: The rooms inside a folder at the top, from the ground up; "" is what lies in none of them.
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
-    "traces": ({"", "checks"},),
+    "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
     "controller": ({"state", "raft"}, {"kraft", "zookeeper", "partitions"}, {"events"}, {""}),
     "actors": (

@@ -91,6 +91,14 @@ class KRaftWriter(ScheduleWriter):
     def _end(self, end: Any) -> Any:
         return self._selector(end)
 
+    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
+        """... or, while no controller says who leads, the one that brokers named to a harness."""
+        to = super()._asked_broker(recorded, name)
+        if to is None and not self._control_plane_is_up():
+            results = recorded.result.exact.get("results", {}).get(name, [])
+            to = results[0].get("to") if results else None
+        return to
+
     def _stop(self, kind: str, process: Any, name: str) -> None:
         if process not in self.schedule.controllers:
             super()._stop(kind, process, name)

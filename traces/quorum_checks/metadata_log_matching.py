@@ -5,7 +5,8 @@ behind the same epoch. Where a follower's log differs from the leader's it is tr
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'``
+keeps it. The one that was cut off truncates what it wrote meanwhile.
 
 Source: the Log Matching property of Raft; KafkaRaftClient.validateFetchOffsetAndEpoch@4.1.0.
 """
@@ -17,7 +18,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.quorum_rows import VoterLog
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.quorum.metadata_logs import epoch_known, last_epoch
+from tidegauge.traces.quorum_checks.metadata_logs import epoch_known, last_epoch
 
 #: Its place among the checks.
 NUMBER = code(15)

@@ -81,15 +81,15 @@ from tidegauge.traces.checks.misled_replicas import (
 )
 from tidegauge.traces.checks.one_leader_per_epoch import check_only_leader
 from tidegauge.traces.checks.partition_epoch_grows import check_partition_epoch
-from tidegauge.traces.checks.quorum.brokers_behind_metadata import check_epoch_committed
-from tidegauge.traces.checks.quorum.metadata_logs import needs_quorum_room
-from tidegauge.traces.checks.quorum.quorum_rows import take_quorum_row
 from tidegauge.traces.checks.slots import slot_of
 from tidegauge.traces.checks.strong_isr import (
     check_end_of_member,
     check_end_of_new_member,
     check_log_of_member,
 )
+from tidegauge.traces.judging.quorum_rows import take_quorum_row
+from tidegauge.traces.quorum_checks.brokers_behind_metadata import check_epoch_committed
+from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
 
 #: Rows that a broker writes about its replica of a partition.
 _OF_REPLICA = (

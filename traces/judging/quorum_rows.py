@@ -9,12 +9,12 @@ from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.quorum_rows import VoterLog, VoterState
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.quorum.committed_metadata_kept import check_commit, check_majority
-from tidegauge.traces.checks.quorum.metadata_log_matching import check_new_epoch
-from tidegauge.traces.checks.quorum.metadata_logs import begin_run, cut_log, last_epoch
-from tidegauge.traces.checks.quorum.one_quorum_leader import check_leader
-from tidegauge.traces.checks.quorum.quorum_leader_complete import check_log_of_leader
-from tidegauge.traces.checks.quorum.quorum_progress import check_progress
+from tidegauge.traces.quorum_checks.committed_metadata_kept import check_commit, check_majority
+from tidegauge.traces.quorum_checks.metadata_log_matching import check_new_epoch
+from tidegauge.traces.quorum_checks.metadata_logs import begin_run, cut_log, last_epoch
+from tidegauge.traces.quorum_checks.one_quorum_leader import check_leader
+from tidegauge.traces.quorum_checks.quorum_leader_complete import check_log_of_leader
+from tidegauge.traces.quorum_checks.quorum_progress import check_progress
 
 
 @inner_rule

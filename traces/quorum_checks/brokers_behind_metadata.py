@@ -5,7 +5,8 @@ ever taken back, whichever controller leads next.
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 23-isolated-controller``
+keeps it.
 
 Source: KafkaRaftClient.handleFetchRequest, MetadataLoader.handleCommit@4.1.0.
 """

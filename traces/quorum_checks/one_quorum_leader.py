@@ -4,7 +4,8 @@ A controller votes once in an epoch, and has its vote on its disk before it answ
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 24-returning-voter --set 'release="3.9"'``
+keeps it. Two controllers of 23-isolated-controller believe to lead, but in two epochs.
 
 Source: the Election Safety property of Raft; QuorumState.transitionToLeader@4.1.0.
 """
@@ -16,7 +17,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.quorum_rows import VoterState
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.quorum.metadata_logs import epoch_known
+from tidegauge.traces.quorum_checks.metadata_logs import epoch_known
 
 #: Its place among the checks.
 NUMBER = code(13)

@@ -5,7 +5,8 @@ committed from a majority.
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 22-quorum-lost``
+keeps it.
 
 Source: the State Machine Safety property of Raft; KafkaRaftClient.flushLeaderLog and
 appendAsFollower, LeaderState.maybeUpdateHighWatermark@4.1.0.
@@ -17,7 +18,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.quorum_rows import VoterLog
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.quorum.metadata_logs import (
+from tidegauge.traces.quorum_checks.metadata_logs import (
     agrees_until,
     committed_number,
     extend_committed,

@@ -5,7 +5,8 @@ of a majority. So a new leader writes behind all that brokers have ever read.
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 22-quorum-lost``
+keeps it.
 
 Source: the Leader Completeness property of Raft; KafkaRaftClient.handleVoteRequest@4.1.0.
 """
@@ -16,7 +17,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.quorum_rows import VoterState
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.quorum.metadata_logs import has_all_committed
+from tidegauge.traces.quorum_checks.metadata_logs import has_all_committed
 
 #: Its place among the checks.
 NUMBER = code(14)

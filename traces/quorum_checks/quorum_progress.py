@@ -5,7 +5,8 @@ commits nothing has no leader. Where that setting is 0, or 5 s and more, nothing
 
 Permitted: never.
 
-Example: ``tidegauge run 21-quick-restart`` keeps it.
+Example: ``tidegauge run 22-quorum-lost``
+keeps it: the quorum is down for longer, but by a fault.
 
 Source: the election time-outs of KafkaRaftClient@4.1.0; KIP-996, KAFKA-18345 for livelocks.
 """
