@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.request_stats import ERROR_COUNT, PARTS
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -34,7 +35,18 @@ from tidegauge.metrics.snapshots.gauges import (
     ReplicaGauges,
 )
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
+from tidegauge.metrics.snapshots.request_gauges import (
+    SERVED_TYPES,
+    ErrorGauges,
+    HistogramGauges,
+    RequestGauges,
+    ZooKeeperClientGauges,
+    new_sums,
+    read_requests,
+    read_zookeeper_clients,
+)
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.messages.request_types import TYPES
 
 
 class Snapshot(NamedTuple):
@@ -55,6 +67,13 @@ class Snapshot(NamedTuple):
     committed: NDArray[np.void]
     #: By client (``ClusterPlan.clients``).
     members: NDArray[np.void]
+    #: Requests, their errors and histograms of their times (``request_gauges.py``).
+    requests: NDArray[np.void]
+    request_errors: NDArray[np.void]
+    request_times: NDArray[np.void]
+    #: By broker's index: its ZooKeeper client, and how long its requests take.
+    zookeeper_clients: NDArray[np.void]
+    zookeeper_latencies: NDArray[np.void]
 
 
 class Columns(NamedTuple):
@@ -83,6 +102,11 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(ClusterGauges, 1),
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
+        _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
+        _zeros(ErrorGauges, brokers * int(TYPES * ERROR_COUNT)),
+        _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
+        _zeros(ZooKeeperClientGauges, brokers),
+        _zeros(HistogramGauges, brokers),
     )
 
 
@@ -109,6 +133,16 @@ def take_snapshot(
     read_quorum(state.view_as(Quorum), partitions, of_brokers)
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
+    read_requests(
+        brokers,
+        _records(taken.requests),
+        _records(taken.request_errors),
+        _records(taken.request_times),
+        new_sums(),
+    )
+    read_zookeeper_clients(
+        brokers, _records(taken.zookeeper_clients), _records(taken.zookeeper_latencies)
+    )
     return taken
 
 

@@ -1,0 +1,32 @@
+"""The types of requests to brokers that Kafka's ``RequestMetrics`` tells apart.
+
+There is one for each request, but for Fetch: FetchConsumer and FetchFollower are types of their
+own, and what is counted of Fetch is the sum of the two.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.codes import code
+from tidegauge.simulation.messages.client_requests import FetchRequest
+from tidegauge.simulation.messages.kinds import CLASSES, KINDS
+
+FETCH = "Fetch"
+
+#: Kafka's name of a request (``ApiKeys``), where it is not that of its class.
+_SPELT = {"OffsetsForLeaderEpoch": "OffsetForLeaderEpoch", FETCH: "FetchConsumer"}
+
+_REQUESTS = sorted((each.API_KEY, kind) for kind, each in CLASSES.items() if each.IS_REQUEST)
+_NAMES = [CLASSES[kind].__name__.removesuffix("Request") for _, kind in _REQUESTS]
+
+#: Their names.
+REQUEST_TYPES = (*(_SPELT.get(name, name) for name in _NAMES), "FetchFollower")
+
+#: How many there are, for compiled code.
+TYPES = code(len(REQUEST_TYPES))
+
+_PLACES = {kind: place for place, (_, kind) in enumerate(_REQUESTS)}
+#: The type of each kind of event: that of a fetch is a consumer's; -1: no request to a broker.
+TYPE_OF_KIND = tuple(_PLACES.get(kind, -1) for kind in range(KINDS))
+
+FETCH_CONSUMER = code(_PLACES[FetchRequest.KIND])
+FETCH_FOLLOWER = code(REQUEST_TYPES.index("FetchFollower"))
