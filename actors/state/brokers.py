@@ -494,7 +494,7 @@ class Brokers(Cluster, part=2):
     topic_stats: Records[BrokerTopicStats]
     #: At ``broker * TYPES + type`` (``simulation/messages/request_types.py``).
     request_stats: Records[RequestStats]
-    #: At ``(broker * TYPES + type) * ERROR_COUNT + place of the error``.
+    #: At ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place of the error``.
     request_errors: Records[ErrorCount]
     #: Histograms: of each type at a broker its parts, in the order of ``request_stats.py``.
     request_times: Records[Bucket]

@@ -45,7 +45,12 @@ from tidegauge.simulation.histograms import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.request_types import FETCH_FOLLOWER, TYPE_OF_KIND, TYPES
+from tidegauge.simulation.messages.request_types import (
+    ERROR_TYPES,
+    FETCH_FOLLOWER,
+    TYPE_OF_KIND,
+    TYPES,
+)
 
 
 @inner_rule
@@ -101,7 +106,7 @@ def mark_error(world: Brokers, request: Event, error: int) -> None:
 
     Source: RequestChannel.updateErrorMetrics@2.6.0.
     """
-    index = request.destination * TYPES + TYPE_OF_KIND[request.kind]
+    index = request.destination * ERROR_TYPES + TYPE_OF_KIND[request.kind]
     world.request_errors[index * ERROR_COUNT + ERROR_PLACES[error + 1]].responses += 1
 
 
@@ -130,7 +135,9 @@ def forget_request_times(world: Brokers, broker: int) -> None:
         if world.request_stats[index].requests > 0:
             _empty(world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS])
         blank(world.request_stats[index], RequestStats)
-    for index in range(broker * TYPES * ERROR_COUNT, (broker + 1) * TYPES * ERROR_COUNT):
+    for index in range(
+        broker * ERROR_TYPES * ERROR_COUNT, (broker + 1) * ERROR_TYPES * ERROR_COUNT
+    ):
         blank(world.request_errors[index], ErrorCount)
     if len(world.zookeeper_stats) > 0:
         blank(world.zookeeper_stats[broker], ZooKeeperClientStats)

@@ -55,7 +55,7 @@ from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.simulation.histograms import BUCKETS, Bucket
-from tidegauge.simulation.messages.request_types import TYPES
+from tidegauge.simulation.messages.request_types import ERROR_TYPES, TYPES
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Topology
 
@@ -80,7 +80,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         broker_stats=new_records(BrokerStats, count),
         topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
         request_stats=new_records(RequestStats, types),
-        request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
+        request_errors=new_records(ErrorCount, count * int(ERROR_TYPES * ERROR_COUNT)),
         request_times=new_records(Bucket, types * int(PARTS * BUCKETS)),
         zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
         zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),

@@ -5,7 +5,7 @@ fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` a
 same name have different labels and follow each other.
 
 Not served, as the simulation has no values for them: metrics of KRaft (raft, fenced brokers),
-quantiles of request times, connections, and all metrics of the JVM and the operating system.
+connections, and all metrics of the JVM and the operating system.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tidegauge.metrics.samples.layout import Numbers, Texts, texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
 from tidegauge.metrics.snapshots.request_gauges import QUANTILES, SERVED_TYPES
 from tidegauge.replication import errors
-from tidegauge.simulation.messages.request_types import FETCH, REQUEST_TYPES
+from tidegauge.simulation.messages.request_types import ERROR_TYPES, FETCH, REQUEST_TYPES
 
 #: The parts of a request's time that have histograms, in their order.
 PARTS = ("queue", "local", "remote", "total")
@@ -23,7 +23,7 @@ _TYPE_LABELS = texts_of(label_text({"request": name}) for name in SERVED_TYPES)
 #: Kafka counts the errors of all fetches as those of Fetch.
 _ERROR_LABELS = texts_of(
     label_text({"request": FETCH if name.startswith(FETCH) else name, "error": errors.NAMES[code]})
-    for name in REQUEST_TYPES
+    for name in REQUEST_TYPES[:ERROR_TYPES]
     for code in ERRORS
 )
 

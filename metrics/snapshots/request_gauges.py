@@ -18,6 +18,7 @@ from tidegauge.simulation.histograms import (
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.request_types import (
+    ERROR_TYPES,
     FETCH,
     FETCH_CONSUMER,
     FETCH_FOLLOWER,
@@ -29,6 +30,7 @@ from tidegauge.simulation.messages.request_types import (
 SERVED_TYPES = (*REQUEST_TYPES, FETCH)
 _FETCH = code(len(REQUEST_TYPES))
 _SERVED = code(len(SERVED_TYPES))
+_ERRORS = code(int(ERROR_TYPES * ERROR_COUNT))
 
 # In thousandths.
 _P50 = code(500)
@@ -59,7 +61,7 @@ class RequestGauges(Record):
 
 
 class ErrorGauges(Record):
-    """Responses with one error: at ``(broker * TYPES + type) * ERROR_COUNT + place``."""
+    """Responses with one error: at ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place``."""
 
     responses: i64
 
@@ -121,7 +123,7 @@ def read_requests(
         if gauges[fetch].requests > 0:
             _add_up_fetches(world, broker, sums)
             _read_parts(sums, histograms[fetch * PARTS : (fetch + 1) * PARTS])
-        for place in range(broker * TYPES * ERROR_COUNT, (broker + 1) * TYPES * ERROR_COUNT):
+        for place in range(broker * _ERRORS, (broker + 1) * _ERRORS):
             error_gauges[place].responses = world.request_errors[place].responses
 
 

@@ -46,7 +46,7 @@ from tidegauge.metrics.snapshots.request_gauges import (
     read_zookeeper_clients,
 )
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.messages.request_types import TYPES
+from tidegauge.simulation.messages.request_types import ERROR_TYPES
 
 
 class Snapshot(NamedTuple):
@@ -103,7 +103,7 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
         _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
-        _zeros(ErrorGauges, brokers * int(TYPES * ERROR_COUNT)),
+        _zeros(ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
         _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
         _zeros(ZooKeeperClientGauges, brokers),
         _zeros(HistogramGauges, brokers),

@@ -21,8 +21,10 @@ _NAMES = [CLASSES[kind].__name__.removesuffix("Request") for _, kind in _REQUEST
 #: Their names.
 REQUEST_TYPES = (*(_SPELT.get(name, name) for name in _NAMES), "FetchFollower")
 
-#: How many there are, for compiled code.
+#: How many there are, for compiled code; and how many are counted by errors: all but the last, as
+#: those of all fetches are counted together.
 TYPES = code(len(REQUEST_TYPES))
+ERROR_TYPES = code(len(REQUEST_TYPES) - 1)
 
 _PLACES = {kind: place for place, (_, kind) in enumerate(_REQUESTS)}
 #: The type of each kind of event: that of a fetch is a consumer's; -1: no request to a broker.
