@@ -15,7 +15,7 @@ A histogram is ``BUCKETS`` records in a row.
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, i64
-from tidegauge.compiled.rules import code, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 
 #: Buckets up to 31 << 15 ms.
 BUCKETS = code(272)
@@ -33,6 +33,19 @@ class Bucket(Record):
     """The sum of the weights of the values in one bucket."""
 
     weight: i64
+
+
+class Measured(Record):
+    """Something that histograms are kept of."""
+
+    #: When the weights in them are 1.
+    since_us: i64
+
+
+class ErrorCount(Record):
+    """Responses, or partitions in them, with one error."""
+
+    responses: i64
 
 
 @rule
@@ -55,36 +68,23 @@ def middle_ms(bucket: int) -> int:
     return ((bucket - halves * _WIDTHS) << halves) + ((1 << halves) >> 1)
 
 
-@rule
-def halves_since(since_us: int, now_us: int) -> int:
-    """How often a weight of now is twice that of ``since_us``, at which weights are 1."""
-    return (now_us - since_us) // _HALF_LIFE_US
-
-
-@rule
-def has_to_fade(halves: int) -> bool:
-    """Whether weights are too large: those of before have to fade first."""
-    return halves >= _MOST_HALVES
-
-
-@rule
-def fade(buckets: Records[Bucket], halves: int) -> None:
-    """Make the weights in histograms smaller; ``since_us`` moves by as many half-lives."""
-    shift = min(halves, _MOST_SHIFT)
-    for index in range(len(buckets)):
-        buckets[index].weight >>= shift
-
-
-@rule
-def faded_since_us(since_us: int, halves: int) -> int:
-    """From when on weights are 1, once they have faded."""
-    return since_us + halves * _HALF_LIFE_US
+@inner_rule
+def weight_at(now_us: int, measured: Measured, buckets: Records[Bucket]) -> int:
+    """The weight of a value of now in histograms; if it is too large, others fade first."""
+    halves = (now_us - measured.since_us) // _HALF_LIFE_US
+    if halves >= _MOST_HALVES:
+        shift = min(halves, _MOST_SHIFT)
+        for index in range(len(buckets)):
+            buckets[index].weight >>= shift
+        measured.since_us += halves * _HALF_LIFE_US
+        halves = 0
+    return 1 << halves
 
 
 @rule
 def faded_by(since_us: int, until_us: int) -> int:
     """By how many bits weights that were 1 at ``since_us`` fade, for 1 to be that of later."""
-    return min(halves_since(since_us, until_us), _MOST_SHIFT)
+    return min((until_us - since_us) // _HALF_LIFE_US, _MOST_SHIFT)
 
 
 @rule

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_stats import (
-    ErrorCount,
     RequestStats,
     ZooKeeperClientStats,
 )
@@ -24,7 +23,7 @@ from tidegauge.replication.records import (
     ReplicationQuota,
 )
 from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.histograms import Bucket
+from tidegauge.simulation.histograms import Bucket, ErrorCount
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.metadata_log import (

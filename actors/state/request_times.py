@@ -19,28 +19,24 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.request_stats import (
-    ERROR_COUNT,
-    ERROR_PLACES,
     LOCAL,
     PARTS,
     QUEUE,
     REMOTE,
     TOTAL,
-    ErrorCount,
     RequestStats,
     ZooKeeperClientStats,
 )
 from tidegauge.compiled.record_views import blank, view_as
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
 from tidegauge.simulation.histograms import (
     BUCKETS,
     Bucket,
+    ErrorCount,
     bucket_of,
-    fade,
-    faded_since_us,
-    halves_since,
-    has_to_fade,
+    weight_at,
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchRequest
@@ -85,19 +81,12 @@ def mark_request(
     stats.queue_us += taken - request.time_us
     stats.local_us += handled - taken
     stats.remote_us += completed - handled
-    first = index * PARTS * BUCKETS
-    now_us = world.context[0].time_us
-    halves = halves_since(stats.since_us, now_us)
-    if has_to_fade(halves):
-        fade(world.request_times[first : first + PARTS * BUCKETS], halves)
-        stats.since_us = faded_since_us(stats.since_us, halves)
-        halves = 0
-    weight = 1 << halves
-    buckets = world.request_times
-    buckets[first + QUEUE * BUCKETS + bucket_of(taken - request.time_us)].weight += weight
-    buckets[first + LOCAL * BUCKETS + bucket_of(handled - taken)].weight += weight
-    buckets[first + REMOTE * BUCKETS + bucket_of(completed - handled)].weight += weight
-    buckets[first + TOTAL * BUCKETS + bucket_of(completed - request.time_us)].weight += weight
+    buckets = world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS]
+    weight = weight_at(world.context[0].time_us, stats, buckets)
+    buckets[QUEUE * BUCKETS + bucket_of(taken - request.time_us)].weight += weight
+    buckets[LOCAL * BUCKETS + bucket_of(handled - taken)].weight += weight
+    buckets[REMOTE * BUCKETS + bucket_of(completed - handled)].weight += weight
+    buckets[TOTAL * BUCKETS + bucket_of(completed - request.time_us)].weight += weight
 
 
 @inner_rule
@@ -119,13 +108,9 @@ def mark_zookeeper_response(world: Brokers, broker: int, asked_us: int) -> None:
     stats = world.zookeeper_stats[broker]
     buckets = world.zookeeper_times[broker * BUCKETS : (broker + 1) * BUCKETS]
     now_us = world.context[0].time_us
-    halves = halves_since(stats.since_us, now_us)
-    if has_to_fade(halves):
-        fade(buckets, halves)
-        stats.since_us = faded_since_us(stats.since_us, halves)
-        halves = 0
     stats.responses += 1
-    buckets[bucket_of(now_us - asked_us)].weight += 1 << halves
+    weight = weight_at(now_us, stats, buckets)
+    buckets[bucket_of(now_us - asked_us)].weight += weight
 
 
 @inner_rule

@@ -22,11 +22,11 @@ from tidegauge.controller.kraft.registrations import (
     PARTITION_RECORD,
     copy_registration,
 )
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
 from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
 from tidegauge.simulation.rows import write_row
@@ -135,7 +135,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
         first = view_as(world.events[state.deferred.first], CommittedResponse)
         if first.waits_for_offset > state.high_watermark:
             break
-        send(world, take_first(world, state.deferred), world.context[0].time_us)
+        respond(world, take_first(world, state.deferred))
     answer_fetches(world)
     return False
 
@@ -170,7 +170,7 @@ def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
     state = world.active_controller[0]
     if state.high_watermark >= state.log_end_offset:
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     response.waits_for_offset = state.log_end_offset
     append_event(world, state.deferred, response)

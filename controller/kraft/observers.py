@@ -13,6 +13,7 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (
@@ -25,7 +26,6 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.quorum_requests import (
     PublishedPartition,
@@ -122,7 +122,7 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     response.high_watermark = state.high_watermark
     response.leader_epoch = state.epoch
     _name_changes(world, response, request.source, request.high_watermark)
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
 
 
 @inner_rule

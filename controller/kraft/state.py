@@ -12,6 +12,7 @@ from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
+from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.topology import Cluster
 
@@ -216,6 +217,14 @@ class MetadataRecord(Record):
     because_sequence: i64 = -1
 
 
+class ControllerRequestStats(Measured):
+    """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
+
+    requests: i64
+    #: How long they have waited in all.
+    remote_us: i64
+
+
 class Quorum(Cluster, part=6):
     """The active controller of a group; in ZooKeeper mode all tables are empty."""
 
@@ -233,3 +242,8 @@ class Quorum(Cluster, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
+    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
+    #: with the errors and the histogram of each.
+    controller_requests: Records[ControllerRequestStats]
+    controller_request_errors: Records[ErrorCount]
+    controller_request_times: Records[Bucket]

@@ -25,9 +25,7 @@ from tidegauge.actors.state.brokers import (
 )
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_stats import (
-    ERROR_COUNT,
     PARTS,
-    ErrorCount,
     RequestStats,
     ZooKeeperClientStats,
 )
@@ -37,6 +35,7 @@ from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
@@ -54,7 +53,7 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
-from tidegauge.simulation.histograms import BUCKETS, Bucket
+from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
 from tidegauge.simulation.messages.request_types import ERROR_TYPES, TYPES
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Topology

@@ -1,10 +1,12 @@
-"""Metrics of a broker's requests and of its ZooKeeper client, as Strimzi's rules name them.
+"""Metrics of requests and of a broker's ZooKeeper client, as Strimzi's rules name them.
 
 Exporters make gauges of a histogram's percentiles, with a label ``quantile``. Kafka rounds the
 times in them to milliseconds; how exact quantiles are says ``simulation/histograms.py``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,10 @@ _PARTS = {
     ),
     "RemoteTimeMs": (
         "remote",
-        "that requests wait in a purgatory: for followers (Produce with acks=all), for records",
+        (
+            "that requests wait after that: for followers (Produce with acks=all), for records, "
+            "at a controller for its thread and for the commit of records"
+        ),
     ),
     "ResponseQueueTimeMs": (
         None,
@@ -36,6 +41,10 @@ _PARTS = {
     ),
     "TotalTimeMs": ("total", "from the arrival of requests to their responses"),
 }
+
+#: Brokers and controllers.
+_SCOPES = (Scope.REQUEST, Scope.CONTROLLER_REQUEST)
+_ERROR_SCOPES = (Scope.REQUEST_ERROR, Scope.CONTROLLER_REQUEST_ERROR)
 
 #: The parts whose sums are exact.
 _SECONDS: dict[str, Expression] = {
@@ -73,50 +82,56 @@ def _quantiles(
     )
 
 
-REQUESTS = (
-    Family(
-        "kafka_network_requestmetrics_requests_total",
-        "counter",
-        Scope.REQUEST,
-        "requests",
-        "Requests that the broker has responded to; Fetch is the sum of FetchConsumer and "
-        "FetchFollower.",
-        f"{_REQUEST_METRICS}RequestsPerSec",
-    ),
-    Family(
-        "kafka_network_requestmetrics_errors_total",
-        "counter",
-        Scope.REQUEST_ERROR,
-        "responses",
-        "Responses by error, NONE included: of Produce, Fetch, ListOffsets and "
-        "OffsetForLeaderEpoch the partitions in them; those to Metadata are not counted.",
-        f"{_REQUEST_METRICS}ErrorsPerSec",
-    ),
-    *(
-        family
-        for name, (part, meaning) in _PARTS.items()
-        for family in _quantiles(
-            f"kafka_network_requestmetrics_{name.lower()}",
-            Scope.REQUEST,
-            None if part is None else f"{part}_",
-            meaning,
-            f"{_REQUEST_METRICS}{name}",
-        )
-    ),
-    *(
-        Family(
-            "tidegauge_request_time_seconds_total",
+def _request_counts() -> Iterator[Family]:
+    for scope in _SCOPES:
+        yield Family(
+            "kafka_network_requestmetrics_requests_total",
             "counter",
-            Scope.REQUEST,
-            seconds,
-            "Virtual seconds that requests have taken in all, by part of their time: queue, local, "
-            "remote.",
-            "Tidegauge",
-            labels={"part": part},
+            scope,
+            "requests",
+            "Requests that were responded to; Fetch is the sum of FetchConsumer and FetchFollower.",
+            f"{_REQUEST_METRICS}RequestsPerSec",
         )
-        for part, seconds in _SECONDS.items()
-    ),
-)
+    for scope in _ERROR_SCOPES:
+        yield Family(
+            "kafka_network_requestmetrics_errors_total",
+            "counter",
+            scope,
+            "responses",
+            "Responses by error, NONE included: of Produce, ListOffsets, OffsetForLeaderEpoch and "
+            "Fetch from brokers the partitions in them; those to Metadata are not counted.",
+            f"{_REQUEST_METRICS}ErrorsPerSec",
+        )
+
+
+def _request_times() -> Iterator[Family]:
+    for name, (part, meaning) in _PARTS.items():
+        for scope in _SCOPES:
+            yield from _quantiles(
+                f"kafka_network_requestmetrics_{name.lower()}",
+                scope,
+                None if part is None else f"{part}_",
+                meaning,
+                f"{_REQUEST_METRICS}{name}",
+            )
+
+
+def _sums_of_times() -> Iterator[Family]:
+    for scope in _SCOPES:
+        for part, seconds in _SECONDS.items():
+            yield Family(
+                "tidegauge_request_time_seconds_total",
+                "counter",
+                scope,
+                seconds,
+                "Virtual seconds that requests have taken in all, by part of their time: queue, "
+                "local, remote.",
+                "Tidegauge",
+                labels={"part": part},
+            )
+
+
+REQUESTS = (*_request_counts(), *_request_times(), *_sums_of_times())
 
 ZOOKEEPER_CLIENT = (
     Family(

@@ -27,6 +27,8 @@ _PLACES = {
     Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
     Scope.REQUEST: _Place(None, request_tables.requests),
     Scope.REQUEST_ERROR: _Place(None, request_tables.request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(CONTROLLER, request_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(CONTROLLER, request_tables.controller_request_errors),
     Scope.ZOOKEEPER_CLIENT: _Place(None, request_tables.zookeeper_clients),
     Scope.REPLICA: _Place(None, broker_tables.replicas),
     Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),

@@ -1,4 +1,4 @@
-"""How long a broker's requests take, type by type: records, and how they are read.
+"""How long requests to brokers and controllers take, type by type: records, and their rules.
 
 Fetch is the sum of FetchConsumer and FetchFollower, as in Kafka: of its histograms, too.
 """
@@ -6,9 +6,11 @@ Fetch is the sum of FetchConsumer and FetchFollower, as in Kafka: of its histogr
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.request_stats import ERROR_COUNT, PARTS
+from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.simulation.histograms import (
     BUCKETS,
     Bucket,
@@ -16,8 +18,10 @@ from tidegauge.simulation.histograms import (
     quantile_ms,
     total_weight,
 )
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages.request_types import (
+    CONTROLLER_TYPE_COUNT,
+    CONTROLLER_TYPES,
     ERROR_TYPES,
     FETCH,
     FETCH_CONSUMER,
@@ -31,6 +35,9 @@ SERVED_TYPES = (*REQUEST_TYPES, FETCH)
 _FETCH = code(len(REQUEST_TYPES))
 _SERVED = code(len(SERVED_TYPES))
 _ERRORS = code(int(ERROR_TYPES * ERROR_COUNT))
+#: Those of controllers: Fetch is all of them that are FetchFollower.
+SERVED_CONTROLLER_TYPES = (*CONTROLLER_TYPES, FETCH)
+_CONTROLLER_SERVED = code(len(SERVED_CONTROLLER_TYPES))
 
 # In thousandths.
 _P50 = code(500)
@@ -52,7 +59,7 @@ QUANTILES = {
 
 
 class RequestGauges(Record):
-    """Requests of one type that a broker has responded to: at ``broker * types + type``."""
+    """Requests of one type that a node has responded to: at ``node * types + type``."""
 
     requests: i64
     queue_us: i64
@@ -61,7 +68,7 @@ class RequestGauges(Record):
 
 
 class ErrorGauges(Record):
-    """Responses with one error: at ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place``."""
+    """Responses with one error: at ``(node * types + type) * ERROR_COUNT + place``."""
 
     responses: i64
 
@@ -169,6 +176,38 @@ def _read_histogram(times: Records[Bucket], gauge: HistogramGauges) -> None:
     gauge.p98_ms = quantile_ms(times, total, _P98)
     gauge.p99_ms = quantile_ms(times, total, _P99)
     gauge.p999_ms = quantile_ms(times, total, _P999)
+
+
+@rule
+def read_controller_requests(
+    world: Quorum,
+    gauges: Records[RequestGauges],
+    error_gauges: Records[ErrorGauges],
+    histograms: Records[HistogramGauges],
+) -> None:
+    """Enter the requests of the controllers of a quorum that are hosted here and run.
+
+    Source: ControllerServer@4.1.0, its SocketServer's RequestChannel.Metrics.
+    """
+    controllers = world.process_ranges[QUORUM_CONTROLLER]
+    for controller in range(controllers.count):
+        process = world.processes[controllers.first + controller]
+        if not (process.hosted and process.alive):
+            continue
+        for type_ in range(_CONTROLLER_SERVED):
+            # Fetches of the metadata log are those of followers.
+            of = min(type_, CONTROLLER_TYPE_COUNT - 1)
+            index = controller * CONTROLLER_TYPE_COUNT + of
+            served = controller * _CONTROLLER_SERVED + type_
+            stats = world.controller_requests[index]
+            gauges[served].requests = stats.requests
+            gauges[served].remote_us = stats.remote_us
+            times = world.controller_request_times[index * BUCKETS : (index + 1) * BUCKETS]
+            _read_histogram(times, histograms[served * PARTS + REMOTE])
+            _read_histogram(times, histograms[served * PARTS + TOTAL])
+        first = controller * CONTROLLER_TYPE_COUNT * ERROR_COUNT
+        for place in range(first, first + CONTROLLER_TYPE_COUNT * ERROR_COUNT):
+            error_gauges[place].responses = world.controller_request_errors[place].responses
 
 
 @rule

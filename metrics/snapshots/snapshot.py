@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.request_stats import ERROR_COUNT, PARTS
+from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -36,17 +36,21 @@ from tidegauge.metrics.snapshots.gauges import (
 )
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
 from tidegauge.metrics.snapshots.request_gauges import (
+    SERVED_CONTROLLER_TYPES,
     SERVED_TYPES,
     ErrorGauges,
     HistogramGauges,
     RequestGauges,
     ZooKeeperClientGauges,
     new_sums,
+    read_controller_requests,
     read_requests,
     read_zookeeper_clients,
 )
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.messages.request_types import ERROR_TYPES
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
+from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT, ERROR_TYPES
 
 
 class Snapshot(NamedTuple):
@@ -74,6 +78,10 @@ class Snapshot(NamedTuple):
     #: By broker's index: its ZooKeeper client, and how long its requests take.
     zookeeper_clients: NDArray[np.void]
     zookeeper_latencies: NDArray[np.void]
+    #: Requests to the controllers of a quorum, their errors and histograms of their times.
+    controller_requests: NDArray[np.void]
+    controller_request_errors: NDArray[np.void]
+    controller_request_times: NDArray[np.void]
 
 
 class Columns(NamedTuple):
@@ -90,6 +98,7 @@ SnapshotPart = tuple[Columns, ...]
 def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
     """A snapshot with nothing in it."""
     brokers = len(plan.brokers)
+    controllers = len(plan.process_ranges[QUORUM_CONTROLLER])
     committed = 0
     if plan.has_commits:
         committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
@@ -107,6 +116,9 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
         _zeros(ZooKeeperClientGauges, brokers),
         _zeros(HistogramGauges, brokers),
+        _zeros(RequestGauges, controllers * len(SERVED_CONTROLLER_TYPES)),
+        _zeros(ErrorGauges, controllers * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)),
+        _zeros(HistogramGauges, controllers * len(SERVED_CONTROLLER_TYPES) * int(PARTS)),
     )
 
 
@@ -139,6 +151,12 @@ def take_snapshot(
         _records(taken.request_errors),
         _records(taken.request_times),
         new_sums(),
+    )
+    read_controller_requests(
+        state.view_as(Quorum),
+        _records(taken.controller_requests),
+        _records(taken.controller_request_errors),
+        _records(taken.controller_request_times),
     )
     read_zookeeper_clients(
         brokers, _records(taken.zookeeper_clients), _records(taken.zookeeper_latencies)

@@ -14,15 +14,18 @@ import pytest
 
 from cluster_snapshots import values_of
 from scenario_runs import rows_of
-from small_clusters import BROKER_1, BROKER_2, MS, SECOND, cluster_of, producers_of
+from small_clusters import BROKER_1, BROKER_2, MS, SECOND, cluster_of, network_of, producers_of
 from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import Scrapes, simulate
-from tidegauge.metrics.snapshots.request_gauges import SERVED_TYPES
+from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.targets import CONTROLLER
+from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, SERVED_TYPES
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.histograms import BUCKETS, Bucket, bucket_of, middle_ms, quantile_ms
 from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
+from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
 from tidegauge.traces.run_folder import RunFolder
 
 REQUESTS = "kafka_network_requestmetrics_requests_total"
@@ -44,6 +47,11 @@ class Scraped:
         text = ",".join(f'{label}="{value}"' for label, value in labels.items())
         snapshot = self.snapshots[second - 1]
         return values_of(self.plan, snapshot, name)[broker, text]
+
+    def names(self) -> set[str]:
+        """The names of all metrics that have samples at the end."""
+        series = Exposition(self.plan).series(self.snapshots[-1])
+        return {samples.family.name for samples in series}
 
     def quantile(self, part: str, request: str, broker: int, of: str = "0.95") -> float:
         """A quantile of a part of the time of a type of requests, in ms."""
@@ -217,6 +225,44 @@ def test_a_restart_begins_to_measure_anew(tmp_path: Path) -> None:
     types = len(SERVED_TYPES)
     silent = last.requests["requests"][:types] == 0
     assert not last.request_times["p999_ms"].reshape(-1, 4)[:types][silent].any()
+
+
+def test_a_controller_makes_requests_wait_for_the_commit(tmp_path: Path) -> None:
+    """ControllerApis: a registration is answered when its record is committed."""
+    costs = {
+        "metadata_append": "2ms",
+        "metadata_fsync": "8ms",
+        "metadata_commit": "0ms",
+        "metadata_record": "0ms",
+        "request": "50us",
+        "append": "20us",
+    }
+    scenario = scenario_from_mapping(
+        {
+            "duration": "5s",
+            "liveness": False,
+            "release": "4.1",
+            "trace": "all",
+            "cluster": {"brokers": 3},
+            "controllers": {"settings": {"controller.quorum.append.linger.ms": 25}},
+            "topics": [{"name": "story", "assignment": {0: [1, 2, 3]}}],
+            "network": network_of("1ms"),
+            "costs": costs,
+        },
+        "story",
+    )
+    scraped = Scraped(scenario, tmp_path / "run")
+    snapshot = scraped.snapshots[-1]
+    requests = dict(zip(SERVED_CONTROLLER_TYPES, snapshot.controller_requests, strict=True))
+    assert requests["BrokerRegistration"]["requests"] == 3
+    assert scraped.quantile("Remote", "BrokerRegistration", CONTROLLER, "0.999") == 35
+    assert scraped.quantile("Local", "BrokerRegistration", CONTROLLER, "0.999") == 0
+    # A heartbeat that changes nothing waits for nothing; a fetch for the next record.
+    assert scraped.quantile("Total", "BrokerHeartbeat", CONTROLLER, "0.50") <= 35
+    assert requests["FetchFollower"] == requests["Fetch"]
+    fetched = rows_of(scraped.run, "message", message_kind=int(RaftFetchResponse.KIND))
+    assert 0 <= requests["Fetch"]["requests"] - len(fetched) <= 3
+    assert "kafka_server_sessionexpirelistener_zookeeperexpires_total" not in scraped.names()
 
 
 @pytest.mark.parametrize("time_ms", [0, 1, 31, 32, 33, 100, 500, 9_999, 30_000, 300_000])
