@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.metrics.families.family import Columns, Expression, Family, Scope
-from tidegauge.metrics.snapshots.request_gauges import QUANTILES
+
+#: Kafka's quantiles, as exporters spell them, by the column of each.
+QUANTILES = {
+    "p50_ms": "0.50",
+    "p75_ms": "0.75",
+    "p95_ms": "0.95",
+    "p98_ms": "0.98",
+    "p99_ms": "0.99",
+    "p999_ms": "0.999",
+}
 
 _REQUEST_METRICS = "kafka.network:type=RequestMetrics,name="
 _SESSION = "kafka.server:type=SessionExpireListener,name=ZooKeeper"

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.metrics.families.request_families import QUANTILES
 from tidegauge.metrics.samples.broker_tables import rows_of_broker
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import Numbers, Texts, texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
 from tidegauge.metrics.samples.targets import CONTROLLER
 from tidegauge.metrics.snapshots.request_gauges import (
-    QUANTILES,
     SERVED_CONTROLLER_TYPES,
     SERVED_TYPES,
 )

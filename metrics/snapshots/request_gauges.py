@@ -47,16 +47,6 @@ _P98 = code(980)
 _P99 = code(990)
 _P999 = code(999)
 
-#: Kafka's quantiles, as exporters spell them, by field of ``HistogramGauges``.
-QUANTILES = {
-    "p50_ms": "0.50",
-    "p75_ms": "0.75",
-    "p95_ms": "0.95",
-    "p98_ms": "0.98",
-    "p99_ms": "0.99",
-    "p999_ms": "0.999",
-}
-
 
 class RequestGauges(Record):
     """Requests of one type that a node has responded to: at ``node * types + type``."""

@@ -229,14 +229,7 @@ def test_a_restart_begins_to_measure_anew(tmp_path: Path) -> None:
 
 def test_a_controller_makes_requests_wait_for_the_commit(tmp_path: Path) -> None:
     """ControllerApis: a registration is answered when its record is committed."""
-    costs = {
-        "metadata_append": "2ms",
-        "metadata_fsync": "8ms",
-        "metadata_commit": "0ms",
-        "metadata_record": "0ms",
-        "request": "50us",
-        "append": "20us",
-    }
+    costs = {"metadata_append": "2ms", "metadata_fsync": "8ms", "metadata_record": "1us"}
     scenario = scenario_from_mapping(
         {
             "duration": "5s",
@@ -244,7 +237,7 @@ def test_a_controller_makes_requests_wait_for_the_commit(tmp_path: Path) -> None
             "release": "4.1",
             "trace": "all",
             "cluster": {"brokers": 3},
-            "controllers": {"settings": {"controller.quorum.append.linger.ms": 25}},
+            "controllers": {"count": 1, "settings": {"controller.quorum.append.linger.ms": 25}},
             "topics": [{"name": "story", "assignment": {0: [1, 2, 3]}}],
             "network": network_of("1ms"),
             "costs": costs,
