@@ -9,7 +9,8 @@ from __future__ import annotations
 from tidegauge.compiled.codes import code
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import AlterPartitionResponse
-from tidegauge.simulation.messages.kinds import CLASSES, KINDS
+from tidegauge.simulation.messages.event import KINDS as CLASSES
+from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,

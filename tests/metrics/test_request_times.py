@@ -115,10 +115,12 @@ def test_a_follower_that_is_cut_off_is_remote_time_until_it_is_out_of_the_isr(
 def test_requests_queue_up_where_threads_are_few(tmp_path: Path) -> None:
     """num.io.threads: with one thread requests wait for appends of others, with eight for none."""
     producers = [producers_of(60, "1s", "4s", acks=1) | {"clients": 3}]
-    parts = {"workload": {"producers": producers}}
     waits = [
         produced(
-            tmp_path / str(threads), slow_disk(1), settings={"num.io.threads": threads}, **parts
+            tmp_path / str(threads),
+            slow_disk(1),
+            settings={"num.io.threads": threads},
+            workload={"producers": producers},
         ).quantile("RequestQueue", "Produce", BROKER_1)
         for threads in (1, 8)
     ]
