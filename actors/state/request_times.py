@@ -11,8 +11,9 @@ ResponseSendTimeMs       always 0: a response is on the link as soon as it is co
 TotalTimeMs              the sum of them all
 =======================  ===========================================================================
 
-Nothing in a run depends on these: they are for whoever scrapes the broker. As other counts they are
-those of a process, and begin at 0 with each start.
+Nothing in a run depends on these: they are for whoever scrapes the broker, and are kept only if
+somebody does (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
+at 0 with each start.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ def mark_request(
 
     Source: RequestChannel.Request.updateRequestMetrics@2.6.0.
     """
+    if len(world.request_stats) == 0:
+        return
     index = request.destination * TYPES + type_
     stats = world.request_stats[index]
     handled = min(handled, completed)
@@ -95,6 +98,8 @@ def mark_error(world: Brokers, request: Event, error: int) -> None:
 
     Source: RequestChannel.updateErrorMetrics@2.6.0.
     """
+    if len(world.request_errors) == 0:
+        return
     index = request.destination * ERROR_TYPES + TYPE_OF_KIND[request.kind]
     world.request_errors[index * ERROR_COUNT + ERROR_PLACES[error + 1]].responses += 1
 
@@ -116,13 +121,13 @@ def mark_zookeeper_response(world: Brokers, broker: int, asked_us: int) -> None:
 @inner_rule
 def forget_request_times(world: Brokers, broker: int) -> None:
     """The next process counts from 0."""
-    for index in range(broker * TYPES, (broker + 1) * TYPES):
+    first, last = broker * TYPES, (broker + 1) * TYPES
+    for index in range(first, min(last, len(world.request_stats))):
         if world.request_stats[index].requests > 0:
             _empty(world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS])
         blank(world.request_stats[index], RequestStats)
-    for index in range(
-        broker * ERROR_TYPES * ERROR_COUNT, (broker + 1) * ERROR_TYPES * ERROR_COUNT
-    ):
+    first, last = broker * ERROR_TYPES * ERROR_COUNT, (broker + 1) * ERROR_TYPES * ERROR_COUNT
+    for index in range(first, min(last, len(world.request_errors))):
         blank(world.request_errors[index], ErrorCount)
     if len(world.zookeeper_stats) > 0:
         blank(world.zookeeper_stats[broker], ZooKeeperClientStats)

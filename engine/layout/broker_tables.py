@@ -71,7 +71,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
     threads = [int(each["num.io.threads"]) for each in settings]
     keys = len(new_commit_keys(plan))
-    types = count * int(TYPES)
+    measured = count if plan.is_measured else 0
+    types = measured * int(TYPES)
     clients_of_zookeeper = count if plan.quorum is None else 0
     brokers = Brokers(
         pools=new_records(Pools, 1),
@@ -79,7 +80,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         broker_stats=new_records(BrokerStats, count),
         topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
         request_stats=new_records(RequestStats, types),
-        request_errors=new_records(ErrorCount, count * int(ERROR_TYPES * ERROR_COUNT)),
+        request_errors=new_records(ErrorCount, measured * int(ERROR_TYPES * ERROR_COUNT)),
         request_times=new_records(Bucket, types * int(PARTS * BUCKETS)),
         zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
         zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),

@@ -104,7 +104,9 @@ def read_requests(
     Source: RequestChannel.Metrics@2.6.0.
     """
     for broker in range(world.sizes[0].brokers):
-        if not (world.processes[broker].hosted and world.processes[broker].alive):
+        is_measured = len(world.request_stats) > 0
+        process = world.processes[broker]
+        if not (is_measured and process.hosted and process.alive):
             continue
         fetch = broker * _SERVED + _FETCH
         for type_ in range(TYPES):
