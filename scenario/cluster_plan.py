@@ -113,6 +113,8 @@ class ClusterPlan:
     #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
     #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
+    #: Somebody looks at the metrics: brokers measure their requests, which takes time.
+    is_measured: bool = False
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:

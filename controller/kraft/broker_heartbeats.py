@@ -33,13 +33,13 @@ from tidegauge.controller.kraft.broker_changes import (
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_ASKS_FOR_FENCE, BROKER_SESSION_CLOSED
 from tidegauge.simulation.events import new_event, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
@@ -126,7 +126,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     response = new_response(world, request, BrokerHeartbeatResponse)
     if not known.registered or known.broker_epoch != request.broker_epoch:
         response.error = errors.STALE_BROKER_EPOCH
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     if world.context[0].time_us > request.time_us + state.heartbeat_deadline_us:
         _time_out(world, request, response)
@@ -170,7 +170,7 @@ def _time_out(
     if state.expired_heartbeats_count and not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.error = errors.REQUEST_TIMED_OUT
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
 
 
 @inner_rule

@@ -14,13 +14,13 @@ from tidegauge.controller.kraft.broker_heartbeats import has_valid_session, note
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import place_of_replica
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.quorum_requests import (
@@ -55,7 +55,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         refused.error = response.error
         refused.offset = NONE
         write_row(world, refused)
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     batch_offset = voter.log_end_offset
     if not is_same:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
@@ -22,7 +23,6 @@ from tidegauge.simulation.codes.questions import (
 )
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     DescribedBroker,
     DescribeQuorumStateRequest,
@@ -73,7 +73,7 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
         response.holds = not is_any_moving(world)
     elif request.question == QUIESCENT:
         response.holds = is_quiescent(world)
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
     return False
 
 

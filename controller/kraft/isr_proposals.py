@@ -22,12 +22,12 @@ from tidegauge.controller.kraft.partition_records import (
     is_active,
 )
 from tidegauge.controller.kraft.partition_target import take_leaders_isr
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, without
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionRequest,
@@ -50,7 +50,7 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
     known = world.quorum_brokers[request.broker_id]
     if not known.registered or known.broker_epoch != request.broker_epoch:
         response.error = errors.STALE_BROKER_EPOCH
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     cursor = request.first_item
     for _ in range(request.proposal_count):

@@ -17,13 +17,13 @@ from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
 from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
 from tidegauge.controller.raft.log import epoch_of
 from tidegauge.controller.raft.replication import append_offset
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.raft_timers import QuorumCommits
 from tidegauge.simulation.rows import write_row
@@ -106,7 +106,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
         first = view_as(world.events[voter.deferred.first], CommittedResponse)
         if first.waits_for_offset > timer.offset:
             break
-        send(world, take_first(world, voter.deferred), world.context[0].time_us)
+        respond(world, take_first(world, voter.deferred))
     answer_fetches(world)
     return False
 
@@ -158,7 +158,7 @@ def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
     voter = this_voter(world)
     if world.active_controller[0].committed_offset >= voter.log_end_offset:
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     response.waits_for_offset = voter.log_end_offset
     append_event(world, voter.deferred, response)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.follower import lose_connection
 from tidegauge.controller.raft.replication import (
@@ -32,7 +33,6 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.quorum_requests import PublishedPartition
 from tidegauge.simulation.messages.quorum_timers import RaftFetchExpires
@@ -148,7 +148,7 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     response.leader_epoch = voter.epoch
     if response.high_watermark > request.high_watermark:
         _name_changes(world, response, request.source, request.high_watermark)
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
 
 
 @inner_rule

@@ -14,6 +14,7 @@ from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.switches import KRaftSwitches
 from tidegauge.controller.raft.state import Raft
 from tidegauge.replication.records import PartitionRegistration
+from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
@@ -198,6 +199,14 @@ class MetadataRecord(Record):
     because_sequence: i64 = -1
 
 
+class ControllerRequestStats(Measured):
+    """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
+
+    requests: i64
+    #: How long they have waited in all.
+    remote_us: i64
+
+
 class Quorum(Raft, part=6):
     """The active controller of a quorum; in ZooKeeper mode all tables are empty."""
 
@@ -216,3 +225,8 @@ class Quorum(Raft, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
+    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
+    #: with the errors and the histogram of each.
+    controller_requests: Records[ControllerRequestStats]
+    controller_request_errors: Records[ErrorCount]
+    controller_request_times: Records[Bucket]

@@ -5,7 +5,7 @@ fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` a
 same name have different labels and follow each other.
 
 Not served, as the simulation has no values for them: metrics of KRaft (raft, fenced brokers),
-quantiles of request times, connections, and all metrics of the JVM and the operating system.
+connections, and all metrics of the JVM and the operating system.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tidegauge.metrics.families import (
     exporter_families,
     own_families,
     replica_families,
+    request_families,
 )
 from tidegauge.metrics.families.family import Family
 
@@ -24,6 +25,8 @@ FAMILIES: tuple[Family, ...] = (
     *broker_families.TRAFFIC,
     *broker_families.CONTROLLER,
     *broker_families.OUR_OWN,
+    *request_families.REQUESTS,
+    *request_families.ZOOKEEPER_CLIENT,
     *replica_families.PARTITIONS,
     *replica_families.LOGS,
     *replica_families.OUR_OWN,

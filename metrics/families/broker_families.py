@@ -8,6 +8,8 @@ series by topic only: those over all topics have the same name, and dashboards s
 
 from __future__ import annotations
 
+import numpy as np
+
 from tidegauge.metrics.families.family import Family, Scope
 
 _REPLICA_MANAGER = "kafka.server:type=ReplicaManager,name="
@@ -174,6 +176,23 @@ FETCHERS_AND_BROKER = (
         "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent (MeanRate)",
         where=lambda of: (of["handlers"] > 0) & (of["handlers_for_us"] > 0),
     ),
+    Family(
+        "kafka_network_socketserver_networkprocessoravgidle_percent",
+        "gauge",
+        Scope.BROKER,
+        lambda of: np.ones_like(of["request_queue_size"]),
+        "Idle share of the network threads' time: always 1, as they take no simulated time.",
+        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
+    ),
+    Family(
+        "kafka_server_kafkaserver_linux_disk_write_bytes",
+        "gauge",
+        Scope.BROKER,
+        "appended_bytes",
+        "Bytes of records that this broker has appended to its logs, as a leader and as a "
+        "follower; other files are not simulated.",
+        "kafka.server:type=KafkaServer,name=linux-disk-write-bytes",
+    ),
 )
 
 TRAFFIC = (
@@ -234,6 +253,18 @@ TRAFFIC = (
         "Reads that failed unexpectedly: always 0, as errors that Kafka expects do not count "
         "and simulated reads have no others.",
         f"{_TOPIC_METRICS}FailedFetchRequestsPerSec",
+    ),
+    *(
+        Family(
+            f"kafka_server_brokertopicmetrics_{side.lower()}messageconversions_total",
+            "counter",
+            Scope.BROKER_TOPIC,
+            lambda of: np.zeros_like(of["fetch_requests"]),
+            f"Records that were converted for {clients}: always 0, as simulated records have one "
+            "format.",
+            f"{_TOPIC_METRICS}{side}MessageConversionsPerSec",
+        )
+        for side, clients in (("Produce", "producers"), ("Fetch", "consumers"))
     ),
     Family(
         "kafka_server_brokertopicmetrics_replicationbytesin_total",

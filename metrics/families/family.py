@@ -19,6 +19,11 @@ class Scope(Enum):
 
     BROKER = "broker"
     BROKER_TOPIC = "topic at a broker"
+    REQUEST = "type of request at a broker"
+    REQUEST_ERROR = "type of request at a broker, and error"
+    CONTROLLER_REQUEST = "type of request at a controller"
+    CONTROLLER_REQUEST_ERROR = "type of request at a controller, and error"
+    ZOOKEEPER_CLIENT = "broker with ZooKeeper"
     REPLICA = "replica at its broker"
     FETCHED_REPLICA = "replica that its broker fetches from another"
     CLUSTER = "cluster, for kafka_exporter"

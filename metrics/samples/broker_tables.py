@@ -13,7 +13,7 @@ from tidegauge.metrics.samples.table import Sources, Table, columns_of
 
 def brokers(sources: Sources) -> Table:
     """Brokers, with the age of their request handlers."""
-    rows = _rows_of_broker(sources, 1)
+    rows = rows_of_broker(sources, 1)
     records = sources.snapshot.brokers[rows]
     columns = columns_of(records)
     columns["handlers_for_us"] = sources.snapshot.time_us - records["handlers_since_us"]
@@ -25,14 +25,14 @@ def brokers(sources: Sources) -> Table:
 def broker_topics(sources: Sources) -> Table:
     """Topics at brokers."""
     layout = sources.layout
-    rows = _rows_of_broker(sources, len(layout.topics))
+    rows = rows_of_broker(sources, len(layout.topics))
     targets = layout.broker_topic_targets[rows]
     records = sources.snapshot.broker_topics[rows]
     there = records["exists"] & sources.answers(targets)
     return Table(targets, there, columns_of(records), layout.broker_topic_labels[rows].__getitem__)
 
 
-def _rows_of_broker(sources: Sources, rows_each: int) -> slice:
+def rows_of_broker(sources: Sources, rows_each: int) -> slice:
     """The rows of the requested brokers, where each broker has that many consecutive rows."""
     if sources.broker is None:
         return slice(None)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family, Scope
 from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.labels import label_text
+from tidegauge.metrics.samples.labels import joined, label_text
 from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, texts_of
 from tidegauge.metrics.samples.levels import Level, default_level, unhealthy_partitions
 from tidegauge.metrics.samples.table import Sources, Table
@@ -97,8 +97,8 @@ def _of_rows(family: Family, table: Table, values: NDArray[Any], there: Flags) -
     rows = np.flatnonzero(there)
     labels = table.labels(rows)
     if family.labels:
-        # Only rows without labels of their own have such ones.
-        labels = texts_of([label_text(family.labels)] * len(rows))
+        own = label_text(family.labels)
+        labels = texts_of(joined(text, own) for text in labels)
     return Samples(family, table.targets[rows], labels, values[rows])
 
 

@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tidegauge.metrics.families.family import Scope
-from tidegauge.metrics.samples import broker_tables, exporter_tables, own_tables
+from tidegauge.metrics.samples import (
+    broker_tables,
+    exporter_tables,
+    own_tables,
+    request_tables,
+)
 from tidegauge.metrics.samples.table import Sources, Table
 from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER, SIMULATION
 
@@ -20,6 +25,11 @@ class _Place(NamedTuple):
 _PLACES = {
     Scope.BROKER: _Place(None, broker_tables.brokers),
     Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
+    Scope.REQUEST: _Place(None, request_tables.requests),
+    Scope.REQUEST_ERROR: _Place(None, request_tables.request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(CONTROLLER, request_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(CONTROLLER, request_tables.controller_request_errors),
+    Scope.ZOOKEEPER_CLIENT: _Place(None, request_tables.zookeeper_clients),
     Scope.REPLICA: _Place(None, broker_tables.replicas),
     Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
     Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),

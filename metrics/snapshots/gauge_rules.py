@@ -79,6 +79,7 @@ def read_brokers(
         _read_broker(world, broker, time_us, gauge)
         for topic in range(count):
             _read_topic(world, topics, broker * count + topic)
+            gauge.appended_bytes += topics[broker * count + topic].bytes_in
 
 
 @inner_rule
@@ -102,6 +103,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.failed_isr_updates = stats.failed_isr_updates
     gauge.replication_bytes_in = stats.replication_bytes_in
     gauge.replication_bytes_out = stats.replication_bytes_out
+    gauge.appended_bytes = stats.replication_bytes_in
     gauge.reassignment_bytes_in = stats.reassignment_bytes_in
     gauge.reassignment_bytes_out = stats.reassignment_bytes_out
     gauge.isr_change_notifications = stats.isr_change_notifications

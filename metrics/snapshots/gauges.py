@@ -54,6 +54,9 @@ class BrokerGauges(Record):
     reassignment_bytes_in: i64
     reassignment_bytes_out: i64
 
+    #: Bytes of all records that were appended to its logs: as a leader and as a follower.
+    appended_bytes: i64
+
     # MBeans of kafka.server, DelayedOperationPurgatory
     delayed_produces: i64
     delayed_fetches: i64

@@ -24,15 +24,27 @@ STRIMZI = {
     },
     "kafka_server_replicafetchermanager": {"maxlag", "failedpartitionscount"},
     "kafka_server_fetcherlagmetrics": {"consumerlag"},
-    "kafka_server_kafkaserver": {"brokerstate"},
+    "kafka_server_kafkaserver": {"brokerstate", "linux_disk_write_bytes"},
     "kafka_server_delayedoperationpurgatory": {"purgatorysize"},
     "kafka_server_kafkarequesthandlerpool": {"requesthandleravgidle_percent"},
+    "kafka_network_socketserver": {"networkprocessoravgidle_percent"},
+    "kafka_network_requestmetrics": {
+        *("requests_total", "errors_total", "requestqueuetimems", "localtimems", "remotetimems"),
+        *("responsequeuetimems", "responsesendtimems", "totaltimems"),
+    },
+    "kafka_server_sessionexpirelistener": {
+        *("zookeepersyncconnects_total", "zookeeperdisconnects_total", "zookeeperexpires_total"),
+        *("zookeeperauthfailures_total", "zookeepersaslauthentications_total"),
+        "zookeeperreadonlyconnects_total",
+    },
+    "kafka_server_zookeeperclientmetrics": {"zookeeperrequestlatencyms"},
     "kafka_server_brokertopicmetrics": {
         *("messagesin_total", "bytesin_total", "bytesout_total"),
         *("totalproducerequests_total", "failedproducerequests_total"),
         *("totalfetchrequests_total", "failedfetchrequests_total"),
         *("replicationbytesin_total", "replicationbytesout_total"),
         *("reassignmentbytesin_total", "reassignmentbytesout_total"),
+        *("producemessageconversions_total", "fetchmessageconversions_total"),
     },
     "kafka_network_requestchannel": {"requestqueuesize"},
     "kafka_cluster_partition": {

@@ -48,6 +48,9 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot.committed["known"] = True
     snapshot.committed["offset"] = 90
     snapshot.members["present"] = True
+    snapshot.requests["requests"] = 1000
+    snapshot.request_errors["responses"] = 1
+    snapshot.zookeeper_clients["exists"] = snapshot.zookeeper_clients["connected"] = True
     return snapshot
 
 
