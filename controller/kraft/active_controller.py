@@ -9,7 +9,7 @@ QuorumController, event queue   ``event_queue.py``
 KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
 ClusterControlManager           ``broker_registrations.py``
 BrokerHeartbeatManager          ``broker_heartbeats.py``
-PartitionChangeBuilder          ``partition_change.py``
+PartitionChangeBuilder          the room ``kraft_partitions``
 ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 ..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``

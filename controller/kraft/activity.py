@@ -5,11 +5,11 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.events import new_response
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
     AlterPartitionResponse,
@@ -64,4 +64,4 @@ def _refuse(world: Quorum, response: CommittedResponse) -> None:
     if is_active(world):
         respond_when_committed(world, response)
     else:
-        send(world, response, world.context[0].time_us)
+        respond(world, response)

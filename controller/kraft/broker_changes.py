@@ -29,12 +29,12 @@ from tidegauge.controller.kraft.partition_records import (
     election_of,
     place_of_replica,
 )
-from tidegauge.controller.kraft.partition_target import (
+from tidegauge.controller.kraft.registrations import BROKER_RECORD
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_target import (
     remove_after_unclean_shutdown,
     remove_replica,
 )
-from tidegauge.controller.kraft.registrations import BROKER_RECORD
-from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,

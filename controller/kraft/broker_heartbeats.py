@@ -33,8 +33,8 @@ from tidegauge.controller.kraft.broker_changes import (
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_ASKS_FOR_FENCE, BROKER_SESSION_CLOSED

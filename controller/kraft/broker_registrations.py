@@ -14,8 +14,8 @@ from tidegauge.controller.kraft.broker_heartbeats import has_valid_session, note
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import place_of_replica
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS

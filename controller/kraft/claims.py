@@ -17,11 +17,12 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.partition_change import NO_LEADER
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
 from tidegauge.controller.kraft.registrations import copy_registration
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
@@ -29,7 +30,6 @@ from tidegauge.simulation.codes.occasions import BROKER_FENCED, BROKER_SHUTTING_
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.events import new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.raft_timers import LeadershipClaimed, LeadershipLost
 from tidegauge.simulation.rows import new_row, write_row
@@ -80,7 +80,7 @@ def handle_leadership_lost(world: Quorum, timer: LeadershipLost) -> bool:
     while voter.deferred.first != NONE:
         response = view_as(take_first(world, voter.deferred), CommittedResponse)
         response.error = errors.NOT_CONTROLLER
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
     return False
 
 

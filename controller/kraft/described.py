@@ -9,8 +9,8 @@ from __future__ import annotations
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, contains

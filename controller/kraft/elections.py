@@ -17,8 +17,12 @@ from tidegauge.controller.kraft.partition_records import (
     append_change,
     begin_change,
 )
-from tidegauge.controller.kraft.partition_target import PREFERRED, UNCLEAN, election_is_needed
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_target import (
+    PREFERRED,
+    UNCLEAN,
+    election_is_needed,
+)
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.alter_partition import (
-    alter_partition_error,
-    altered_partition_error,
-)
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import (
@@ -21,9 +17,13 @@ from tidegauge.controller.kraft.partition_records import (
     election_of,
     is_active,
 )
-from tidegauge.controller.kraft.partition_target import take_leaders_isr
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.alter_partition import (
+    alter_partition_error,
+    altered_partition_error,
+)
+from tidegauge.controller.kraft_partitions.partition_target import take_leaders_isr
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, without
 from tidegauge.simulation.events import new_item, new_response

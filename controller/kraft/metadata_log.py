@@ -17,10 +17,10 @@ from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
 from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
 from tidegauge.controller.raft.log import epoch_of
 from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE

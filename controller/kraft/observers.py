@@ -13,7 +13,6 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.follower import lose_connection
 from tidegauge.controller.raft.replication import (
@@ -21,6 +20,7 @@ from tidegauge.controller.raft.replication import (
     refuses_fetch,
     take_voter_fetch,
 )
+from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (

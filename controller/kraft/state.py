@@ -10,11 +10,10 @@ becomes active begins with what is committed (``claims.py``).
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.controller.kraft.partition_target import PartitionTarget
-from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.controller.raft.state import Raft
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
@@ -43,7 +42,7 @@ class ActiveController(Record):
     leader_imbalance_check_interval_us: i64
     unclean_leader_election_interval_us: i64
 
-    # Switches by release (``switches.py`` has those of one partition's change).
+    # Switches by release (``kraft_partitions/switches.py`` has those of one partition's change).
     #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
     #: KAFKA-16164; from 4.0).
     has_heartbeat_tracker: flag
@@ -199,14 +198,6 @@ class MetadataRecord(Record):
     because_sequence: i64 = -1
 
 
-class ControllerRequestStats(Measured):
-    """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
-
-    requests: i64
-    #: How long they have waited in all.
-    remote_us: i64
-
-
 class Quorum(Raft, part=6):
     """The active controller of a quorum; in ZooKeeper mode all tables are empty."""
 
@@ -225,8 +216,3 @@ class Quorum(Raft, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
-    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
-    #: with the errors and the histogram of each.
-    controller_requests: Records[ControllerRequestStats]
-    controller_request_errors: Records[ErrorCount]
-    controller_request_times: Records[Bucket]

@@ -14,10 +14,10 @@ from tidegauge.controller.kraft.metadata_log import (
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft.partition_change import clear_elr
 from tidegauge.controller.kraft.registrations import CONFIG_RECORD
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import clear_elr
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE

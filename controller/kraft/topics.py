@@ -9,11 +9,11 @@ from tidegauge.controller.kraft.metadata_log import (
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft.partition_change import NO_LEADER, create_partition
 from tidegauge.controller.kraft.partition_records import acceptable_leaders, count_partition
 from tidegauge.controller.kraft.registrations import REMOVE_TOPIC_RECORD, TOPIC_RECORD
-from tidegauge.controller.kraft.responses import respond
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER, create_partition
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, only
 from tidegauge.simulation.events import new_response

@@ -15,6 +15,7 @@ from tidegauge.controller.raft.follower import follow, learn
 from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.leadership import lead, resign
 from tidegauge.controller.raft.log import is_up_to_date, last_epoch
+from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_candidate,
@@ -106,7 +107,7 @@ def handle_vote(world: Raft, request: VoteRequest) -> bool:
             vote_for(world, request.candidate)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    send_when_written(world, response)
+    respond_when_written(world, response)
     return False
 
 

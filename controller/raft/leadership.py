@@ -10,6 +10,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft.follower import learn
 from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.replication import append_leader_change
+from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_leader,
@@ -84,7 +85,7 @@ def handle_begin_quorum_epoch(world: Raft, request: BeginQuorumEpochRequest) -> 
     response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    send_when_written(world, response)
+    respond_when_written(world, response)
     return False
 
 
@@ -148,7 +149,7 @@ def handle_end_quorum_epoch(world: Raft, request: EndQuorumEpochRequest) -> bool
     response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    send_when_written(world, response)
+    respond_when_written(world, response)
     return False
 
 

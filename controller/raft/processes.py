@@ -14,6 +14,7 @@ from tidegauge.controller.raft.follower import follow, tell_stopped
 from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.log import truncate_to, write_log_row
 from tidegauge.controller.raft.replication import claim
+from tidegauge.controller.raft.responses import forget_request_times
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_resigned,
@@ -114,6 +115,7 @@ def end_voter(world: Raft) -> None:
     voter.writes_until_us = 0
     free_all(world, voter.fetches)
     free_all(world, voter.voter_fetches)
+    forget_request_times(world)
     write_state_row(world)
 
 

@@ -15,12 +15,12 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
+from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     NO_TIME_US,
     check_quorum_later,
     refuse_fetch,
-    send_when_written,
 )
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication import errors
@@ -238,7 +238,7 @@ def _diverges(world: Raft, request: RaftFetchRequest) -> bool:
     response.high_watermark = voter.high_watermark
     response.diverging_epoch = epoch
     response.diverging_offset = end_offset
-    send_when_written(world, response)
+    respond_when_written(world, response)
     return True
 
 
@@ -305,7 +305,7 @@ def _answer(world: Raft, request: RaftFetchRequest) -> None:
         end_offset = world.epoch_starts[epoch_place(world, first)].start_offset
     for number in range(first, voter.epoch_count):
         _name_epoch(world, request, response, number)
-    send_when_written(world, response)
+    respond_when_written(world, response)
 
 
 @inner_rule

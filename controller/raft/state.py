@@ -7,6 +7,7 @@ log. A crash takes all the rest, a power failure also what was not flushed of th
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.topology import Cluster
 
@@ -141,6 +142,14 @@ class FollowerProgress(Record):
     fetched_us: i64 = -1
 
 
+class ControllerRequestStats(Measured):
+    """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
+
+    requests: i64
+    #: How long they have waited in all.
+    remote_us: i64
+
+
 class Raft(Cluster, part=7):
     """The voters of a quorum; in ZooKeeper mode all tables are empty."""
 
@@ -149,3 +158,8 @@ class Raft(Cluster, part=7):
     epoch_starts: Records[EpochStart]
     #: Of each follower, by its leader: at ``leader * len(voters) + follower``.
     follower_progress: Records[FollowerProgress]
+    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
+    #: with the errors and the histogram of each.
+    controller_requests: Records[ControllerRequestStats]
+    controller_request_errors: Records[ErrorCount]
+    controller_request_times: Records[Bucket]

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.log import begin_epoch, write_to_disk
+from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
@@ -254,13 +255,13 @@ def refuse_fetch(world: Raft, request: Event, error: int) -> None:
     response.error = error
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
-    send_when_written(world, response)
+    respond_when_written(world, response)
 
 
 @inner_rule
-def send_when_written(world: Raft, message: Event) -> None:
-    """Send a message once all is on disk that it may rest on."""
-    send(world, message, max(world.context[0].time_us, this_voter(world).writes_until_us))
+def send_when_written(world: Raft, request: Event) -> None:
+    """Send a request once all is on disk that it may rest on."""
+    send(world, request, max(world.context[0].time_us, this_voter(world).writes_until_us))
 
 
 @inner_rule

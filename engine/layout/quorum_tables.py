@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import grown, new_records
-from tidegauge.controller.kraft.partition_change import NO_LEADER
-from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
     CommittedPartition,
-    ControllerRequestStats,
     HostedReplica,
     MetadataRecord,
     Quorum,
     QuorumBroker,
     QuorumTopic,
 )
-from tidegauge.controller.kraft.switches import KRaftSwitches
-from tidegauge.replication.errors import ERROR_COUNT
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
+from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
-from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
-from tidegauge.simulation.kernel import QUORUM_CONTROLLER
-from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
     """An active controller that knows of nothing, or of what was there before the run."""
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
-    types = len(plan.process_ranges[QUORUM_CONTROLLER]) * int(CONTROLLER_TYPE_COUNT)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
     quorum = Quorum(
         active_controller=new_records(ActiveController, count),
@@ -44,9 +38,6 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         kraft_switches=new_records(KRaftSwitches, count),
         partition_target=new_records(PartitionTarget, count),
         hosted_replicas=new_records(HostedReplica, replicas),
-        controller_requests=new_records(ControllerRequestStats, types),
-        controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
-        controller_request_times=new_records(Bucket, types * int(BUCKETS)),
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, quorum.active_controller[0])

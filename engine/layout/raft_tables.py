@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import new_records
-from tidegauge.controller.raft.state import EpochStart, FollowerProgress, Raft, Voter
+from tidegauge.controller.raft.state import (
+    ControllerRequestStats,
+    EpochStart,
+    FollowerProgress,
+    Raft,
+    Voter,
+)
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
+from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT
 
 #: As the run begins this voter leads this epoch.
 _FIRST_LEADER = 0
@@ -18,10 +27,14 @@ _EPOCHS = 16
 def new_raft(plan: ClusterPlan) -> Raft:
     """Voters that have elected a leader before the run."""
     count = len(plan.controllers)
+    types = count * int(CONTROLLER_TYPE_COUNT)
     raft = Raft(
         voters=new_records(Voter, count),
         epoch_starts=new_records(EpochStart, count * _EPOCHS),
         follower_progress=new_records(FollowerProgress, count * count),
+        controller_requests=new_records(ControllerRequestStats, types),
+        controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
+        controller_request_times=new_records(Bucket, types * int(BUCKETS)),
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, raft)

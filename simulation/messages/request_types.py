@@ -14,7 +14,12 @@ from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatResponse,
     BrokerRegistrationResponse,
+)
+from tidegauge.simulation.messages.raft_requests import (
+    BeginQuorumEpochResponse,
+    EndQuorumEpochResponse,
     RaftFetchResponse,
+    VoteResponse,
 )
 
 FETCH = "Fetch"
@@ -38,11 +43,15 @@ _PLACES = {kind: place for place, (_, kind) in enumerate(_REQUESTS)}
 TYPE_OF_KIND = tuple(_PLACES.get(kind, -1) for kind in range(KINDS))
 
 #: The types of requests to a controller of a quorum, by the class of their response: a fetch of the
-#: metadata log is a follower's. Those of operators share one class, and are not told apart.
+#: metadata log, by a voter or a broker, is a follower's. Those of operators share one class.
 _OF_RESPONSES = {
     BrokerRegistrationResponse: "BrokerRegistration",
     BrokerHeartbeatResponse: "BrokerHeartbeat",
     AlterPartitionResponse: "AlterPartition",
+    VoteResponse: "Vote",
+    BeginQuorumEpochResponse: "BeginQuorumEpoch",
+    EndQuorumEpochResponse: "EndQuorumEpoch",
+    # The last one: Fetch, which is served behind it, counts the same requests.
     RaftFetchResponse: "FetchFollower",
 }
 CONTROLLER_TYPES = tuple(_OF_RESPONSES.values())

@@ -37,7 +37,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
-    "controller": ({"state", "raft"}, {"kraft", "zookeeper", "partitions"}, {"events"}, {""}),
+    "controller": (
+        *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
+        *({"events"}, {""}),
+    ),
     "actors": (
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),

@@ -25,7 +25,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.histograms import BUCKETS, Bucket, bucket_of, middle_ms, quantile_ms
 from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
-from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
+from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
 from tidegauge.traces.run_folder import RunFolder
 
 REQUESTS = "kafka_network_requestmetrics_requests_total"
