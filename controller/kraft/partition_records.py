@@ -1,8 +1,9 @@
 """A partition's change in the controller's memory and in the log: one door for all causes.
 
 Every change but the creation and the deletion of a topic, and a ClearElrRecord, is
-:func:`begin_change`, a function of ``kraft_partitions/partition_target.py``, and :func:`append_change`. Counts over
-partitions (who leads how many, which have no leader) are kept here.
+:func:`begin_change`, a function of ``kraft_partitions/partition_target.py``, and
+:func:`append_change`. Counts over partitions (who leads how many, which have no leader) are kept
+here.
 """
 
 from __future__ import annotations
