@@ -56,7 +56,7 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
@@ -69,7 +69,7 @@ from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin,
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
-from tidegauge.simulation.topology import active_controller_process, controller_process, is_kraft
+from tidegauge.simulation.topology import controller_process, is_kraft
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
@@ -81,7 +81,7 @@ _HANDLED_IN = (
 )
 
 
-@inner_rule
+@rule
 def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
@@ -125,9 +125,9 @@ def _lose_connection(world: Brokers, event: Event) -> None:
         if is_kraft(world):
             return
         controller = controller_process(world, event.source)
-    elif is_kraft(world) and controller == active_controller_process(world):
-        lose_metadata_fetch(world, broker, until_us)
-        lose_heartbeat(world, broker, until_us)
+    elif is_kraft(world):
+        lose_metadata_fetch(world, broker, controller, until_us)
+        lose_heartbeat(world, broker, controller, until_us)
     if controller == state.shutdown_controller:
         lose_controller(world, broker, until_us)
     if controller == state.alter_partition_controller:
@@ -138,7 +138,7 @@ def _lose_connection(world: Brokers, event: Event) -> None:
 _handle = BROKER.dispatcher(__name__, "_handle", Brokers, Event)
 
 
-@inner_rule
+@rule
 def take_broker_fault(world: Brokers, event: FaultChange) -> None:
     """A fault has begun or ended at a broker: it may die, be told to stop, or start again."""
     fault = world.faults[event.fault]

@@ -21,6 +21,7 @@ from tidegauge.actors.session.zookeeper_client import (
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.request_times import mark_zookeeper_response
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
 from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
@@ -49,6 +50,8 @@ def take_zookeeper_answer(world: Brokers, answer: ZkResponse) -> None:
     asked = answer.operation
     if answer.error != SESSION_EXPIRED:
         state.zookeeper_heard_us = world.context[0].time_us
+    if asked != ZkConnectRequest.KIND:
+        mark_zookeeper_response(world, broker, answer.asked_us)
     if asked == ZkConnectRequest.KIND:
         if answer.correlation_id == state.connects:
             _take_session(world, answer)
@@ -81,6 +84,7 @@ def _take_session(world: Brokers, answer: ZkResponse) -> None:
     broker = answer.destination
     state = world.brokers[broker]
     state.session = answer.session
+    world.zookeeper_stats[broker].sync_connects += 1
     take_configs(world, answer)
     registers_first = world.rules[broker].registered_before_requests
     if state.loaded and (registers_first or state.ready_us <= world.context[0].time_us):
@@ -122,6 +126,7 @@ def _lose_session(world: Brokers, broker: int) -> None:
 
     Source: KafkaController.Expire@2.4.0, ZooKeeperClient.reinitialize@2.4.0.
     """
+    world.zookeeper_stats[broker].expires += 1
     tell_controller_of_loss(world, broker)
     connect(world, broker)
 

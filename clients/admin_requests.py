@@ -1,8 +1,9 @@
 """Requests of a step to the active controller of a quorum, as Kafka's admin client sends them.
 
 The client waits for the response, which comes when the records that the request caused are
-committed. If the controller is not active any more the client asks again, until
-default.api.timeout.ms are over. Outcomes of single partitions that are errors have a row each.
+committed. If the controller is not active (any more), its connection fails, or it does not answer
+within request.timeout.ms, the client asks another one, until default.api.timeout.ms are over.
+Outcomes of single partitions that are errors have a row each.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
+from tidegauge.clients.control_plane_requests import controller_to_ask, turn_to_next
 from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.clients.step_requests import end_with
 from tidegauge.clients.step_writes import (
@@ -40,7 +42,6 @@ from tidegauge.simulation.messages.quorum_requests import (
     PartitionOutcome,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import Cluster, active_controller_process
 from tidegauge.simulation.trace_rows.fault_rows import StepPartitionAnswered
 
 # Step.action
@@ -50,8 +51,9 @@ ELECTS_UNCLEANLY = STEP_CODES.new("unclean_election", 16)
 PREFERRED = code(False)
 _UNCLEAN = code(True)
 
-#: default.api.timeout.ms and retry.backoff.ms of an admin client.
+#: default.api.timeout.ms, request.timeout.ms and retry.backoff.ms of an admin client.
 _API_TIMEOUT_US = code(60_000_000)
+_REQUEST_TIMEOUT_US = code(30_000_000)
 _RETRY_BACKOFF_US = code(100_000)
 
 
@@ -68,7 +70,7 @@ def ask_again(world: Clients, process: int) -> bool:
     """Send the request of a step, perhaps not for the first time."""
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
-    to = active_controller_process(world)
+    to = controller_to_ask(world, process)
     if step.action == CREATES_TOPIC:
         creation = new_event(world, process, to, CreateTopicsRequest)
         creation.topic = step.topic
@@ -95,9 +97,9 @@ def ask_again(world: Clients, process: int) -> bool:
 
 
 @inner_rule
-def new_election(world: Cluster, process: int, is_unclean: bool) -> ElectLeadersRequest:
+def new_election(world: Clients, process: int, is_unclean: bool) -> ElectLeadersRequest:
     """An election; the caller names its partitions."""
-    request = new_event(world, process, active_controller_process(world), ElectLeadersRequest)
+    request = new_event(world, process, controller_to_ask(world, process), ElectLeadersRequest)
     request.is_unclean = is_unclean
     return request
 
@@ -113,7 +115,7 @@ def _elect(world: Clients, client: Client, step: Step, process: int, is_unclean:
 
 @inner_rule
 def _move(world: Clients, client: Client, step: Step, process: int) -> None:
-    to = active_controller_process(world)
+    to = controller_to_ask(world, process)
     request = new_event(world, process, to, AlterPartitionReassignmentsRequest)
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
@@ -123,10 +125,13 @@ def _move(world: Clients, client: Client, step: Step, process: int) -> None:
 
 
 @inner_rule
-def create_topic_by_request(world: Cluster, topic: int, process: int) -> None:
-    """Create a topic that is there from the beginning; nobody waits for the response."""
-    request = new_event(world, process, active_controller_process(world), CreateTopicsRequest)
+def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
+    """Create a topic that is there from the beginning; its response is one of a round."""
+    client = world.clients[client_of(world, process)]
+    request = new_event(world, process, controller_to_ask(world, process), CreateTopicsRequest)
     request.topic = topic
+    request.correlation_id = -client.topic_rounds
+    client.topics_awaited += 1
     send(world, request, world.context[0].time_us)
 
 
@@ -140,7 +145,22 @@ def _send(world: Kernel, client: Client, request: Event) -> None:
     send(world, request, now_us)
     timer = new_event(world, request.source, request.source, RequestTimesOut)
     timer.correlation_id = client.question
-    set_timer(world, timer, client.gives_up_us)
+    set_timer(world, timer, min(client.gives_up_us, now_us + _REQUEST_TIMEOUT_US))
+
+
+@inner_rule
+def asks_again(world: Clients, process: int) -> bool:
+    """A request of a step is lost: whether it is sent again, to another controller."""
+    client = world.clients[client_of(world, process)]
+    retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
+    if retry_us >= client.gives_up_us:
+        return False
+    client.question += 1
+    retry = new_event(world, process, process, StepLooks)
+    retry.step = client.step
+    retry.question = client.question
+    set_timer(world, retry, retry_us)
+    return True
 
 
 @inner_rule
@@ -148,14 +168,11 @@ def take_admin_response(world: Clients, response: AdminResponse) -> bool:
     """Write down the response to a step's request; whether the step is done with that."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
-    if response.error == errors.NOT_CONTROLLER and retry_us < client.gives_up_us:
-        client.question += 1
-        retry = new_event(world, process, process, StepLooks)
-        retry.step = client.step
-        retry.question = client.question
-        set_timer(world, retry, retry_us)
-        return False
+    if response.error == errors.NOT_CONTROLLER:
+        if response.source == controller_to_ask(world, process):
+            turn_to_next(world, client)
+        if asks_again(world, process):
+            return False
     error = response.error
     cursor = response.first_item
     while cursor != NONE:

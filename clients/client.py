@@ -36,7 +36,7 @@ from tidegauge.clients.producer import (
 )
 from tidegauge.clients.steps import operate
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
@@ -57,7 +57,7 @@ from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 
 
-@inner_rule
+@rule
 def handle_client_event(world: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
     if world.clients[client_of(world, event.destination)].kind == OPERATOR:

@@ -115,6 +115,13 @@ class Client(Record):
     step: i64
     #: It waits for a condition (a watch) or an answer; -1 neither.
     waiting: i64 = -1
+    #: The controller of a quorum that is asked, and since when it has not answered; -1: it has.
+    controller: i64
+    unanswered_since_us: i64 = -1
+    #: Of the topics that are there from the beginning: how many requests to create one have no
+    #: response yet, of which round.
+    topics_awaited: i64
+    topic_rounds: i64
     #: Grows with each question, so that late answers are recognised.
     question: i64
     topics_created: flag

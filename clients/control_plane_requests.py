@@ -8,13 +8,18 @@ asks the active controller again. The response becomes the one :class:`Answer`.
 With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
 tool reads something first and then writes what follows from it, ZooKeeper does both in one step
 here. The commands of KRaft mode are requests to the active controller (``admin_requests.py``).
+
+Which controller of a quorum is active the operator finds out by asking them in turn: one that is
+not names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
 """
 
 from __future__ import annotations
 
-from tidegauge.clients.client_state import Answer, Clients
+from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_state import Answer, Client, Clients
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY
 from tidegauge.simulation.codes.questions import (
     ACTIVE_CONTROLLER,
@@ -25,7 +30,7 @@ from tidegauge.simulation.codes.questions import (
 )
 from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import new_event
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     DescribedBroker,
@@ -48,8 +53,8 @@ from tidegauge.simulation.messages.zookeeper_requests import (
 )
 from tidegauge.simulation.topology import (
     Cluster,
-    active_controller_process,
     is_kraft,
+    quorum_process,
     zookeeper_process,
 )
 from tidegauge.simulation.zookeeper_tree import (
@@ -66,13 +71,15 @@ from tidegauge.simulation.zookeeper_tree import (
 
 #: Who asks, as the request's continuation: the steps; else the number of a rolling restart.
 STEPS = code(-1)
+#: So long an answer of a quorum's controller is waited for.
+ANSWER_US = code(1_000_000)
 
 
 # Questions.
 
 
 @inner_rule
-def ask_live_brokers(world: Cluster, process: int, asker: int, question: int) -> None:
+def ask_live_brokers(world: Clients, process: int, asker: int, question: int) -> None:
     """Ask which brokers are live: registered, in KRaft mode unfenced."""
     if is_kraft(world):
         _ask_quorum(world, process, LIVE_BROKERS, NONE, asker, question)
@@ -82,7 +89,7 @@ def ask_live_brokers(world: Cluster, process: int, asker: int, question: int) ->
 
 
 @inner_rule
-def ask_state(world: Cluster, process: int, partition: int, asker: int, question: int) -> None:
+def ask_state(world: Clients, process: int, partition: int, asker: int, question: int) -> None:
     """Ask for the state of a partition, and whether it has one.
 
     A rolling restart needs its replicas, too.
@@ -97,7 +104,7 @@ def ask_state(world: Cluster, process: int, partition: int, asker: int, question
 
 
 @inner_rule
-def ask_controller(world: Cluster, process: int, question: int) -> None:
+def ask_controller(world: Clients, process: int, question: int) -> None:
     """Ask which controller is active."""
     if is_kraft(world):
         _ask_quorum(world, process, ACTIVE_CONTROLLER, NONE, STEPS, question)
@@ -107,7 +114,7 @@ def ask_controller(world: Cluster, process: int, question: int) -> None:
 
 
 @inner_rule
-def ask_reassigned(world: Cluster, process: int, question: int) -> None:
+def ask_reassigned(world: Clients, process: int, question: int) -> None:
     """Ask whether all replicas are where a reassignment was to move them."""
     if is_kraft(world):
         _ask_quorum(world, process, REASSIGNED, NONE, STEPS, question)
@@ -117,7 +124,7 @@ def ask_reassigned(world: Cluster, process: int, question: int) -> None:
 
 
 @inner_rule
-def ask_quiescent(world: Cluster, process: int, question: int) -> None:
+def ask_quiescent(world: Clients, process: int, question: int) -> None:
     """Ask whether everything has come to rest."""
     if is_kraft(world):
         _ask_quorum(world, process, QUIESCENT, NONE, STEPS, question)
@@ -137,15 +144,65 @@ def _ask(world: Kernel, request: ZkRead, znode: int, asker: int, question: int) 
 
 @inner_rule
 def _ask_quorum(
-    world: Cluster, process: int, about: int, partition: int, asker: int, question: int
+    world: Clients, process: int, about: int, partition: int, asker: int, question: int
 ) -> None:
-    to = active_controller_process(world)
+    """Ask the controller that is taken for the active one, the next one if that is silent."""
+    client = world.clients[client_of(world, process)]
+    now_us = world.context[0].time_us
+    if client.unanswered_since_us == NONE:
+        client.unanswered_since_us = now_us
+    elif now_us >= client.unanswered_since_us + ANSWER_US:
+        turn_to_next(world, client)
+        client.unanswered_since_us = now_us
+    to = controller_to_ask(world, process)
     request = new_event(world, process, to, DescribeQuorumStateRequest)
     request.question = about
     request.partition = partition
     request.correlation_id = question
     request.continuation = asker
-    send(world, request, world.context[0].time_us)
+    send(world, request, now_us)
+
+
+# Which controller of a quorum is asked.
+
+
+@inner_rule
+def controller_to_ask(world: Clients, process: int) -> int:
+    """The process of the controller that the operator takes for the active one."""
+    return quorum_process(world, world.clients[client_of(world, process)].controller)
+
+
+@inner_rule
+def turn_to_next(world: Clients, client: Client) -> None:
+    """The controller that was asked is not active, or silent: the next one is asked from now on."""
+    count = world.process_ranges[QUORUM_CONTROLLER].count
+    client.controller = (client.controller + 1) % count
+    client.unanswered_since_us = NONE
+
+
+@inner_rule
+def lose_asked_controller(world: Clients, process: int, closed: int) -> bool:
+    """A connection is closed; whether it was that to the controller that is asked."""
+    if not is_kraft(world) or closed != controller_to_ask(world, process):
+        return False
+    turn_to_next(world, world.clients[client_of(world, process)])
+    return True
+
+
+@inner_rule
+def is_answer(world: Clients, response: DescribeQuorumStateResponse) -> bool:
+    """Whether a controller answers that is active; else turn to the one that it takes for that."""
+    client = world.clients[client_of(world, response.destination)]
+    is_asked = response.source == controller_to_ask(world, response.destination)
+    if is_asked:
+        client.unanswered_since_us = NONE
+    if response.error == errors.NONE:
+        return True
+    if is_asked and response.controller != NONE:
+        client.controller = response.controller - world.sizes[0].brokers
+    elif is_asked:
+        turn_to_next(world, client)
+    return False
 
 
 # Responses.

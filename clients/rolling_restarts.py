@@ -14,12 +14,13 @@ from __future__ import annotations
 from tidegauge.clients.admin_requests import PREFERRED, new_election
 from tidegauge.clients.client_state import Answer, Clients, Roll
 from tidegauge.clients.control_plane_requests import (
+    ANSWER_US,
     ask_live_brokers,
     ask_state,
     new_preferred_election,
 )
 from tidegauge.clients.handlers import OPERATOR
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.replica_list import contains, size
 from tidegauge.simulation.codes.occasions import (
     ROLL_DONE,
@@ -58,7 +59,7 @@ _PAUSES = code(3)
 _OVER = code(4)
 
 
-@inner_rule
+@rule
 def take_operator_fault(world: Clients, event: FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
     if world.faults[event.fault].kind != ROLLING_RESTART:
@@ -173,6 +174,12 @@ def _look(world: Clients, number: int, process: int) -> None:
         if _is_on_batch(world, roll, partition):
             ask_state(world, process, partition, number, roll.question)
             roll.answers += 1
+    if is_kraft(world):
+        # What a controller of a quorum does not answer is asked again.
+        timer = new_event(world, process, process, RollGoesOn)
+        timer.roll = number
+        timer.question = roll.question
+        set_timer(world, timer, world.context[0].time_us + ANSWER_US)
 
 
 @inner_rule

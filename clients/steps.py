@@ -10,23 +10,33 @@ from __future__ import annotations
 
 from tidegauge.clients.admin_requests import (
     ask_again,
-    create_topic_by_request,
+    asks_again,
     request_of_controller,
     take_admin_response,
 )
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.clients.control_plane_requests import (
+    ANSWER_US,
     STEPS,
     ask_controller,
     ask_live_brokers,
     ask_quiescent,
     ask_reassigned,
     ask_state,
-    live_count,
+    is_answer,
+    lose_asked_controller,
     read_quorum_response,
     read_zookeeper_response,
     tells_of_live_brokers,
+)
+from tidegauge.clients.first_topics import (
+    LOOK_PERIOD_US,
+    OF_TOPICS,
+    ask_for_topics,
+    count_topic_response,
+    create_topics,
+    look_again_at_topics,
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import take_roll_answer
@@ -58,11 +68,8 @@ from tidegauge.clients.step_requests import (
 )
 from tidegauge.clients.step_writes import (
     ALTERS_REASSIGNMENTS,
-    CREATES_TOPIC,
-    DELETES_TOPIC,
     REASSIGNS,
     alter_reassignments,
-    create_topic,
     write_as_operator,
 )
 from tidegauge.compiled.rules import code, inner_rule
@@ -106,53 +113,13 @@ _ANSWER = code(2)
 _CONTROLLER = code(3)
 _REASSIGNED = code(4)
 
-#: Number of the question whether all brokers are there, for the topics.
-_OF_TOPICS = code(0)
-#: How often is looked for what cannot be watched.
-_LOOK_PERIOD_US = code(100_000)
-
 
 @OPERATOR.handles(ClientStart)
 @inner_rule
 def handle_client_start(world: Clients, timer: ClientStart) -> None:
     """Begin to operate."""
-    _ask_for_topics(world, timer.destination)
+    ask_for_topics(world, timer.destination)
     _wait_for_step(world, timer.destination)
-
-
-@inner_rule
-def _ask_for_topics(world: Cluster, process: int) -> None:
-    """Wait until all brokers that are up are live, to create the topics then."""
-    ask_live_brokers(world, process, STEPS, _OF_TOPICS)
-    if is_kraft(world):
-        timer = new_event(world, process, process, StepLooks)
-        timer.question = _OF_TOPICS
-        set_timer(world, timer, world.context[0].time_us + _LOOK_PERIOD_US)
-
-
-@inner_rule
-def _create_topics(world: Clients, client: Client, process: int) -> None:
-    """Create the topics that no step creates, as soon as all brokers that are up are live."""
-    if live_count(world) < world.pool[0].brokers_awaited:
-        return
-    client.topics_created = True
-    for topic in range(world.sizes[0].topics):
-        if _a_step_creates(world, topic):
-            continue
-        if is_kraft(world):
-            create_topic_by_request(world, topic, process)
-        else:
-            create_topic(world, topic, process)
-
-
-@inner_rule
-def _a_step_creates(world: Clients, topic: int) -> bool:
-    """Whether it is not there from the start on: the first step about its being creates it."""
-    for number in range(world.pool[0].steps):
-        step = world.steps[number]
-        if step.action in (CREATES_TOPIC, DELETES_TOPIC) and step.topic == topic:
-            return step.action == CREATES_TOPIC
-    return False
 
 
 @inner_rule
@@ -178,7 +145,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
+def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read what the condition is about, and watch it; where nobody watches look again later."""
     client.question += 1
     if step.start == WHEN_ANSWERED:
@@ -195,7 +162,7 @@ def _look(world: Cluster, client: Client, step: Step, process: int) -> None:
         partition = step.condition_partition
         ask_state(world, process, partition, STEPS, client.question)
     if step.start == WHEN_QUIESCENT or (is_kraft(world) and step.start != WHEN_ANSWERED):
-        _look_at(world, client, process, world.context[0].time_us + _LOOK_PERIOD_US)
+        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -218,15 +185,16 @@ def handle_step_looks(world: Clients, timer: StepLooks) -> None:
     """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if timer.question == _OF_TOPICS:
-        if not client.topics_created:
-            _ask_for_topics(world, process)
+    if timer.question == OF_TOPICS:
+        look_again_at_topics(world, timer)
         return
     if client.step != timer.step or client.question != timer.question:
         # Something that is watched has changed, so it was looked since.
         return
     if client.waiting == _ANSWER:
         ask_again(world, process)
+    if client.waiting in (_LEADER, _REASSIGNED):
+        _ask_for(world, process, client.waiting)
     if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
@@ -266,23 +234,17 @@ def _take(world: Clients, process: int) -> None:
     row.step = client.step
     write_row(world, row)
     if is_kraft(world) and step.action == REASSIGNS:
-        client.waiting = _REASSIGNED
-        client.question += 1
-        ask_reassigned(world, process, client.question)
+        _ask_for(world, process, _REASSIGNED)
         return
     if step.action == ALTERS_REASSIGNMENTS and not is_kraft(world):
-        client.waiting = _CONTROLLER
-        client.question += 1
-        ask_controller(world, process, client.question)
+        _ask_for(world, process, _CONTROLLER)
         return
     if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
         if step.to != NONE:
             is_awaited = request_of(world, process, step.to)
             _await(world, process, is_awaited)
             return
-        client.waiting = _LEADER
-        client.question += 1
-        ask_state(world, process, step.partition, STEPS, client.question)
+        _ask_for(world, process, _LEADER)
         return
     if step.action == OBSERVES:
         _observe(world, client.step, process)
@@ -297,6 +259,31 @@ def _take(world: Clients, process: int) -> None:
     elif step.action != WAITS:
         write_as_operator(world, step, process)
     _go_on(world, process)
+
+
+@inner_rule
+def _ask_for(world: Clients, process: int, what: int) -> None:
+    """Ask the control plane for what the action of a step needs; a quorum again, until it says."""
+    client = world.clients[client_of(world, process)]
+    client.waiting = what
+    client.question += 1
+    if what == _REASSIGNED:
+        ask_reassigned(world, process, client.question)
+    elif what == _CONTROLLER:
+        ask_controller(world, process, client.question)
+    else:
+        partition = world.steps[client.step].partition
+        ask_state(world, process, partition, STEPS, client.question)
+    if is_kraft(world):
+        _look_at(world, client, process, world.context[0].time_us + ANSWER_US)
+
+
+@inner_rule
+def _ask_soon(world: Clients, process: int) -> None:
+    """Whoever was asked does not know what an action needs, or is gone: ask another one."""
+    client = world.clients[client_of(world, process)]
+    if client.waiting in (_LEADER, _REASSIGNED):
+        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -345,7 +332,7 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     process = event.destination
     client = world.clients[client_of(world, process)]
     if tells_of_live_brokers(event) and not client.topics_created:
-        _ask_for_topics(world, process)
+        ask_for_topics(world, process)
     if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
         _look(world, client, world.steps[client.step], process)
 
@@ -361,7 +348,10 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @OPERATOR.handles(DescribeQuorumStateResponse)
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
-    """Take a response of the active controller of a quorum."""
+    """Take a response of the active controller of a quorum; nobody else knows."""
+    if not is_answer(world, response):
+        _ask_soon(world, response.destination)
+        return
     answer = read_quorum_response(world, response)
     _take_answer(world, answer, response.destination)
 
@@ -372,9 +362,9 @@ def _take_answer(world: Clients, answer: Answer, process: int) -> None:
     client = world.clients[client_of(world, process)]
     if answer.asker != STEPS:
         take_roll_answer(world, answer, process)
-    elif answer.names_live_brokers and answer.question == _OF_TOPICS:
+    elif answer.names_live_brokers and answer.question == OF_TOPICS:
         if not client.topics_created:
-            _create_topics(world, client, process)
+            create_topics(world, client, process)
     elif answer.question == client.question:
         _take_awaited(world, answer, process)
 
@@ -418,6 +408,7 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
     """Take the active controller's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
+    count_topic_response(client, response)
     is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
     if is_awaited and take_admin_response(world, response):
         _go_on(world, process)
@@ -490,31 +481,44 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
 @OPERATOR.handles(RequestTimesOut)
 @inner_rule
 def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
-    """A step's request has got no answer: go on with the next step."""
+    """A step's request has got no answer: go on with the next step, or ask another controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.correlation_id:
+        if _asks_another(world, client, process):
+            return
         give_up(
             world, process, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
         )
         _go_on(world, process)
 
 
+@inner_rule
+def _asks_another(world: Clients, client: Client, process: int) -> bool:
+    """Whether a request that is lost was one to a quorum, and is sent to another controller."""
+    if client.asked < world.sizes[0].brokers or not is_kraft(world):
+        return False
+    lose_asked_controller(world, process, client.asked)
+    return asks_again(world, process)
+
+
 @OPERATOR.handles(Disconnected)
 @inner_rule
 def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
-    """A broker that a step has asked is gone: go on with the next step if it waits for it."""
+    """Who was asked is gone: go on with the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
-    if was_asked and client.asked_us <= event.until_us:
+    if not was_asked or client.asked_us > event.until_us:
+        if lose_asked_controller(world, process, event.source):
+            _ask_soon(world, process)
+        _look_for_answers(world, client, process)
+    elif not _asks_another(world, client, process):
         give_up(
             world, process, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
         )
         _go_on(world, process)
-    else:
-        _look_for_answers(world, client, process)
 
 
 #: Let the operator deal with an event.

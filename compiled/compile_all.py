@@ -29,7 +29,7 @@ from tidegauge.compiled.kept_code import (
     source_of,
     sources_of,
 )
-from tidegauge.compiled.rules import COMPILED, INNER_RULES, KERNEL_LOOP, KERNEL_ROOMS, RULES, RUN
+from tidegauge.compiled.rules import COMPILED, INNER_RULES, KERNEL_ROOMS, LARGE_RULES, RULES, RUN
 from tidegauge.compiled.signatures import signature_of
 
 #: More processes than these wait for one another: a third of the time is linking the kernel.
@@ -103,7 +103,7 @@ def _compile_in_workers(progress: Progress | None) -> None:
             for _ in range(count)
         ]
         try:
-            # Files of those that are still missing: to find the files took an eighth of a processor.
+            # Only those still missing: to find all files took an eighth of a processor.
             files = {file for file in map(kept_file, missing) if file is not None}
             while any(worker.poll() is None for worker in workers):
                 files = {file for file in files if not file.exists()}
@@ -122,18 +122,19 @@ def _compile_in_workers(progress: Progress | None) -> None:
 def _in_order() -> list[Callable[..., Any]]:
     """All functions, callees before callers where the order of definition has it so.
 
-    First comes the kernel's loop with what it needs: one process takes a quarter of the whole time
-    to link it, and the others compile the rest in the meantime.
+    First come the rules that take longest to link, each behind what it needs: one process links
+    it, and the others compile the rest in the meantime.
     """
-    of_kernel = sources_of(KERNEL_LOOP)
-    functions = [*INNER_RULES, *RULES]
-    return sorted(
-        functions,
-        key=lambda function: (
-            source_of(function.__module__) not in of_kernel,
-            function in RULES and function.__module__ != KERNEL_LOOP,
-        ),
-    )
+    needed = [sources_of(module) for module in LARGE_RULES]
+
+    def place(function: Callable[..., Any]) -> tuple[int, int]:
+        source = source_of(function.__module__)
+        first = next((at for at, sources in enumerate(needed) if source in sources), len(needed))
+        is_large = first < len(needed) and function.__module__ == LARGE_RULES[first]
+        return first, 0 if function in inner else 1 if is_large else 2
+
+    inner = set(INNER_RULES)
+    return sorted([*INNER_RULES, *RULES], key=place)
 
 
 def import_kernel() -> None:

@@ -27,8 +27,13 @@ KERNEL_ROOMS = (
     *("replication", "simulation", "clients", "traces", "controller", "actors"),
     "engine.exchange",
 )
-#: The module of the loop that calls them.
-KERNEL_LOOP = "tidegauge.engine.event_loop"
+#: Modules of the rules that reach most of the others, largest first: the doors of the rooms
+#: (``engine/doors.py``), and the loop that calls them.
+LARGE_RULES = (
+    *("tidegauge.actors.broker", "tidegauge.controller.controller", "tidegauge.clients.client"),
+    *("tidegauge.controller.kraft.active_controller", "tidegauge.controller.zookeeper.zookeeper"),
+    "tidegauge.engine.event_loop",
+)
 #: The module that imports all rules that a run needs.
 RUN = "tidegauge.engine.simulate"
 

@@ -31,12 +31,15 @@ ZooKeeper's server                          the room ``zookeeper``
 /config/topics, /config/changes             ``zookeeper/topic_configs.py``
 throttles in /config                        ``zookeeper/replication_throttles.py``
 QuorumController (KRaft)                    the room ``kraft``
+PartitionChangeBuilder (KRaft)              the room ``kraft_partitions``
+KafkaRaftClient (KRaft)                     the room ``raft``
 ==========================================  ================================================
 
 The rooms, from the ground up: ``state`` (all that ZooKeeper and the controllers hold),
 ``zookeeper`` (its server), ``partitions`` (states, elections, requests to brokers), ``events``
-(each event of a controller). ``kraft`` stands by itself. ``controller_actor.py`` is a shell without
-rules or state in which Ray hosts all of them.
+(each event of a controller). ``raft``, ``kraft_partitions`` and ``kraft`` on both of them stand
+by themselves. ``controller_actor.py`` is a shell without rules or state in which Ray hosts all of
+them.
 
 **To add an event of the controller**: its type in ``simulation/codes/controller_events.py``, a
 file with its steps in ``events``, a branch in ``event_queue.py``.

@@ -6,7 +6,7 @@ decision go into the queue (``event_queue.py``) and are processed one at a time.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller import zookeeper_responses  # noqa: F401 - its handler
 from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request
 from tidegauge.controller.events.alter_partition import answer_alter_partition
@@ -278,7 +278,7 @@ def _void(world: ControlPlane, controller: int) -> None:
             free_event(world, event)
 
 
-@inner_rule
+@rule
 def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
     """A fault has begun at a controller: with its broker's process it dies, too."""
     fault = world.faults[event.fault]
@@ -292,7 +292,7 @@ def take_controller_fault(world: ControlPlane, event: FaultChange) -> None:
 _handle = CONTROLLER.dispatcher(__name__, "_handle", ControlPlane, Event)
 
 
-@inner_rule
+@rule
 def handle_controller_event(world: ControlPlane, event: Event) -> None:
     """Let a controller context deal with one event, and give it back unless it is kept."""
     controller = world.processes[event.destination].number

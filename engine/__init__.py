@@ -4,7 +4,7 @@
 subject                        file
 =============================  ==========================================================
 a whole run                    ``simulate.py``; ``contract.py``: what a run asks of an engine
-the kernel's loop              ``event_loop.py``: one dispatcher over the handlers of all rooms
+the kernel's loop              ``event_loop.py``: brings events to the doors of rooms (``doors.py``)
 tables of a scenario           the room ``layout``
 a group of processes           ``group.py``; ``group_counts.py``, ``group_states.py``
 groups that exchange frames    the room ``exchange``

@@ -1,4 +1,4 @@
-"""The kernel as it runs: the loop, and the one dispatcher that joins all rooms.
+"""The kernel as it runs: the loop, which brings each event to the door of its process's room.
 
 An event is taken, brought to its process, handled, and the next one taken, until the horizon
 is reached. Then the group exchanges frames with others, if it has links, and goes on. The driver
@@ -7,16 +7,13 @@ is wanted to drain rows, to enlarge tables, to show progress, to wait for others
 
 from __future__ import annotations
 
-from tidegauge.actors.broker import close_broker, handle_broker_event, take_broker_fault
+from tidegauge.actors.broker import close_broker
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.clients.client import close_client, handle_client_event, stop_client
-from tidegauge.clients.rolling_restarts import take_operator_fault
+from tidegauge.clients.client import close_client, stop_client
 from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.controller.controller import handle_controller_event, take_controller_fault
-from tidegauge.controller.kraft.active_controller import handle_quorum_event, take_quorum_fault
-from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
 from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
@@ -25,15 +22,7 @@ from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    CONTROLLER,
-    NONE,
-    QUORUM_CONTROLLER,
-    ZOOKEEPER,
-    Kernel,
-)
+from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, Kernel
 from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
@@ -130,17 +119,7 @@ def _deliver(world: World, event: Event) -> None:
         return
     if traces_all(world) and event.source != process:
         _trace_message(world, event)
-    role = state.role
-    if role == BROKER:
-        handle_broker_event(world, event)
-    elif role == CLIENT:
-        handle_client_event(world, event)
-    elif role == ZOOKEEPER:
-        handle_zookeeper_event(world, event)
-    elif role == CONTROLLER:
-        handle_controller_event(world, event)
-    else:
-        handle_quorum_event(world, event)
+    call_rule(world.roles[state.role].handle, world, event)
 
 
 @FAULTS.handles(FaultBegin, FaultEnd)
@@ -149,17 +128,7 @@ def take_fault_change(world: World, event: FaultChange) -> None:
     """A fault begins or ends in a process: what that means is known to the process's own room."""
     if not handle_fault(world, event):
         return
-    role = world.processes[event.destination].role
-    if role == BROKER:
-        take_broker_fault(world, event)
-    elif role == CONTROLLER:
-        take_controller_fault(world, event)
-    elif role == ZOOKEEPER:
-        take_zookeeper_fault(world, event)
-    elif role == QUORUM_CONTROLLER:
-        take_quorum_fault(world, event)
-    else:
-        take_operator_fault(world, event)
+    call_rule(world.roles[world.processes[event.destination].role].take_fault, world, event)
 
 
 _handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
@@ -204,6 +173,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, time_us)
     world.context[0].healing = True
+    world.context[0].handling = process
     end = new_event(world, process, process, FaultEnd)
     end.fault = fault
     _take_fault(world, end)

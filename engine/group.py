@@ -22,6 +22,7 @@ from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.engine.doors import enter_doors
 from tidegauge.engine.event_loop import (
     BUDGET,
     FILES,
@@ -63,6 +64,7 @@ from tidegauge.engine.layout.cluster_tables import (
 )
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
 from tidegauge.engine.layout.quorum_tables import enlarge_quorum, new_quorum
+from tidegauge.engine.layout.raft_tables import enlarge_raft, new_raft
 from tidegauge.engine.log_directories import LogDirectories
 from tidegauge.engine.world import World
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
@@ -347,6 +349,7 @@ class Group:
         enlarge_commits(self.world, self.reserve)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
+        enlarge_raft(self.world)
         enlarge_clients(self.world)
         self.world.context[0].needs_room = False
         self.view = self._make_view()
@@ -490,8 +493,10 @@ def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_res
         topology,
         new_brokers(plan, topology, reserve),
         new_control_plane(plan),
+        new_raft(plan),
         new_quorum(plan),
         new_clients(plan),
     ):
         world.take_over(tables)
+    enter_doors(plan, world)
     return world

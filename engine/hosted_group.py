@@ -70,6 +70,7 @@ class Place(NamedTuple):
 
     scenario: Scenario
     switches: dict[str, int | bool]
+    is_measured: bool
     #: Names of the groups for people, and their processes.
     names: Sequence[str]
     grouping: Sequence[Sequence[int]]
@@ -120,7 +121,7 @@ class HostedGroup:
             node: this machine; groups on the same one connect by a Unix socket.
             tcp_host: the address of this machine for others; None: there are no others.
         """
-        plan = ClusterPlan(place.scenario, place.switches)
+        plan = ClusterPlan(place.scenario, place.switches, place.is_measured)
         self._plan = plan
         self._place = place
         self._node = node

@@ -162,9 +162,9 @@ def _quorum_us(plan: ClusterPlan) -> int:
     A broker that comes back before its session is over is refused until then, and asks again.
     """
     costs, partitions = plan.scenario.costs_in_force, len(plan.partitions)
-    log_us = sum(
-        map(_most, (costs.metadata_append, costs.metadata_fsync, costs.metadata_commit))
-    ) + partitions * _most(costs.metadata_record)
+    # A record is in the log of the leader, and then in those of followers.
+    log_us = 2 * (_most(costs.metadata_append) + _most(costs.metadata_fsync))
+    log_us += partitions * _most(costs.metadata_record)
     publication_us = (
         _most(costs.metadata_publication)
         + _most(costs.metadata_first_publication)
@@ -175,7 +175,11 @@ def _quorum_us(plan: ClusterPlan) -> int:
     )
     session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
     registration_us = _most(costs.broker_registration) + 5 * heartbeat_us
-    return session_us + 4 * (log_us + publication_us) + 2 * registration_us
+    quorum = plan.quorum
+    assert quorum is not None
+    # A voter waits, and then loses an election or two.
+    election_us = 1000 * (quorum.fetch_timeout_ms + 6 * quorum.election_timeout_ms)
+    return session_us + election_us + 4 * (log_us + publication_us) + 2 * registration_us
 
 
 #: The time after which the supervisor restarts a broker that exits in this phase.

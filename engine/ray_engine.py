@@ -137,6 +137,7 @@ class RayEngine:
             place = Place(
                 self._plan.scenario,
                 dict(self._plan.switches),
+                self._plan.is_measured,
                 self._grouping.names,
                 self._grouping.hosted,
                 number,

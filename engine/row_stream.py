@@ -16,7 +16,7 @@ from tidegauge.engine.reassignment_spans import ReassignmentSpans
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.traces.checks.judged_rows import judged_rows
-from tidegauge.traces.checks.judgement import judge, judge_end
+from tidegauge.traces.judging.judgement import judge, judge_end
 
 #: The number of rows that are worth a call.
 _MANY_ROWS = 4096

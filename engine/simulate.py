@@ -67,7 +67,8 @@ def simulate(
     if folder.exists() and any(folder.iterdir()):
         raise FileExistsError(f"{folder}: is not empty, and a run never overwrites another")
     started = time.perf_counter()
-    plan = ClusterPlan(scenario, switches or {})
+    is_measured = onlooker is not None or scrapes is not None
+    plan = ClusterPlan(scenario, switches or {}, is_measured)
     stream = RowStream(plan)
     run = EngineInput(plan, folder, stream, progress, speed, onlooker)
     with (make_engine or inline())(run) as engine:

@@ -100,3 +100,11 @@ CODES: dict[str, int] = {
     "NOT_LEADER_FOR_PARTITION": int(NOT_LEADER_OR_FOLLOWER),
     "UNKNOWN": int(UNKNOWN_SERVER_ERROR),
 }
+
+#: The errors that the simulation has, and the place of each code among them.
+ERRORS = tuple(sorted(value for value in NAMES if value not in OTHERS.values()))
+ERROR_COUNT = code(len(ERRORS))
+#: At the code + 1, as the smallest is -1.
+ERROR_PLACES = tuple(
+    ERRORS.index(value) if value in ERRORS else 0 for value in range(-1, max(ERRORS) + 1)
+)

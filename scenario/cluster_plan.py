@@ -17,7 +17,7 @@ from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
-from tidegauge.scenario.model.selectors import CONTROLLERS, HOST, OPERATOR, LinkEnd, Selector
+from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
@@ -55,11 +55,14 @@ class PlannedProcess(NamedTuple):
 class PlannedQuorum(NamedTuple):
     """The controllers of a KRaft cluster, and the settings that each of them has."""
 
-    #: Number of controllers, the active one included.
+    #: Number of controllers.
     voters: int
     session_timeout_ms: int
     append_linger_ms: int
     max_idle_interval_ms: int
+    election_timeout_ms: int
+    election_backoff_max_ms: int
+    fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
     auto_leader_rebalance_enable: bool
@@ -110,6 +113,8 @@ class ClusterPlan:
     #: Rules that differ from every release in all brokers, for a test that shows the purpose of a
     #: rule: fields of ``ReleaseRules``, and :data:`UNCONDITIONAL_ISR`.
     switches: Mapping[str, int | bool] = field(default_factory=dict)
+    #: Somebody looks at the metrics: brokers measure their requests, which takes time.
+    is_measured: bool = False
 
     @cached_property
     def brokers(self) -> tuple[int, ...]:
@@ -147,6 +152,9 @@ class ClusterPlan:
             session_timeout_ms=settings["broker.session.timeout.ms"],
             append_linger_ms=settings["controller.quorum.append.linger.ms"],
             max_idle_interval_ms=settings["metadata.max.idle.interval.ms"],
+            election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
+            election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
+            fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
             auto_leader_rebalance_enable=bool(settings["auto.leader.rebalance.enable"]),
@@ -213,9 +221,11 @@ class ClusterPlan:
             for number, client in enumerate(self.clients)
         ]
         if self.scenario.has_kraft:
-            # Of the quorum, only the active controller.
-            own = racks.index(in_racks[0]) if (in_racks := self.scenario.controllers.racks) else -1
-            planned.append(PlannedProcess("active controller", int(QUORUM_CONTROLLER), 0, -1, own))
+            for number, controller in enumerate(self.controllers):
+                in_rack = self.scenario.controller_rack(number)
+                own = -1 if in_rack is None else racks.index(in_rack)
+                name = f"controller {controller}"
+                planned.append(PlannedProcess(name, int(QUORUM_CONTROLLER), number, -1, own))
         return tuple(planned)
 
     @property
@@ -227,7 +237,7 @@ class ClusterPlan:
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
         brokers, clients = len(self.brokers), len(self.clients)
-        return process_ranges(brokers, clients, 1 if self.is_kraft else 0)
+        return process_ranges(brokers, clients, len(self.controllers))
 
     @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:
@@ -408,11 +418,11 @@ class ClusterPlan:
         if endpoint.kind == "broker":
             return numbers[BROKER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "controller":
+            if self.is_kraft:
+                return numbers[QUORUM_CONTROLLER][endpoint.broker]
             return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
             return numbers[ZOOKEEPER][0]
-        if endpoint.kind == CONTROLLERS:
-            return numbers[QUORUM_CONTROLLER][0]
         if endpoint.kind == OPERATOR:
             return numbers[CLIENT][-1]
         for number, client in enumerate(self.clients):

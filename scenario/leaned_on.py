@@ -77,8 +77,6 @@ def _asked_for(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if scenario.workload.producers or scenario.steps:
         yield "costs.append", requests
     yield from ((f"costs.{cost}", _CONTROL) for cost in _COSTS_OF_CONTROL[scenario.mode])
-    if scenario.has_kraft and scenario.controllers.count > 1:
-        yield "costs.metadata_commit", _CONTROL
     yield from _of_faults(scenario)
     if scenario.commits():
         yield "costs.offsets_load", "coordinators that move"

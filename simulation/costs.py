@@ -18,7 +18,7 @@ COST_NAMES = (
     *("broker_start", "log_load", "log_recovery", "log_recovery_mebibyte", "broker_stop"),
     *("controller_failover_partition", "broker_ready", "controller_election"),
     *("offsets_load", "offsets_load_mebibyte", "broker_stop_interrupting"),
-    *("metadata_record", "metadata_append", "metadata_fsync", "metadata_commit"),
+    *("metadata_record", "metadata_append", "metadata_fsync"),
     *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
     *("broker_registration", "broker_stop_request"),
 )
@@ -46,12 +46,11 @@ BROKER_STOP_INTERRUPTING = code(int(NETWORK_TABLES) + 20)
 METADATA_RECORD = code(int(NETWORK_TABLES) + 21)
 METADATA_APPEND = code(int(NETWORK_TABLES) + 22)
 METADATA_FSYNC = code(int(NETWORK_TABLES) + 23)
-METADATA_COMMIT = code(int(NETWORK_TABLES) + 24)
-METADATA_PUBLICATION = code(int(NETWORK_TABLES) + 25)
-METADATA_PUBLICATION_PARTITION = code(int(NETWORK_TABLES) + 26)
-METADATA_FIRST_PUBLICATION = code(int(NETWORK_TABLES) + 27)
-BROKER_REGISTRATION = code(int(NETWORK_TABLES) + 28)
-BROKER_STOP_REQUEST = code(int(NETWORK_TABLES) + 29)
+METADATA_PUBLICATION = code(int(NETWORK_TABLES) + 24)
+METADATA_PUBLICATION_PARTITION = code(int(NETWORK_TABLES) + 25)
+METADATA_FIRST_PUBLICATION = code(int(NETWORK_TABLES) + 26)
+BROKER_REGISTRATION = code(int(NETWORK_TABLES) + 27)
+BROKER_STOP_REQUEST = code(int(NETWORK_TABLES) + 28)
 
 
 @inner_rule

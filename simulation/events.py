@@ -63,6 +63,8 @@ def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent
 def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
     response = take_slot(world, request.destination, request.source, kind)
     response.asked_us = request.asked_us
+    # Until it is sent: then the time is that of its own arrival.
+    response.time_us = request.time_us
     response.correlation_id = request.correlation_id
     return response
 

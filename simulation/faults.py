@@ -36,7 +36,7 @@ from tidegauge.simulation.messages.fault_events import (
     FaultKnown,
     LinkRelease,
 )
-from tidegauge.simulation.messages.kinds import IS_REQUEST
+from tidegauge.simulation.messages.kinds import IS_REFUSED
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
@@ -238,7 +238,7 @@ def refuse(world: Kernel, event: Event) -> None:
     Who had sent it before the process died is told anyway, as all are.
     """
     state = world.processes[event.destination]
-    is_request = IS_REQUEST[event.kind]
+    is_request = IS_REFUSED[event.kind]
     if is_request and state.without_power == 0 and event.asked_us > state.died_us:
         refuse_connection(world, event)
 

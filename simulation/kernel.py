@@ -94,6 +94,15 @@ class Process(Record):
     held: EventList
 
 
+class Role(Record):
+    """What processes of one role do: addresses of rules (``compiled/rule_calls.py``)."""
+
+    #: With an event that reaches one.
+    handle: i64
+    #: With a fault that begins or ends at one.
+    take_fault: i64
+
+
 class Link(Record):
     """One direction between two processes: what its two ends keep of it.
 
@@ -296,6 +305,8 @@ class Kernel(Tables):
     items: Records[ItemSlot]
     heap: Records[HeapEntry]
     processes: Records[Process]
+    #: By role.
+    roles: Records[Role]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
     #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's, then

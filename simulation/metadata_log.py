@@ -30,6 +30,10 @@ from tidegauge.simulation.messages.client_requests import (
     PartitionLeader,
 )
 
+#: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
+#: controller has written the record, since what is committed stays.
+ONE_LOG = code(0)
+
 # MetadataChange.leader of a broker; 0: it is not alive, or fenced.
 ALIVE = code(1)
 #: It is in controlled shutdown (KRaft).

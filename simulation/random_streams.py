@@ -27,6 +27,8 @@ FAILURE = code(8)
 REPAIR = code(9)
 FENCING = code(10)
 PERIODIC_TASKS = code(11)
+RAFT = code(12)
+BOOTSTRAP_VOTERS = code(13)
 
 #: How many values a quantile table has.
 QUANTILES = 17

@@ -158,12 +158,6 @@ def is_kraft(world: Topology) -> bool:
 
 
 @inner_rule
-def active_controller_process(world: Topology) -> int:
-    """The process of the quorum's active controller."""
-    return world.process_ranges[QUORUM_CONTROLLER].first
-
-
-@inner_rule
-def active_controller_name(world: Cluster) -> int:
-    """The active controller as rows name it: the number of brokers + its own."""
-    return world.sizes[0].brokers + world.processes[active_controller_process(world)].number
+def quorum_process(world: Topology, voter: int) -> int:
+    """The process of a controller of the quorum."""
+    return world.process_ranges[QUORUM_CONTROLLER].first + voter

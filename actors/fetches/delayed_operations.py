@@ -13,6 +13,12 @@ from tidegauge.actors.fetches.purgatory import expire_later, still_waits, unwatc
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import Brokers, FetchSession, HostedReplica, runs_of
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.request_times import (
+    mark_error,
+    mark_request,
+    taken_us,
+    type_of_request,
+)
 from tidegauge.actors.storage.group_offsets import answer_group_append
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
@@ -41,6 +47,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProduceRequest,
     ProduceResponse,
 )
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of
@@ -92,6 +99,8 @@ def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -
 @inner_rule
 def delay_fetch(world: Brokers, request: FetchRequest) -> None:
     """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
+    request.taken_us = taken_us(world, request)
+    request.handled_us = world.context[0].time_us + request.cost_us
     if request.replica_id != NONE:
         session = world.fetch_sessions[request.fetcher]
         session.waiting = request.index
@@ -124,6 +133,7 @@ def complete_fetch(world: Brokers, request: FetchRequest) -> None:
     mark_fetch(world, request)
     request.cost_us = cost_us(world, request.destination, REQUEST)
     answer_fetch(world, request, _TRUE)
+    _mark_delayed(world, request, request.taken_us, request.handled_us)
     free_event(world, request)
 
 
@@ -212,6 +222,8 @@ def produce_is_complete(world: Brokers, row: int, request: AppendRequest) -> boo
 @inner_rule
 def delay_produce(world: Brokers, row: int, request: AppendRequest) -> None:
     """Let an acks=all produce wait in the purgatory."""
+    request.taken_us = taken_us(world, request)
+    request.handled_us = world.context[0].time_us + request.cost_us
     watch(world, world.delayed_produces[row], request.index)
     request.deadline_us = world.context[0].time_us + request.timeout_ms * 1000
     _expire_produces_at(world, request.destination, request.deadline_us)
@@ -246,11 +258,18 @@ def wake_produces(world: Brokers, row: int) -> None:
 def complete_produce(world: Brokers, row: int, request: AppendRequest) -> None:
     """Answer a produce that waited, not before its append has ended."""
     unwatch(world, world.delayed_produces[row], request.index)
-    append_ends_us = request.deadline_us - request.timeout_ms * 1000 + request.cost_us
     answer_us = world.context[0].time_us + cost_us(world, request.destination, REQUEST)
-    request.cost_us = max(append_ends_us, answer_us) - world.context[0].time_us
+    request.cost_us = max(request.handled_us, answer_us) - world.context[0].time_us
     answer_produce(world, request)
+    _mark_delayed(world, request, request.taken_us, request.handled_us)
     free_event(world, request)
+
+
+@inner_rule
+def _mark_delayed(world: Brokers, request: Event, taken: int, handled: int) -> None:
+    """A request that waited is answered: count it, and its times."""
+    completed_us = world.context[0].time_us + request.cost_us
+    mark_request(world, request, type_of_request(request), taken, handled, completed_us)
 
 
 @BROKER.handles(ProduceExpires)
@@ -295,6 +314,8 @@ def answer_produce(world: Brokers, request: AppendRequest) -> None:
     if traces_all(world):
         _trace_answer(world, request)
     if request.kind == ProduceRequest.KIND:
+        if request.acks != 0:
+            mark_error(world, request, request.error)
         _respond(world, view_as(request, ProduceRequest))
     else:
         answer_group_append(world, view_as(request, GroupAppendRequest))

@@ -12,6 +12,7 @@ from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -134,6 +135,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     maybeUpdateResponseData (KIP-227).
     """
     response = _new_response(world, request)
+    mark_error(world, request, errors.NONE)
     counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
     cursor = request.first_item
     while cursor != NONE:
@@ -147,6 +149,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
         if traces_all(world):
             _trace_answer(world, request, item, waited)
         if _is_named(world, request, item):
+            mark_error(world, request, item.error)
             _add_records(world, response, item)
     if request.replica_id != NONE:
         put_to_rest(world, world.fetch_sessions[request.fetcher])

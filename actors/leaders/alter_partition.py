@@ -2,9 +2,9 @@
 
 A proposal is queued, one per partition. At most one request is on its way, with all that is
 queued; what is queued meanwhile goes into the next one. The request goes to the controller that
-the metadata cache names, in KRaft mode to the active controller. It is never given up: if its
+the metadata cache names, in KRaft mode to the leader of the quorum. It is never given up: if its
 connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
-controller (any more), it is sent again as it is, to whom the cache names then; if the controller
+controller (any more), it is sent again as it is, to whom the broker knows then; if the controller
 refuses it as a whole, a new one is made after 50 ms. What the answer does to a partition stands in
 ``isr_changes.py``.
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.requests_in_flight import known_leader
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -40,12 +41,7 @@ from tidegauge.simulation.messages.controller_requests import (
 )
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import (
-    active_controller_process,
-    controller_process,
-    is_kraft,
-    row_of,
-)
+from tidegauge.simulation.topology import controller_process, is_kraft, row_of
 from tidegauge.simulation.trace_rows.isr_rows import AlterPartitionFailed, AlterPartitionSent
 
 #: After a request that was refused as a whole; in 2.7 also the period in which it looks.
@@ -157,14 +153,14 @@ def _name_members(world: Brokers, request: AlterPartitionRequest) -> None:
 def _known_controller(world: Brokers, broker: int) -> int:
     """The process of the controller that a broker knows; NONE if it knows none.
 
-    In ZooKeeper mode the metadata cache names it. In KRaft mode it is the controller that responds
-    to fetches of the metadata log.
+    In ZooKeeper mode the metadata cache names it. In KRaft mode it is the one that the request
+    before went to, until a request to it fails; then the leader of the quorum.
 
-    Source: MetadataCacheControllerNodeProvider, RaftControllerNodeProvider@3.8.0.
+    Source: MetadataCacheControllerNodeProvider, NodeToControllerRequestThread.doWork@3.8.0.
     """
     if is_kraft(world):
-        is_known = world.lifecycles[broker].leader_epoch != NONE
-        return active_controller_process(world) if is_known else NONE
+        connected = world.lifecycles[broker].isr_controller
+        return connected if connected != NONE else known_leader(world, broker)
     known = world.brokers[broker].known_controller
     return controller_process(world, known) if known != NONE else NONE
 
@@ -193,6 +189,8 @@ def _send(world: Brokers, broker: int) -> None:
         return
     request = view_as(world.events[state.alter_partition], AlterPartitionRequest)
     state.alter_partition_controller = controller
+    if is_kraft(world):
+        world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
     written = new_row(world, broker, AlterPartitionSent)
@@ -284,6 +282,8 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
     state = world.brokers[broker]
     _write_failure(world, state, broker, error)
     state.alter_partition_sent_us = NONE
+    if is_kraft(world):
+        world.lifecycles[broker].isr_controller = NONE
     known = _known_controller(world, broker)
     if known not in (NONE, state.alter_partition_controller):
         _send(world, broker)

@@ -4,7 +4,8 @@
 file                       subject
 =========================  =======================================================================
 ``broker_lifecycle.py``    registration, heartbeats, unfencing, controlled shutdown
-``metadata_fetch.py``      the broker as an observer of the quorum: it fetches what is committed
+``metadata_fetch.py``      the broker as an observer of the quorum: it looks for the leader, and
+..                         fetches what is committed
 ``metadata_publisher.py``  what was fetched is published: metadata cache first, then the replicas;
 ..                         the first publication loads the logs
 ``applied_delta.py``       what a publication does to the replicas that the broker hosts

@@ -13,10 +13,14 @@ A registration that is refused, as long as the session of the process before is 
 again after the interval. A broker that is fenced while it runs continues to fetch and to
 lead: its next heartbeat has it unfenced.
 
-One request is in flight at a time. If it gets no response in time, releases up to 4.0.0 wait
-longer with each one that fails.
+One request is in flight at a time. It goes to the controller that the one before went to, until
+that connection fails, a request gets no response in time, or the controller is not active any more
+(NOT_CONTROLLER); then to the leader of the quorum that the broker knows, as the same request. If it
+gets no response in time another one is made later; releases up to 4.0.0 wait longer with each one
+that fails.
 
-Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0.
+Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0;
+NodeToControllerRequestThread@3.8.0.
 """
 
 from __future__ import annotations
@@ -34,6 +38,13 @@ from tidegauge.actors.state.lifecycles import (
     STARTING,
     Lifecycle,
 )
+from tidegauge.actors.state.requests_in_flight import (
+    depart,
+    has_timed_out,
+    is_lost,
+    known_leader,
+    watch,
+)
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -41,7 +52,6 @@ from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_NOT_REGISTERE
 from tidegauge.simulation.costs import BROKER_STOP_REQUEST, cost_us
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.messages.quorum_requests import (
@@ -53,6 +63,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 from tidegauge.simulation.messages.quorum_timers import (
     ControlledShutdownBegins,
     ControlledShutdownExpires,
+    ControllerLookedFor,
     HeartbeatDue,
     InitialRegistrationExpires,
     LifecycleBegins,
@@ -60,7 +71,6 @@ from tidegauge.simulation.messages.quorum_timers import (
     RegistrationGivesUp,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_process
 from tidegauge.simulation.trace_rows.broker_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
@@ -76,6 +86,10 @@ _CONTROLLED_SHUTDOWN_US = code(300_000_000)
 _BACKOFF_US = code(100_000)
 #: It doubles so often at most.
 _DOUBLINGS = code(20)
+#: How often the channel looks for a controller while none is known, and how long it waits before it
+#: connects to the same one again.
+_NO_CONTROLLER_US = code(100_000)
+_RECONNECT_US = code(50_000)
 
 
 @BROKER.handles(LifecycleBegins)
@@ -86,6 +100,8 @@ def handle_lifecycle_begins(world: Brokers, timer: LifecycleBegins) -> None:
     state = world.lifecycles[broker]
     state.state = STARTING
     state.offline_directories = world.brokers[broker].offline_directories
+    # Before the logs are loaded, which deletes the files that have it.
+    state.previous_epoch = previous_epoch(world, broker)
     expires = new_event(world, broker, broker, InitialRegistrationExpires)
     set_timer(world, expires, world.context[0].time_us + state.registration_timeout_us)
     fetch_metadata(world, broker)
@@ -116,40 +132,71 @@ def _communicate(world: Brokers, broker: int) -> None:
     Source: BrokerLifecycleManager.CommunicationEvent@4.1.0.
     """
     state = world.lifecycles[broker]
-    if state.in_flight != 0:
+    if state.request.number != 0:
         state.next_is_immediate = True
         return
-    state.requests += 1
-    state.in_flight = state.requests
-    state.sent_us = world.context[0].time_us
-    if state.registered:
-        _send_heartbeat(world, broker)
-    else:
-        _send_registration(world, broker)
-    if not state.deadline_timer:
-        _watch_deadline(world, broker)
+    state.made_us = world.context[0].time_us
+    _send(world, broker)
 
 
 @inner_rule
-def _send_registration(world: Brokers, broker: int) -> None:
+def _send(world: Brokers, broker: int) -> None:
+    """Send the request that is made, or made again, to whom the channel is connected.
+
+    If it is connected to nobody it connects to the leader that the broker knows then.
+
+    Source: NodeToControllerRequestThread.doWork and generateRequests@3.8.0.
+    """
     state = world.lifecycles[broker]
-    controller = active_controller_process(world)
+    controller = state.request.to if state.request.to != NONE else known_leader(world, broker)
+    if controller == NONE:
+        _look_later(world, broker, _NO_CONTROLLER_US)
+    elif state.registered:
+        _send_heartbeat(world, broker, controller)
+    else:
+        _send_registration(world, broker, controller)
+    if not state.request.timer:
+        _watch(world, broker)
+
+
+@inner_rule
+def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
+    """Keep the request that is made, and look later whom to send it."""
+    state = world.lifecycles[broker]
+    state.requests += 1
+    state.request.number = state.requests
+    state.request.to = NONE
+    state.request.sent_us = state.made_us
+    looks = new_event(world, broker, broker, ControllerLookedFor)
+    looks.number = state.requests
+    set_timer(world, looks, world.context[0].time_us + delay_us)
+
+
+@BROKER.handles(ControllerLookedFor)
+@inner_rule
+def handle_controller_looked_for(world: Brokers, timer: ControllerLookedFor) -> None:
+    """Send the request, if it has not been given up since."""
+    broker = timer.destination
+    is_kept = world.lifecycles[broker].request.number == timer.number
+    if is_kept and not world.brokers[broker].ends:
+        _send(world, broker)
+
+
+@inner_rule
+def _send_registration(world: Brokers, broker: int, controller: int) -> None:
     request = new_event(world, broker, controller, BrokerRegistrationRequest)
-    request.correlation_id = state.in_flight
     request.broker_id = broker
     request.incarnation = world.brokers[broker].starts
-    request.previous_broker_epoch = previous_epoch(world, broker)
+    request.previous_broker_epoch = world.lifecycles[broker].previous_epoch
     request.offline_directories = world.brokers[broker].offline_directories
     _name_offline_replicas(world, broker, request)
-    send(world, request, state.sent_us)
+    depart(world, broker, world.lifecycles[broker].request, request)
 
 
 @inner_rule
-def _send_heartbeat(world: Brokers, broker: int) -> None:
+def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     state = world.lifecycles[broker]
-    controller = active_controller_process(world)
     request = new_event(world, broker, controller, BrokerHeartbeatRequest)
-    request.correlation_id = state.in_flight
     request.broker_id = broker
     request.broker_epoch = world.brokers[broker].broker_epoch
     request.metadata_offset = state.published_offset - 1
@@ -166,7 +213,7 @@ def _send_heartbeat(world: Brokers, broker: int) -> None:
         written.to_process = controller
         written.attempt = 1
         write_row(world, written)
-    send(world, request, state.sent_us)
+    depart(world, broker, state.request, request)
 
 
 @inner_rule
@@ -185,45 +232,61 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
 
 
 @inner_rule
-def _watch_deadline(world: Brokers, broker: int) -> None:
+def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    state.deadline_timer = True
     timer = new_event(world, broker, broker, RegistrationGivesUp)
-    set_timer(world, timer, state.sent_us + state.request_timeout_us)
+    watch(world, state.request, timer, state.request_timeout_us)
 
 
 @BROKER.handles(RegistrationGivesUp)
 @inner_rule
 def handle_registration_gives_up(world: Brokers, timer: RegistrationGivesUp) -> None:
-    """The controller may not have answered in time."""
+    """The controller may not have answered in time; then the connection to it is closed."""
     broker = timer.destination
     state = world.lifecycles[broker]
-    state.deadline_timer = False
-    if state.in_flight == 0 or world.brokers[broker].ends:
+    state.request.timer = False
+    if world.brokers[broker].ends:
         return
-    if world.context[0].time_us < state.sent_us + state.request_timeout_us:
-        _watch_deadline(world, broker)
-    else:
+    if has_timed_out(world, state.request, state.request_timeout_us):
+        state.request.to = NONE
         _fail(world, broker)
+    elif state.request.number != 0:
+        _watch(world, broker)
 
 
 @inner_rule
-def lose_heartbeat(world: Brokers, broker: int, until_us: int) -> None:
-    """The connection to the controller is gone: what was sent up to ``until_us`` is lost."""
+def lose_heartbeat(world: Brokers, broker: int, process: int, until_us: int) -> None:
+    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
+    is_stopping = world.brokers[broker].ends
+    if is_lost(world.lifecycles[broker].request, process, until_us) and not is_stopping:
+        _send_again(world, broker)
+
+
+@inner_rule
+def _send_again(world: Brokers, broker: int) -> None:
+    """Send the same request to the leader that is known now: at once, if that is another one.
+
+    Source: NodeToControllerRequestThread.handleResponse@3.8.0.
+    """
     state = world.lifecycles[broker]
-    is_lost = state.in_flight != 0 and state.sent_us <= until_us
-    if is_lost and not world.brokers[broker].ends:
+    former = state.request.to
+    state.request.to = NONE
+    if world.context[0].time_us >= state.made_us + state.request_timeout_us:
         _fail(world, broker)
+    elif known_leader(world, broker) in (NONE, former):
+        _look_later(world, broker, _RECONNECT_US)
+    else:
+        _send(world, broker)
 
 
 @inner_rule
 def _fail(world: Brokers, broker: int) -> None:
-    """Send again later.
+    """Make another request later.
 
     Source: BrokerLifecycleManager.scheduleNextCommunicationAfterFailure@4.0.0 and @4.1.0.
     """
     state = world.lifecycles[broker]
-    state.in_flight = 0
+    state.request.number = 0
     state.next_is_immediate = False
     delay_us = state.heartbeat_interval_us
     if state.most_backoff_us > 0:
@@ -244,12 +307,15 @@ def handle_broker_registration_response(
     """
     broker = response.destination
     state = world.lifecycles[broker]
-    if response.correlation_id != state.in_flight or world.brokers[broker].ends:
+    if response.correlation_id != state.request.number or world.brokers[broker].ends:
+        return
+    if response.error == errors.NOT_CONTROLLER:
+        _send_again(world, broker)
         return
     if response.error != errors.NONE:
         _fail(world, broker)
         return
-    state.in_flight = 0
+    state.request.number = 0
     state.failed_attempts = 0
     state.registered = True
     world.brokers[broker].broker_epoch = response.broker_epoch
@@ -265,12 +331,15 @@ def handle_broker_heartbeat_response(world: Brokers, response: BrokerHeartbeatRe
     """
     broker = response.destination
     state = world.lifecycles[broker]
-    if response.correlation_id != state.in_flight or world.brokers[broker].ends:
+    if response.correlation_id != state.request.number or world.brokers[broker].ends:
+        return
+    if response.error == errors.NOT_CONTROLLER:
+        _send_again(world, broker)
         return
     if response.error != errors.NONE:
         _fail(world, broker)
         return
-    state.in_flight = 0
+    state.request.number = 0
     state.failed_attempts = 0
     state.told_directories |= state.named_directories
     if state.state == STARTING:

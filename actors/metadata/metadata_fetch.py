@@ -1,10 +1,19 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
-The response comes when more is committed, or after a while. Its entries are kept until a
-publication takes them. A fetch that fails is sent again: the process begins at the beginning of
-the log, and never reads a record twice.
+Nobody tells a broker who leads the quorum. It asks the leader that it knows. If it knows none, if
+that one has not answered for controller.quorum.fetch.timeout.ms, or if the last request to it has
+failed, it asks a random controller: the response names the leader and the epoch.
 
-Source: KafkaRaftClient.pollFollowerAsObserver and handleFetchResponse@4.1.0.
+The response comes when more is committed, or after a while. Its entries are kept until a
+publication takes them. A process begins at the beginning of the log, and never reads what is
+committed twice.
+
+Simplified: after a response that names no other leader the broker waits for
+controller.quorum.retry.backoff.ms, where Kafka's asks again at once. What of its log is not
+committed has no contents here: its log ends where that of the newest leader does.
+
+Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse and
+maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
 """
 
 from __future__ import annotations
@@ -12,73 +21,92 @@ from __future__ import annotations
 from tidegauge.actors.metadata.metadata_publisher import publish
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.requests_in_flight import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.quorum_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
-from tidegauge.simulation.topology import active_controller_process
+from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
+from tidegauge.simulation.topology import quorum_process
 
 
 @inner_rule
 def fetch_metadata(world: Brokers, broker: int) -> None:
     """Ask for what is behind the log that the broker has, unless it is being asked for."""
     state = world.lifecycles[broker]
-    if state.fetch != 0 or world.brokers[broker].ends:
+    if state.fetch.number != 0 or world.brokers[broker].ends:
         return
-    state.requests += 1
-    state.fetch = state.requests
-    state.fetch_sent_us = world.context[0].time_us
-    controller = active_controller_process(world)
-    request = new_event(world, broker, controller, RaftFetchRequest)
-    request.correlation_id = state.fetch
+    to = quorum_process(world, _voter_to_ask(world, broker))
+    request = new_event(world, broker, to, RaftFetchRequest)
     request.broker_id = broker
+    request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
-    send(world, request, state.fetch_sent_us)
-    if not state.fetch_deadline_timer:
-        _watch_deadline(world, broker)
+    depart(world, broker, state.fetch, request)
+    if not state.fetch.timer:
+        _watch(world, broker)
 
 
 @inner_rule
-def _watch_deadline(world: Brokers, broker: int) -> None:
+def _voter_to_ask(world: Brokers, broker: int) -> int:
+    """The leader that is known, if it may answer; else a random controller of the quorum."""
     state = world.lifecycles[broker]
-    state.fetch_deadline_timer = True
+    now_us = world.context[0].time_us
+    if state.leader != NONE and now_us < state.leader_expires_us and not state.leader_failed:
+        return state.leader
+    state.voters_drawn += 1
+    count = world.process_ranges[QUORUM_CONTROLLER].count
+    seed = world.context[0].seed
+    return draw_below(count, seed, BOOTSTRAP_VOTERS, broker, state.voters_drawn)
+
+
+@inner_rule
+def _watch(world: Brokers, broker: int) -> None:
+    state = world.lifecycles[broker]
     timer = new_event(world, broker, broker, RaftFetchGivesUp)
-    set_timer(world, timer, state.fetch_sent_us + state.fetch_timeout_us)
+    watch(world, state.fetch, timer, state.fetch_request_timeout_us)
 
 
 @BROKER.handles(RaftFetchGivesUp)
 @inner_rule
 def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
-    """The fetch in flight may have got no response in time."""
+    """The fetch in flight may have got no response in time: then ask somebody else at once."""
     broker = timer.destination
     state = world.lifecycles[broker]
-    state.fetch_deadline_timer = False
-    if state.fetch == 0:
-        return
-    if world.context[0].time_us < state.fetch_sent_us + state.fetch_timeout_us:
-        _watch_deadline(world, broker)
-    else:
-        _fetch_again_later(world, broker)
+    state.fetch.timer = False
+    if has_timed_out(world, state.fetch, state.fetch_request_timeout_us):
+        _fail(world, broker)
+        fetch_metadata(world, broker)
+    elif state.fetch.number != 0:
+        _watch(world, broker)
 
 
 @inner_rule
-def lose_metadata_fetch(world: Brokers, broker: int, until_us: int) -> None:
-    """The connection to the controller is gone: what was sent up to ``until_us`` is lost."""
-    state = world.lifecycles[broker]
-    if state.fetch != 0 and state.fetch_sent_us <= until_us:
-        _fetch_again_later(world, broker)
+def lose_metadata_fetch(world: Brokers, broker: int, process: int, until_us: int) -> None:
+    """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
+    if is_lost(world.lifecycles[broker].fetch, process, until_us):
+        _fail(world, broker)
+        _fetch_later(world, broker)
 
 
 @inner_rule
-def _fetch_again_later(world: Brokers, broker: int) -> None:
+def _fail(world: Brokers, broker: int) -> None:
+    """The fetch in flight gets no response."""
     state = world.lifecycles[broker]
-    state.fetch = 0
+    state.fetch.number = 0
+    was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
+    # Whoever else was asked: the next one may be the leader again.
+    state.leader_failed = was_leader
+
+
+@inner_rule
+def _fetch_later(world: Brokers, broker: int) -> None:
     timer = new_event(world, broker, broker, RaftFetchDue)
-    set_timer(world, timer, world.context[0].time_us + state.fetch_backoff_us)
+    backoff_us = world.lifecycles[broker].fetch_backoff_us
+    set_timer(world, timer, world.context[0].time_us + backoff_us)
 
 
 @BROKER.handles(RaftFetchDue)
@@ -91,17 +119,23 @@ def handle_raft_fetch_due(world: Brokers, timer: RaftFetchDue) -> None:
 @BROKER.handles(RaftFetchResponse)
 @inner_rule
 def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> None:
-    """Keep what is committed for the next publication, and fetch again at once."""
+    """Learn of the leader; keep what is committed for the next publication, and fetch again."""
     broker = response.destination
     state = world.lifecycles[broker]
-    if response.correlation_id != state.fetch or world.brokers[broker].ends:
+    if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
         return
-    if response.error != errors.NONE:
-        _fetch_again_later(world, broker)
+    state.fetch.number = 0
+    state.leader_failed = False
+    is_news = _learn_leader(world, state, response)
+    if response.error != errors.NONE or response.leader_epoch < state.leader_epoch:
+        if is_news and state.leader != NONE:
+            fetch_metadata(world, broker)
+        else:
+            _fetch_later(world, broker)
         return
-    state.fetch = 0
-    state.leader_epoch = response.leader_epoch
-    state.log_end_offset = max(state.log_end_offset, response.log_end_offset)
+    state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
+    # What an earlier leader had, and this one has not, is truncated.
+    state.log_end_offset = response.log_end_offset
     state.high_watermark = max(state.high_watermark, response.high_watermark)
     if response.first_item != NONE:
         if state.pending == NONE:
@@ -109,3 +143,18 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
         move_items(world, response, world.events[state.pending])
     publish(world, broker)
     fetch_metadata(world, broker)
+
+
+@inner_rule
+def _learn_leader(world: Brokers, state: Lifecycle, response: RaftFetchResponse) -> bool:
+    """Learn of a new epoch, or of the leader of the known one; whether there was such news.
+
+    Source: KafkaRaftClient.maybeTransition@3.9.0.
+    """
+    is_found = response.leader_epoch == state.leader_epoch and state.leader == NONE
+    if response.leader_epoch <= state.leader_epoch and not (is_found and response.leader != NONE):
+        return False
+    state.leader_epoch = response.leader_epoch
+    state.leader = response.leader
+    state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
+    return True

@@ -32,7 +32,7 @@ from tidegauge.simulation.costs import (
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_timers import MetadataPublicationGoesOn, ReadyToUnfence
-from tidegauge.simulation.metadata_log import move_on
+from tidegauge.simulation.metadata_log import ONE_LOG, move_on
 
 _FALSE = code(False)
 
@@ -50,7 +50,7 @@ def publish(world: Brokers, broker: int) -> None:
     state.publishing = state.pending
     state.pending = NONE
     known = world.known_metadata[broker]
-    move_on(known, state.leader_epoch, state.publishing_offset - 1, _FALSE)
+    move_on(known, ONE_LOG, state.publishing_offset - 1, _FALSE)
     if world.brokers[broker].loaded:
         _apply_later(world, broker)
     elif world.brokers[broker].starts == 1:

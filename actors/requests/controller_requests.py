@@ -17,6 +17,7 @@ from tidegauge.actors.process.hosting import host
 from tidegauge.actors.session.zookeeper_client import read_topic_configs
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.locks import wait_for_lock
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
@@ -109,7 +110,7 @@ def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
 
 
 @inner_rule
-def answer_controller(world: Kernel, request: ControlRequest) -> None:
+def answer_controller(world: Brokers, request: ControlRequest) -> None:
     """Tell the controller that its request has been dealt with, or why it has not.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
@@ -127,6 +128,7 @@ def answer_controller(world: Kernel, request: ControlRequest) -> None:
     response.error = request.error
     if request.kind == LeaderAndIsrRequest.KIND:
         _tell_offline_replicas(world, request, response)
+    mark_error(world, request, request.error)
     request.cost_us = cost_us(world, request.destination, REQUEST)
     send(world, response, world.context[0].time_us + request.cost_us)
 

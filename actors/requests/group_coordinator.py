@@ -18,6 +18,7 @@ from tidegauge.actors.leaders.leader import append_to_leader
 from tidegauge.actors.requests.produce import handle_produce
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import (
     answer_group_append,
     hear,
@@ -69,6 +70,7 @@ def handle_find_coordinator(world: Brokers, request: FindCoordinatorRequest) -> 
     if is_known_alive(world, known, leader):
         response.error = errors.NONE
         response.coordinator = leader
+    mark_error(world, request, response.error)
     request.cost_us = cost_us(world, request.destination, REQUEST)
     send(world, response, world.context[0].time_us + request.cost_us)
     free_event(world, request)
@@ -88,6 +90,7 @@ def handle_heartbeat(world: Brokers, request: HeartbeatRequest) -> bool:
     elif error == errors.NONE:
         hear(world, request.destination, request.member_key)
     request.cost_us = cost_us(world, request.destination, REQUEST)
+    mark_error(world, request, error)
     response = new_group_response(world, request, request.start, error)
     send(world, response, world.context[0].time_us + request.cost_us)
     free_event(world, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
 from tidegauge.actors.state.brokers import Brokers, epochs_of
 from tidegauge.actors.state.handlers import REQUESTS
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -71,6 +72,7 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: OffsetsForLeaderEpo
             item.error = error
             item.leader_epoch = epoch
             item.end_offset = end_offset
+        mark_error(world, request, item.error)
         _write_epoch_answer(world, request, asked.leader_epoch, item)
     _respond(world, request, response, request.item_count)
     return True
@@ -109,6 +111,7 @@ def handle_list_offsets(world: Brokers, request: ListOffsetsRequest) -> bool:
         row = row_on(world, broker, asked.partition)
         if row == NONE:
             item.error = missing_error(world, broker, asked.partition, _FALSE)
+            mark_error(world, request, item.error)
             continue
         partition = world.replicas[row]
         item.error = local_log_error(
@@ -119,6 +122,7 @@ def handle_list_offsets(world: Brokers, request: ListOffsetsRequest) -> bool:
             _TRUE,
             _TRUE,
         )
+        mark_error(world, request, item.error)
         if item.error == errors.NONE:
             item.log_start_offset = partition.log_start_offset
             item.end_offset = partition.log_end_offset

@@ -18,6 +18,7 @@ from tidegauge.actors.requests.stop_replica import handle_stop_replica
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.locks import go_on_later
+from tidegauge.actors.state.request_times import mark_request, type_of_request
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -74,7 +75,8 @@ def _take_thread(world: Brokers, broker: Broker, request: Event, thread: int) ->
     """Give a request to a thread that has waited for one until now."""
     request.thread = thread
     taken = world.threads[broker.first_thread + thread]
-    taken.idle_us += world.context[0].time_us - max(taken.free_us, broker.port_opens_us)
+    taken.taken_us = world.context[0].time_us
+    taken.idle_us += taken.taken_us - max(taken.free_us, broker.port_opens_us)
 
 
 @inner_rule
@@ -120,9 +122,12 @@ def handle(world: Brokers, request: Event) -> None:
     broker = request.destination
     thread = world.threads[world.brokers[broker].first_thread + request.thread]
     now_us = world.context[0].time_us
+    type_ = type_of_request(request)
     if _handle_request(world, request):
         # A request that was answered is given back, but its slot is not taken again yet.
         thread.free_us = now_us + request.cost_us
+        if request.kind == NONE:
+            mark_request(world, request, type_, thread.taken_us, thread.free_us, thread.free_us)
 
 
 @REQUESTS.handles(LeaderAndIsrRequest)

@@ -88,6 +88,7 @@ def reconnect(world: Brokers, broker: int) -> None:
     timer = new_event(world, broker, broker, SessionReconnects)
     timer.session = state.session
     state.reconnecting = True
+    world.zookeeper_stats[broker].disconnects += 1
     set_timer(world, timer, now_us + max(0, sleep_us - since_us))
 
 

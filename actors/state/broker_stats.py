@@ -13,6 +13,7 @@ No fetch counts as failed: Kafka leaves out every error that a partition can hav
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStats, FetchSession
+from tidegauge.actors.state.request_times import forget_request_times
 from tidegauge.compiled.record_views import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
@@ -115,6 +116,7 @@ def mark_failed_isr_update(world: Brokers, broker: int) -> None:
 def forget_stats(world: Brokers, broker: int) -> None:
     """The next process counts from 0."""
     blank(world.broker_stats[broker], BrokerStats)
+    forget_request_times(world, broker)
     topics = world.sizes[0].topics
     for index in range(broker * topics, (broker + 1) * topics):
         blank(world.topic_stats[index], BrokerTopicStats)

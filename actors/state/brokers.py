@@ -7,6 +7,10 @@ A replica's *row* is its place in ``Topology.slots``.
 from __future__ import annotations
 
 from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.request_stats import (
+    RequestStats,
+    ZooKeeperClientStats,
+)
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
@@ -19,6 +23,7 @@ from tidegauge.replication.records import (
     ReplicationQuota,
 )
 from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.histograms import Bucket, ErrorCount
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.metadata_log import (
@@ -450,8 +455,9 @@ class IoThread(Record):
 
     #: When it can take the next request; NEVER_US while it waits for a lock.
     free_us: i64
-    #: How long it has waited for requests, in all, up to the last one.
+    #: How long it has waited for requests, in all, up to the last one, and when it took that.
     idle_us: i64
+    taken_us: i64
 
 
 class Watch(Record):
@@ -485,6 +491,16 @@ class Brokers(Cluster, part=2):
     broker_stats: Records[BrokerStats]
     #: At ``broker * topic_count + topic``.
     topic_stats: Records[BrokerTopicStats]
+    #: At ``broker * TYPES + type`` (``simulation/messages/request_types.py``); none if nobody looks
+    #: at the metrics.
+    request_stats: Records[RequestStats]
+    #: At ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place of the error``.
+    request_errors: Records[ErrorCount]
+    #: Histograms: of each type at a broker its parts, in the order of ``request_stats.py``.
+    request_times: Records[Bucket]
+    #: Of each broker, with a histogram of latencies; none in KRaft mode.
+    zookeeper_stats: Records[ZooKeeperClientStats]
+    zookeeper_times: Records[Bucket]
     threads: Records[IoThread]
     replicas: Records[Partition]
     hosted: Records[HostedReplica]

@@ -27,8 +27,24 @@ LOADS_LOGS = code(2)
 APPLIES = code(3)
 
 
+class RequestInFlight(Record):
+    """The one request of a connection to the controllers (``requests_in_flight.py``)."""
+
+    #: Its correlation id; 0: there is none.
+    number: i64
+    #: To which process it was sent, and when.
+    to: i64 = -1
+    sent_us: i64
+    #: A timer looks after the response.
+    timer: flag
+
+
 class LifecycleMemory(Record):
     """What is gone with the process."""
+
+    #: The registration or heartbeat, whose channel stays connected to whom it was sent to.
+    request: RequestInFlight
+    fetch: RequestInFlight
 
     # Registration and heartbeats (BrokerLifecycleManager).
     state: i64
@@ -38,11 +54,10 @@ class LifecycleMemory(Record):
     #: ... and the controller has found it caught up.
     ready_to_unfence: flag
     got_controlled_shutdown_response: flag
-    #: The registration or heartbeat in flight; 0: none.
-    in_flight: i64
-    sent_us: i64
-    #: A timer looks after the response.
-    deadline_timer: flag
+    #: The broker epoch before the last clean shutdown, for a registration; -1: there was none.
+    previous_epoch: i64 = -1
+    #: When it was made; it may have been sent more than once since.
+    made_us: i64
     #: The next one is sent as soon as that is answered.
     next_is_immediate: flag
     #: How many have failed, one after the other.
@@ -54,14 +69,19 @@ class LifecycleMemory(Record):
     told_directories: i64
 
     # The metadata log, as an observer of it (KafkaRaftClient).
-    #: The fetch in flight; 0: none.
-    fetch: i64
-    fetch_sent_us: i64
-    fetch_deadline_timer: flag
+    #: The last fetch, to the leader, has failed.
+    leader_failed: flag
     #: The end of the log that was fetched, and how much of it is committed.
     log_end_offset: i64
     high_watermark: i64 = -1
+    #: The newest epoch that it has heard of, its leader among the controllers (-1: unknown), and
+    #: until when it believes in that one.
     leader_epoch: i64 = -1
+    leader: i64 = -1
+    leader_expires_us: i64
+
+    #: Whom the channel of AlterPartition is connected to, a process; -1: nobody.
+    isr_controller: i64 = -1
 
     # Publications (BrokerMetadataPublisher).
     phase: i64
@@ -85,12 +105,15 @@ class Lifecycle(LifecycleMemory):
     registration_timeout_us: i64
     #: 0: nobody is told of log directories that fail.
     log_dir_failure_timeout_us: i64
-    #: Of a fetch of the metadata log.
+    #: Fetches of the metadata log: so long a leader is believed in that does not answer, so long
+    #: a request may take, so long it is waited after a failure.
     fetch_timeout_us: i64
+    fetch_request_timeout_us: i64
     fetch_backoff_us: i64
 
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
-    #: How many requests it has sent, and how often one was planned.
+    #: How many requests it has sent, how often one was planned, and how often a voter was drawn.
     requests: i64
     plans: i64
+    voters_drawn: i64

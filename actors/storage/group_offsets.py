@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -211,6 +212,7 @@ def answer_group_append(world: Brokers, request: GroupAppendRequest) -> None:
         else:
             _admit(world, request)
     error = _group_error(request.kind, request.error)
+    mark_error(world, request, error)
     response = new_group_response(world, request, request.start, error)
     cursor = request.first_item
     while cursor != NONE and error == errors.NONE:

@@ -5,18 +5,15 @@ state in memory (``state.py``), in its turn (``event_queue.py``), and appends re
 (``metadata_log.py``). These are committed later: then they are rows of the trace
 (``committed_rows.py``), and brokers fetch them (``observers.py``).
 
-The decisions about one partition are pure rules over records and replica lists:
-``partition_change.py`` (PartitionChangeBuilder), ``partition_target.py`` (a function for each cause
-of a change), ``alter_partition.py`` (validateAlterPartitionData), ``switches.py`` (metadata
-version, features). So ``tests/controller/test_partition_change.py`` holds them against each
-partition record that real controllers wrote.
+The decisions about one partition are pure rules in the room ``kraft_partitions``.
 
-**To add a cause of a change**, write a function in ``partition_target.py`` that sets what the cause
-wants; nothing but ``partition_change`` changes a partition. **To add an event of the queue**, write
-its class in ``simulation/messages/quorum_requests.py`` or ``simulation/messages/quorum_timers.py``,
-its type in ``simulation/codes/controller_events.py``, and its handler with ``@WRITES.handles`` in
-the file of its subject; ``active_controller.py`` names all three. **To add a sort of record**, give
-it a number in ``registrations.py`` and its rows in ``committed_rows.py``.
+**To add a cause of a change**, write a function in ``kraft_partitions/partition_target.py`` that
+sets what the cause wants; nothing but ``partition_change`` changes a partition. **To add an event
+of the queue**, write its class in ``simulation/messages/quorum_requests.py`` or
+``simulation/messages/quorum_timers.py``, its type in ``simulation/codes/controller_events.py``, and
+its handler with ``@WRITES.handles`` in the file of its subject; ``active_controller.py`` names all
+three. **To add a sort of record**, give it a number in ``registrations.py`` and its rows in
+``committed_rows.py``.
 
 This room imports from ``simulation`` and the rooms below it. It does not know the controller of
 ZooKeeper mode (``events``, ``partitions``, ``state``, ``zookeeper``), nor brokers: these are met

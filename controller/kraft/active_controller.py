@@ -9,11 +9,13 @@ QuorumController, event queue   ``event_queue.py``
 KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
 ClusterControlManager           ``broker_registrations.py``
 BrokerHeartbeatManager          ``broker_heartbeats.py``
-PartitionChangeBuilder          ``partition_change.py``
+PartitionChangeBuilder          the room ``kraft_partitions``
 ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 ..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
+claim, renounce                 ``claims.py``; ``activity.py``
+ControllerServer                ``controller_processes.py``
 ConfigurationControlManager     ``topic_configs.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
@@ -22,9 +24,10 @@ ConfigurationControlManager     ``topic_configs.py``
 from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft import (
     broker_registrations,
+    claims,
     described,
     isr_proposals,
     metadata_log,
@@ -34,26 +37,37 @@ from tidegauge.controller.kraft import (
     topic_configs,
     topics,
 )
+from tidegauge.controller.kraft.activity import decides, is_active, refuse_as_not_active
 from tidegauge.controller.kraft.broker_heartbeats import note_arrival
+from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft import deadlines, elections, follower, leadership, replication
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.codes import controller_events
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests, quorum_timers
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import FaultChange
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
-from tidegauge.simulation.messages.quorum_timers import QuorumWorks
+from tidegauge.simulation.messages.quorum_timers import (
+    ControllerTask,
+    NoOpDue,
+    QuorumStart,
+    QuorumWorks,
+)
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks),
+    *(described, metadata_log, observers, periodic_tasks, claims),
+    *(deadlines, elections, follower, leadership, replication),
 )
 
 #: The types of the events of the queue.
@@ -78,14 +92,19 @@ _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
 EVENT_TYPE = tuple(_TYPE_BY_KIND.get(kind, -1) for kind in range(KINDS))
 
 
-@inner_rule
+@rule
 def handle_quorum_event(world: Quorum, event: Event) -> None:
     """Let the controller deal with one event, and give it back unless it is kept."""
-    if EVENT_TYPE[event.kind] >= 0:
-        if event.kind == BrokerHeartbeatRequest.KIND:
+    if not this_voter(world).runs and event.kind != QuorumStart.KIND:
+        refuse_event(world, event)
+    elif EVENT_TYPE[event.kind] >= 0:
+        if event.kind == BrokerHeartbeatRequest.KIND and decides(world):
             note_arrival(world, view_as(event, BrokerHeartbeatRequest))
         if not waits_for_turn(world, event):
             _write(world, event)
+    elif IS_RAFT[event.kind]:
+        if not _take_part(world, event):
+            free_event(world, event)
     elif not _handle(world, event):
         free_event(world, event)
 
@@ -93,12 +112,32 @@ def handle_quorum_event(world: Quorum, event: Event) -> None:
 @inner_rule
 def _write(world: Quorum, event: Event) -> None:
     """Handle an event of the queue: compute records from the state in memory, and append them."""
-    before = world.active_controller[0].log_end_offset
+    before = this_voter(world).log_end_offset
     begin_event(world, event, EVENT_TYPE[event.kind])
-    _decide(world, event)
-    plan_elections(world)
-    be_busy(world, world.active_controller[0].log_end_offset - before)
+    if IS_TASK[event.kind]:
+        _run_task(world, event)
+    elif decides(world):
+        _decide(world, event)
+        plan_elections(world)
+    else:
+        refuse_as_not_active(world, event)
+    be_busy(world, this_voter(world).log_end_offset - before)
     free_event(world, event)
+
+
+@inner_rule
+def _run_task(world: Quorum, event: Event) -> None:
+    """Run a task of the epoch in which this controller is active; one of before has ended.
+
+    A controller that was superseded only has its log grow.
+    """
+    task = view_as(event, ControllerTask)
+    if not is_active(world) or task.epoch != this_voter(world).claimed_epoch:
+        return
+    if decides(world) or event.kind == NoOpDue.KIND:
+        _decide(world, event)
+    if decides(world):
+        plan_elections(world)
 
 
 @QUORUM.handles(QuorumWorks)
@@ -106,20 +145,26 @@ def _write(world: Quorum, event: Event) -> None:
 def handle_quorum_works(world: Quorum, _: QuorumWorks) -> bool:
     """The thread is done with an event, and takes the next one of the queue."""
     end_event(world)
-    state = world.active_controller[0]
-    if state.queue.first != NONE:
-        event = take_first(world, state.queue)
+    voter = this_voter(world)
+    if voter.queue.first != NONE:
+        event = take_first(world, voter.queue)
         world.context[0].cause_process = event.cause_process
         world.context[0].cause_sequence = event.cause_sequence
         _write(world, event)
     return False
 
 
+#: Of an event's class: its kind.
+_RAFT_KINDS = {each.KIND for each in RAFT.classes}  # type: ignore[attr-defined]  # events have it
+#: By kind of event: whether it is one of the voter (``controller/raft``).
+IS_RAFT = tuple(kind in _RAFT_KINDS for kind in range(KINDS))
+#: ... and whether it is a task of the active controller.
+IS_TASK = tuple(
+    kind in (each.KIND for each in _TYPES if issubclass(each, ControllerTask))
+    for kind in range(KINDS)
+)
+
 #: Call the handler of an event's kind.
+_take_part = RAFT.dispatcher(__name__, "_take_part", Raft, Event)
 _handle = QUORUM.dispatcher(__name__, "_handle", Quorum, Event)
 _decide = WRITES.dispatcher(__name__, "_decide", Quorum, Event)
-
-
-@inner_rule
-def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
-    """A fault has begun or ended at a controller: those that would stop it come with the quorum."""

@@ -29,12 +29,12 @@ from tidegauge.controller.kraft.partition_records import (
     election_of,
     place_of_replica,
 )
-from tidegauge.controller.kraft.partition_target import (
+from tidegauge.controller.kraft.registrations import BROKER_RECORD
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_target import (
     remove_after_unclean_shutdown,
     remove_replica,
 )
-from tidegauge.controller.kraft.registrations import BROKER_RECORD
-from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,
@@ -52,14 +52,18 @@ from tidegauge.simulation.topology import slot_of
 
 
 @inner_rule
-def append_broker(world: Quorum, broker: int, reason: int) -> int:
-    """Append the record that makes a broker what it is in memory by now; the record's offset."""
+def append_broker(world: Quorum, broker: int, reason: int) -> None:
+    """Append the record that makes a broker what it is in memory by now."""
     known = world.quorum_brokers[broker]
     record = append_record(world, BROKER_RECORD, broker)
     record.state = control_state_of(world, broker)
     record.broker_epoch = known.broker_epoch
+    record.incarnation = known.incarnation
+    if reason == BROKER_REGISTERS:
+        known.registration_offset = record.offset
+    record.registration_offset = known.registration_offset
+    record.offline_directories = known.offline_directories
     record.reason = reason
-    return record.offset
 
 
 @inner_rule

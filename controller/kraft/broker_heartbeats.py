@@ -34,17 +34,17 @@ from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_ASKS_FOR_FENCE, BROKER_SESSION_CLOSED
 from tidegauge.simulation.events import new_event, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatRequest,
     BrokerHeartbeatResponse,
 )
 from tidegauge.simulation.messages.quorum_timers import FencingCheck
-from tidegauge.simulation.topology import active_controller_process
 
 # BrokerControlState@4.1.0
 _FENCED = code(0)
@@ -82,8 +82,10 @@ def note_contact(world: Quorum, broker: int) -> None:
 def check_sessions_at(world: Quorum, time_us: int) -> None:
     """Have sessions checked at a time."""
     world.active_controller[0].fences = True
-    process = active_controller_process(world)
-    set_timer(world, new_event(world, process, process, FencingCheck), time_us)
+    process = world.context[0].handling
+    check = new_event(world, process, process, FencingCheck)
+    check.epoch = world.active_controller[0].epoch
+    set_timer(world, check, time_us)
 
 
 @inner_rule
@@ -119,11 +121,12 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     Source: ReplicationControlManager.processBrokerHeartbeat@4.1.0.
     """
     state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[request.broker_id]
     response = new_response(world, request, BrokerHeartbeatResponse)
     if not known.registered or known.broker_epoch != request.broker_epoch:
         response.error = errors.STALE_BROKER_EPOCH
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     if world.context[0].time_us > request.time_us + state.heartbeat_deadline_us:
         _time_out(world, request, response)
@@ -144,7 +147,7 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     take_directories_offline(world, request)
     is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
     if following == _CONTROLLED_SHUTDOWN and is_first:
-        known.shutdown_offset = state.log_end_offset - 1
+        known.shutdown_offset = voter.log_end_offset - 1
     response.is_caught_up = request.metadata_offset >= known.registration_offset
     if known.returns and not request.wants_fence:
         known.returns = False
@@ -167,7 +170,7 @@ def _time_out(
     if state.expired_heartbeats_count and not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.error = errors.REQUEST_TIMED_OUT
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
 
 
 @inner_rule

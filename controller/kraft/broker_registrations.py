@@ -15,11 +15,12 @@ from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import place_of_replica
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.quorum_requests import (
@@ -38,6 +39,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     Source: ClusterControlManager.registerBroker@4.1.0.
     """
     state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[request.broker_id]
     response = new_response(world, request, BrokerRegistrationResponse)
     # A broker of before the run has no incarnation yet: the process that comes is that one.
@@ -53,9 +55,9 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         refused.error = response.error
         refused.offset = NONE
         write_row(world, refused)
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
-    batch_offset = state.log_end_offset
+    batch_offset = voter.log_end_offset
     if not is_same:
         is_clean = known.registered and known.broker_epoch == request.previous_broker_epoch
         take_out_former_process(world, request.broker_id, is_clean)
@@ -70,7 +72,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         known.metadata_offset = NONE
         known.shutdown_offset = NONE
     _note_directories(world, request)
-    known.registration_offset = append_broker(world, request.broker_id, BROKER_REGISTERS)
+    append_broker(world, request.broker_id, BROKER_REGISTERS)
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.broker_epoch = known.broker_epoch

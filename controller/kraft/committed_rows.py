@@ -10,13 +10,13 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
-    NO_OP_RECORD,
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
     copy_registration,
 )
 from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
 from tidegauge.simulation.codes.occasions import (
@@ -30,14 +30,13 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
+    ONE_LOG,
     SHUTTING_DOWN,
     broker_subject,
     log_change,
 )
 from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import (
-    active_controller_name,
-    active_controller_process,
     broker_of,
     slots_by_broker,
 )
@@ -68,8 +67,7 @@ def write_committed(
         registration: of a partition record, the partition as it is from now on.
     """
     caused_by(world, record.cause_process, record.cause_sequence)
-    if record.type != NO_OP_RECORD:
-        world.active_controller[0].changed_us = world.context[0].time_us
+    world.active_controller[0].changed_us = world.context[0].time_us
     if record.type == PARTITION_RECORD:
         _write_partition(world, record, registration)
     elif record.type == BROKER_RECORD:
@@ -96,7 +94,7 @@ def _write_partition(
 ) -> None:
     partition = record.subject
     known = world.committed_partitions[partition]
-    process = active_controller_process(world)
+    process = world.context[0].handling
     leader = broker_of(world, partition, registration.leader)
     if known.exists:
         _write_changes(world, record, known, registration)
@@ -112,10 +110,10 @@ def _write_partition(
     row.leader_epoch = registration.leader_epoch
     row.partition_epoch = registration.partition_epoch
     row.isr = registration.isr
-    row.controller_epoch = world.active_controller[0].epoch
+    row.controller_epoch = this_voter(world).epoch
     row.writer = FORMER_WRITER
-    if world.active_controller[0].runs:
-        row.writer = active_controller_name(world)
+    if world.active_controller[0].voter != NONE:
+        row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
     known.row_sequence = row.sequence
     if had_other_replicas:
@@ -125,7 +123,7 @@ def _write_partition(
         partition,
         leader,
         registration.leader_epoch,
-        world.active_controller[0].epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -151,7 +149,7 @@ def _write_changes(
     registration: PartitionRegistration,
 ) -> None:
     """Write down an election, and each replica that the controller has taken out of the ISR."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     partition = record.subject
     if registration.leader != known.leader and registration.leader != NONE:
         elected = new_row(world, process, LeaderElected)
@@ -189,7 +187,7 @@ def _write_moves(
     registration: PartitionRegistration,
 ) -> None:
     """Write down that replicas begin to be moved, or are where they are to be."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     moved = known.adding != EMPTY or known.removing != EMPTY
     moves = registration.adding != EMPTY or registration.removing != EMPTY
     is_other = known.adding != registration.adding or known.removing != registration.removing
@@ -211,7 +209,7 @@ def _write_moves(
 @inner_rule
 def _write_replicas(world: Quorum, partition: int, registration: PartitionRegistration) -> None:
     """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
-    row = new_row(world, active_controller_process(world), PartitionReplicas)
+    row = new_row(world, world.context[0].handling, PartitionReplicas)
     row.partition = partition
     row.replicas = registration.replicas
     row.adding = registration.adding
@@ -227,7 +225,10 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     broker = world.quorum_brokers[record.subject]
     broker.committed_state = record.state
     broker.committed_epoch = record.broker_epoch
-    row = new_row(world, active_controller_process(world), BrokerState)
+    broker.committed_incarnation = record.incarnation
+    broker.committed_registration_offset = record.registration_offset
+    broker.committed_offline_directories = record.offline_directories
+    row = new_row(world, world.context[0].handling, BrokerState)
     row.broker = record.subject
     row.state = record.state
     row.broker_epoch = record.broker_epoch
@@ -244,7 +245,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
         broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        world.active_controller[0].epoch,
+        ONE_LOG,
         record.offset,
     )
 
@@ -252,7 +253,7 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
 @inner_rule
 def _write_removal(world: Quorum, record: MetadataRecord) -> None:
     """A topic is deleted, and all its partitions with it."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     world.quorum_topics[record.subject].committed = False
     topic = world.quorum_topics[record.subject]
     for number in range(topic.partition_count):
@@ -267,8 +268,8 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.leader_epoch = known.leader_epoch
         row.partition_epoch = known.partition_epoch
         row.isr = EMPTY
-        row.controller_epoch = world.active_controller[0].epoch
-        row.writer = active_controller_name(world)
+        row.controller_epoch = this_voter(world).epoch
+        row.writer = name_of_voter(world, world.context[0].handling)
         write_row(world, row)
         known.row_sequence = row.sequence
         log_change(
@@ -276,7 +277,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
             partition,
             NONE,
             known.leader_epoch,
-            world.active_controller[0].epoch,
+            ONE_LOG,
             record.offset,
         )
 
@@ -284,7 +285,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
 @inner_rule
 def _write_config(world: Quorum, record: MetadataRecord) -> None:
     """Settings of a topic are others: those who host its partitions are to hear of it."""
-    row = new_row(world, active_controller_process(world), TopicConfigured)
+    row = new_row(world, world.context[0].handling, TopicConfigured)
     row.topic = record.subject
     row.min_insync_replicas = record.min_insync_replicas
     row.unclean_enabled = 1 if record.unclean_leader_election else 0
@@ -302,6 +303,6 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                world.active_controller[0].epoch,
+                ONE_LOG,
                 record.offset,
             )

@@ -7,12 +7,15 @@ for a change.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter
+from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, contains
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
 from tidegauge.simulation.codes.questions import (
-    ACTIVE_CONTROLLER,
     LIVE_BROKERS,
     PARTITION_STATE,
     QUIESCENT,
@@ -20,7 +23,6 @@ from tidegauge.simulation.codes.questions import (
 )
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     DescribedBroker,
     DescribeQuorumStateRequest,
@@ -28,10 +30,9 @@ from tidegauge.simulation.messages.quorum_requests import (
 )
 from tidegauge.simulation.topology import (
     Cluster,
-    active_controller_name,
-    active_controller_process,
     broker_of,
     is_kraft,
+    quorum_process,
 )
 
 #: So long nothing is committed where everything has come to rest.
@@ -40,8 +41,8 @@ _QUIET_US = code(1_500_000)
 
 @inner_rule
 def is_quorum_hosted(world: Cluster) -> bool:
-    """Whether this group hosts the active controller of a quorum."""
-    return is_kraft(world) and world.processes[active_controller_process(world)].hosted
+    """Whether this group hosts the controllers of a quorum."""
+    return is_kraft(world) and world.processes[quorum_process(world, 0)].hosted
 
 
 @inner_rule
@@ -54,22 +55,25 @@ def is_unfenced(world: Quorum, broker: int) -> bool:
 @QUORUM.handles(DescribeQuorumStateRequest)
 @inner_rule
 def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequest) -> bool:
-    """Answer a question of the operator; that takes no time."""
+    """Answer a question of the operator, if the controller is active; that takes no time."""
     response = new_response(world, request, DescribeQuorumStateResponse)
     response.question = request.question
     response.partition = request.partition
     response.continuation = request.continuation
-    if request.question == LIVE_BROKERS:
+    leader = this_voter(world).leader
+    if leader != NONE:
+        response.controller = world.sizes[0].brokers + leader
+    if not decides(world):
+        response.error = errors.NOT_CONTROLLER
+    elif request.question == LIVE_BROKERS:
         _name_unfenced(world, response)
     elif request.question == PARTITION_STATE:
         _describe_partition(world, response)
-    elif request.question == ACTIVE_CONTROLLER:
-        response.controller = active_controller_name(world)
     elif request.question == REASSIGNED:
         response.holds = not is_any_moving(world)
     elif request.question == QUIESCENT:
         response.holds = is_quiescent(world)
-    send(world, response, world.context[0].time_us)
+    respond(world, response)
     return False
 
 

@@ -17,8 +17,12 @@ from tidegauge.controller.kraft.partition_records import (
     append_change,
     begin_change,
 )
-from tidegauge.controller.kraft.partition_target import PREFERRED, UNCLEAN, election_is_needed
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_target import (
+    PREFERRED,
+    UNCLEAN,
+    election_is_needed,
+)
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
@@ -31,7 +35,6 @@ from tidegauge.simulation.messages.quorum_timers import (
     PreferredLeaderBalance,
     UncleanElectionCheck,
 )
-from tidegauge.simulation.topology import active_controller_process
 
 #: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE
 _MOST_ELECTIONS = code(1000)
@@ -86,19 +89,21 @@ def plan_elections(world: Quorum) -> None:
     maybeScheduleNextBalancePartitionLeaders, maybeScheduleNextElectUncleanLeaders@3.9.0.
     """
     state = world.active_controller[0]
-    process = active_controller_process(world)
+    process = world.context[0].handling
     now_us = world.context[0].time_us
     always = state.has_heartbeat_tracker
     is_imbalanced = always or state.imbalanced_partitions > 0
     if state.auto_leader_rebalance_enable and is_imbalanced and not state.balances:
         state.balances = True
         timer = new_event(world, process, process, PreferredLeaderBalance)
+        timer.epoch = state.epoch
         set_timer(world, timer, now_us + state.leader_imbalance_check_interval_us)
     interval_us = state.unclean_leader_election_interval_us
     is_leaderless = always or state.leaderless_partitions > 0
     if interval_us > 0 and is_leaderless and not state.elects_uncleanly:
         state.elects_uncleanly = True
         check = new_event(world, process, process, UncleanElectionCheck)
+        check.epoch = state.epoch
         set_timer(world, check, now_us + interval_us)
 
 
@@ -125,8 +130,9 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
     state = world.active_controller[0]
     state.balances = state.imbalanced_partitions > 0 and _elects_as_many_as_it_may(world, PREFERRED)
     if state.balances:
-        process = active_controller_process(world)
+        process = world.context[0].handling
         again = new_event(world, process, process, PreferredLeaderBalance)
+        again.epoch = state.epoch
         set_timer(world, again, world.context[0].time_us + AGAIN_US)
 
 
@@ -142,6 +148,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
         world, UNCLEAN
     )
     if state.elects_uncleanly:
-        process = active_controller_process(world)
+        process = world.context[0].handling
         again = new_event(world, process, process, UncleanElectionCheck)
+        again.epoch = state.epoch
         set_timer(world, again, world.context[0].time_us + AGAIN_US)

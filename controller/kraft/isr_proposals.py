@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.alter_partition import (
-    alter_partition_error,
-    altered_partition_error,
-)
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import (
@@ -21,13 +17,17 @@ from tidegauge.controller.kraft.partition_records import (
     election_of,
     is_active,
 )
-from tidegauge.controller.kraft.partition_target import take_leaders_isr
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.alter_partition import (
+    alter_partition_error,
+    altered_partition_error,
+)
+from tidegauge.controller.kraft_partitions.partition_target import take_leaders_isr
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, append, first, rest, single, without
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionRequest,
@@ -35,7 +35,7 @@ from tidegauge.simulation.messages.controller_requests import (
     IsrMember,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_process, broker_of, slot_of
+from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
 
 
@@ -50,7 +50,7 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
     known = world.quorum_brokers[request.broker_id]
     if not known.registered or known.broker_epoch != request.broker_epoch:
         response.error = errors.STALE_BROKER_EPOCH
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     cursor = request.first_item
     for _ in range(request.proposal_count):
@@ -125,7 +125,7 @@ def _eligible_members(
 
 @inner_rule
 def _write_down(world: Quorum, request: AlterPartitionRequest, decided: AlterPartitionData) -> None:
-    altered = new_row(world, active_controller_process(world), IsrAltered)
+    altered = new_row(world, world.context[0].handling, IsrAltered)
     altered.partition = decided.partition
     altered.leader = request.broker_id
     altered.leader_epoch = decided.leader_epoch

@@ -1,12 +1,11 @@
-"""The metadata log: records are appended, drained into batches, committed, and read.
+"""The metadata log as its controller sees it: records are appended, committed, and written down.
 
-A record changes the controller's state in memory at once. It waits for company for
-controller.quorum.append.linger.ms, is written, forced to disk and replicated (costs
-``metadata_append``, ``metadata_fsync``, ``metadata_commit``), and is committed: then it is a row of
-the trace, others can read it, and responses that waited for it are sent.
+A record changes the state in memory of the active controller at once. The log of its voter
+(``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
+committed or can never be. The leader that commits it writes a row of the trace, and has readers of
+the log know; one that learns later that it is committed finds that done.
 
-Source: QuorumController.appendRecords, BatchAccumulator,
-KafkaRaftClient.onUpdateLeaderHighWatermark@4.1.0.
+Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
 """
 
 from __future__ import annotations
@@ -17,53 +16,60 @@ from tidegauge.controller.kraft.committed_rows import write_committed
 from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.observers import answer_fetches
-from tidegauge.controller.kraft.registrations import (
-    NO_OP_RECORD,
-    PARTITION_RECORD,
-    copy_registration,
-)
+from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
 from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.simulation.costs import METADATA_APPEND, METADATA_COMMIT, METADATA_FSYNC, cost_us
+from tidegauge.controller.raft.log import epoch_of
+from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
-from tidegauge.simulation.messages.quorum_timers import QuorumCommits, QuorumDrains
+from tidegauge.simulation.messages.raft_timers import QuorumCommits
 from tidegauge.simulation.rows import write_row
-from tidegauge.simulation.topology import active_controller_process
 
 
 @inner_rule
 def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     """Append a record that the caller fills; it is caused by what happens now.
 
-    An event that appends any, other than a NoOpRecord, is a row of the trace.
+    An event that appends any is a row of the trace.
     """
-    state = world.active_controller[0]
-    if sort != NO_OP_RECORD and not state.event_written:
+    voter = this_voter(world)
+    if not voter.event_written:
         write_row(world, new_event_row(world))
-    place = (state.first_record + state.record_count) % len(world.metadata_records)
-    record = world.metadata_records[place]
-    state.record_count += 1
-    record.offset = state.log_end_offset
-    state.log_end_offset += 1
+    record = _new_record(world)
+    record.offset = append_offset(world)
+    record.epoch = voter.epoch
     record.type = sort
     record.subject = subject
+    record.reason = voter.reason
+    context = world.context[0]
+    record.cause_process = context.cause_process
+    record.cause_sequence = context.cause_sequence
+    record.because_process = voter.because_process
+    record.because_sequence = voter.because_sequence
+    return record
+
+
+@inner_rule
+def _new_record(world: Quorum) -> MetadataRecord:
+    """A blank record in the ring, behind the others."""
+    state = world.active_controller[0]
+    room = len(world.metadata_records)
+    record = world.metadata_records[(state.first_record + state.record_count) % room]
+    state.record_count += 1
+    if room - state.record_count < state.record_reserve:
+        world.context[0].needs_room = True
     record.state = 0
     record.broker_epoch = NONE
-    record.reason = state.reason
+    record.incarnation = NONE
+    record.registration_offset = NONE
+    record.offline_directories = 0
     record.old_leader = NONE
     record.unclean = False
     record.min_insync_replicas = 0
     record.unclean_leader_election = False
-    context = world.context[0]
-    if len(world.metadata_records) - state.record_count < state.record_reserve:
-        context.needs_room = True
-    record.cause_process = context.cause_process
-    record.cause_sequence = context.cause_sequence
-    record.because_process = state.because_process
-    record.because_sequence = state.because_sequence
-    _drain_later(world)
     return record
 
 
@@ -71,106 +77,88 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
 def append_partition(world: Quorum, partition: int) -> MetadataRecord:
     """Append the record that makes a partition what ``Quorum.registrations`` has by now."""
     record = append_record(world, PARTITION_RECORD, partition)
-    place = _place_of(world, record.offset)
-    copy_registration(world.recorded_registrations[place], world.registrations[partition])
+    state = world.active_controller[0]
+    last = (state.first_record + state.record_count - 1) % len(world.metadata_records)
+    copy_registration(world.recorded_registrations[last], world.registrations[partition])
     return record
-
-
-@inner_rule
-def _place_of(world: Quorum, offset: int) -> int:
-    """Where a record that is not committed lies in the ring."""
-    state = world.active_controller[0]
-    return (state.first_record + offset - (state.log_end_offset - state.record_count)) % len(
-        world.metadata_records
-    )
-
-
-@inner_rule
-def _drain_later(world: Quorum) -> None:
-    state = world.active_controller[0]
-    if not state.drains:
-        state.drains = True
-        process = active_controller_process(world)
-        timer = new_event(world, process, process, QuorumDrains)
-        set_timer(world, timer, world.context[0].time_us + state.append_linger_us)
-
-
-@QUORUM.handles(QuorumDrains)
-@inner_rule
-def handle_quorum_drains(world: Quorum, timer: QuorumDrains) -> bool:
-    """Write what has been appended, and have it replicated."""
-    state = world.active_controller[0]
-    state.drains = False
-    state.drained_offset = state.log_end_offset
-    process = timer.destination
-    due_us = world.context[0].time_us + cost_us(world, process, METADATA_APPEND)
-    due_us += cost_us(world, process, METADATA_FSYNC)
-    if state.voters > 1:
-        due_us += cost_us(world, process, METADATA_COMMIT)
-    state.committed_us = max(state.committed_us, due_us)
-    commits = new_event(world, process, process, QuorumCommits)
-    commits.offset = state.drained_offset
-    set_timer(world, commits, state.committed_us)
-    return False
 
 
 @QUORUM.handles(QuorumCommits)
 @inner_rule
 def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
-    """Commit up to an offset, write rows about it, and send the responses that have waited for it.
+    """Write rows about what is committed, and send the responses that have waited for it.
 
     More records than tables have room for are committed at the same time, but in several events.
     """
     state = world.active_controller[0]
     most = world.context[0].reserve // 2
-    while state.high_watermark < timer.offset and most > 0:
+    while state.committed_offset < timer.offset and most > 0:
         most -= 1
-        _commit_first(world)
-    if state.high_watermark < timer.offset:
+        commit_next(world, epoch_of(world, state.committed_offset))
+    if state.committed_offset < timer.offset:
         goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
         goes_on.offset = timer.offset
+        goes_on.epoch = timer.epoch
         set_timer(world, goes_on, world.context[0].time_us)
         return False
-    while state.deferred.first != NONE:
-        first = view_as(world.events[state.deferred.first], CommittedResponse)
-        if first.waits_for_offset > state.high_watermark:
+    voter = this_voter(world)
+    while voter.deferred.first != NONE:
+        first = view_as(world.events[voter.deferred.first], CommittedResponse)
+        if first.waits_for_offset > timer.offset:
             break
-        send(world, take_first(world, state.deferred), world.context[0].time_us)
+        respond(world, take_first(world, voter.deferred))
     answer_fetches(world)
     return False
 
 
 @inner_rule
-def _commit_first(world: Quorum) -> None:
-    """Commit the oldest record that is not committed."""
+def commit_next(world: Quorum, epoch: int) -> None:
+    """Write rows about the next record that is committed, which is of this epoch."""
     state = world.active_controller[0]
-    place = state.first_record
-    write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
-    state.first_record = (place + 1) % len(world.metadata_records)
-    state.record_count -= 1
-    state.high_watermark += 1
+    place = _place_of(world, state.committed_offset, epoch)
+    if place != NONE:
+        write_committed(world, world.metadata_records[place], world.recorded_registrations[place])
+        state.likely_record = (place + 1) % len(world.metadata_records)
+    state.committed_offset += 1
+    _drop_committed(world)
 
 
 @inner_rule
-def commit_former_records(world: Quorum) -> None:
-    """Commit at once what has been there before the run; nobody has caused it."""
+def _place_of(world: Quorum, offset: int, epoch: int) -> int:
+    """Where a record lies in the ring; NONE if it says nothing, and so is in logs only."""
     state = world.active_controller[0]
-    context = world.context[0]
-    while state.high_watermark < state.log_end_offset:
-        context.cause_process = NONE
-        context.cause_sequence = NONE
-        _commit_first(world)
-    context.cause_process = NONE
-    context.cause_sequence = NONE
-    state.drained_offset = state.high_watermark
+    room = len(world.metadata_records)
+    if state.record_count == 0:
+        return NONE
+    likely = world.metadata_records[state.likely_record]
+    passed = (state.likely_record - state.first_record) % room
+    if passed < state.record_count and likely.offset == offset and likely.epoch == epoch:
+        return state.likely_record
+    for number in range(state.record_count):
+        place = (state.first_record + number) % room
+        record = world.metadata_records[place]
+        if record.offset == offset and record.epoch == epoch:
+            return place
+    return NONE
+
+
+@inner_rule
+def _drop_committed(world: Quorum) -> None:
+    """Drop what lies below the committed offset: it is committed, or it will never be."""
+    state = world.active_controller[0]
+    while state.record_count > 0:
+        if world.metadata_records[state.first_record].offset >= state.committed_offset:
+            break
+        state.first_record = (state.first_record + 1) % len(world.metadata_records)
+        state.record_count -= 1
 
 
 @inner_rule
 def respond_when_committed(world: Quorum, response: CommittedResponse) -> None:
     """Send a response once all that is appended by now is committed."""
-    state = world.active_controller[0]
-    if state.high_watermark >= state.log_end_offset:
-        send(world, response, world.context[0].time_us)
+    voter = this_voter(world)
+    if world.active_controller[0].committed_offset >= voter.log_end_offset:
+        respond(world, response)
         return
-    response.waits_for_offset = state.log_end_offset
-    append_event(world, state.deferred, response)
+    response.waits_for_offset = voter.log_end_offset
+    append_event(world, voter.deferred, response)

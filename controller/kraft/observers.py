@@ -11,9 +11,17 @@ Source: KafkaRaftClient.handleFetchRequest and tryCompleteFetchRequest@4.1.0 (KI
 from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.follower import lose_connection
+from tidegauge.controller.raft.replication import (
+    FETCH_WAIT_US,
+    refuses_fetch,
+    take_voter_fetch,
+)
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (
     append_event,
@@ -25,60 +33,75 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.quorum_requests import (
-    PublishedPartition,
-    RaftFetchRequest,
-    RaftFetchResponse,
-)
+from tidegauge.simulation.messages.quorum_requests import PublishedPartition
 from tidegauge.simulation.messages.quorum_timers import RaftFetchExpires
-from tidegauge.simulation.topology import active_controller_process, slot_of
-
-#: KafkaRaftClient.MAX_FETCH_WAIT_MS
-_FETCH_WAIT_US = code(500_000)
+from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.messages.raft_timers import QuorumAppended
+from tidegauge.simulation.topology import slot_of
 
 
 @QUORUM.handles(RaftFetchRequest)
 @inner_rule
 def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
-    """Answer at once if there is more than the observer has, else let the fetch wait."""
-    state = world.active_controller[0]
+    """Answer at once if there is more than the observer has, else let the fetch wait.
+
+    A follower of the leader gets its log instead (``controller/raft/replication.py``).
+    """
+    voter = this_voter(world)
+    if refuses_fetch(world, request):
+        return False
+    if request.voter != NONE:
+        return take_voter_fetch(world, request)
     if _has_more(world, request):
         _answer(world, request)
         return False
-    request.deadline_us = world.context[0].time_us + _FETCH_WAIT_US
-    append_event(world, state.fetches, request)
-    if not state.fetch_timer:
+    request.deadline_us = world.context[0].time_us + FETCH_WAIT_US
+    append_event(world, voter.fetches, request)
+    if not voter.fetch_timer:
         _watch(world, request.deadline_us)
     return True
 
 
 @inner_rule
 def _has_more(world: Quorum, request: RaftFetchRequest) -> bool:
-    state = world.active_controller[0]
-    if state.fetch_carries_high_watermark:
-        return request.high_watermark < state.high_watermark
-    return request.fetch_offset < state.drained_offset
+    voter = this_voter(world)
+    if voter.fetch_carries_high_watermark:
+        return request.high_watermark < _known_high_watermark(world)
+    return request.fetch_offset < voter.drained_offset
+
+
+@inner_rule
+def _known_high_watermark(world: Quorum) -> int:
+    """How far observers may read: what is committed as the leader knows, and written down."""
+    return min(this_voter(world).high_watermark, world.active_controller[0].committed_offset)
+
+
+@QUORUM.handles(QuorumAppended)
+@inner_rule
+def handle_quorum_appended(world: Quorum, _: QuorumAppended) -> bool:
+    """There is more in the log: before metadata version 4.1-IV1 that is what observers wait for."""
+    answer_fetches(world)
+    return False
 
 
 @inner_rule
 def answer_fetches(world: Quorum) -> None:
     """Answer the fetches for which there is more now."""
-    state = world.active_controller[0]
-    for _ in range(state.fetches.length):
-        request = view_as(take_first(world, state.fetches), RaftFetchRequest)
+    voter = this_voter(world)
+    for _ in range(voter.fetches.length):
+        request = view_as(take_first(world, voter.fetches), RaftFetchRequest)
         if _has_more(world, request):
             _answer(world, request)
             free_event(world, request)
         else:
-            append_event(world, state.fetches, request)
+            append_event(world, voter.fetches, request)
 
 
 @inner_rule
 def _watch(world: Quorum, due_us: int) -> None:
-    world.active_controller[0].fetch_timer = True
-    process = active_controller_process(world)
+    this_voter(world).fetch_timer = True
+    process = world.context[0].handling
     set_timer(world, new_event(world, process, process, RaftFetchExpires), due_us)
 
 
@@ -86,15 +109,15 @@ def _watch(world: Quorum, due_us: int) -> None:
 @inner_rule
 def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
     """Answer the fetches that have waited for long enough, with nothing new."""
-    state = world.active_controller[0]
-    state.fetch_timer = False
+    voter = this_voter(world)
+    voter.fetch_timer = False
     now_us = world.context[0].time_us
-    while state.fetches.first != NONE:
-        request = view_as(world.events[state.fetches.first], RaftFetchRequest)
+    while voter.fetches.first != NONE:
+        request = view_as(world.events[voter.fetches.first], RaftFetchRequest)
         if request.deadline_us > now_us:
             _watch(world, request.deadline_us)
             break
-        take_first(world, state.fetches)
+        take_first(world, voter.fetches)
         _answer(world, request)
         free_event(world, request)
     return False
@@ -103,26 +126,29 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
 @QUORUM.handles(Disconnected)
 @inner_rule
 def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
-    """A broker's connection is gone, and with it what it has asked for."""
-    state = world.active_controller[0]
-    for _ in range(state.fetches.length):
-        request = take_first(world, state.fetches)
+    """Another process is gone, and with it what it has asked for."""
+    voter = this_voter(world)
+    lose_connection(world, closed)
+    for _ in range(voter.fetches.length):
+        request = take_first(world, voter.fetches)
         if request.source == closed.source and request.asked_us <= closed.until_us:
             free_event(world, request)
         else:
-            append_event(world, state.fetches, request)
+            append_event(world, voter.fetches, request)
     return False
 
 
 @inner_rule
 def _answer(world: Quorum, request: RaftFetchRequest) -> None:
-    state = world.active_controller[0]
+    voter = this_voter(world)
     response = new_response(world, request, RaftFetchResponse)
-    response.log_end_offset = state.drained_offset
-    response.high_watermark = state.high_watermark
-    response.leader_epoch = state.epoch
-    _name_changes(world, response, request.source, request.high_watermark)
-    send(world, response, world.context[0].time_us)
+    response.log_end_offset = voter.drained_offset
+    response.high_watermark = _known_high_watermark(world)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    if response.high_watermark > request.high_watermark:
+        _name_changes(world, response, request.source, request.high_watermark)
+    respond(world, response)
 
 
 @inner_rule
@@ -161,10 +187,10 @@ def _name(world: Quorum, response: RaftFetchResponse, partition: int, slot: int)
     item.replicas = known.replicas
     item.adding = known.adding
     item.removing = known.removing
-    item.controller_epoch = world.active_controller[0].epoch
+    item.controller_epoch = this_voter(world).epoch
     item.is_new = known.partition_epoch == 0
     item.is_removed = not known.exists or not contains(known.replicas, slot)
     item.min_insync_replicas = topic.committed_min_insync_replicas
     item.unclean_leader_election = topic.committed_unclean_leader_election
-    item.row_process = active_controller_process(world)
+    item.row_process = world.context[0].handling
     item.row_sequence = known.row_sequence

@@ -1,27 +1,28 @@
 """A partition's change in the controller's memory and in the log: one door for all causes.
 
 Every change but the creation and the deletion of a topic, and a ClearElrRecord, is
-:func:`begin_change`, a function of ``partition_target.py``, and :func:`append_change`. Counts over
-partitions (who leads how many, which have no leader) are kept here.
+:func:`begin_change`, a function of ``kraft_partitions/partition_target.py``, and
+:func:`append_change`. Counts over partitions (who leads how many, which have no leader) are kept
+here.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import append_partition
-from tidegauge.controller.kraft.partition_change import (
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import (
     ELECTED_FROM_ELR,
     ELECTED_UNCLEANLY,
     UNCHANGED,
     partition_change,
 )
-from tidegauge.controller.kraft.partition_target import (
+from tidegauge.controller.kraft_partitions.partition_target import (
     PartitionTarget,
     effective_min_insync_replicas,
     election_of_topic,
     target_as_is,
 )
-from tidegauge.controller.kraft.state import Quorum
 from tidegauge.replication.replica_list import EMPTY, append, first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of

@@ -1,4 +1,4 @@
-"""The start of the active controller, and what it does from time to time.
+"""What the active controller does from time to time.
 
 From 4.0 on tasks are periodic: one that still has work runs again in 10 ms. Before, brokers are
 fenced by an exact timer, and the elections are planned whenever there is a reason for them.
@@ -10,15 +10,15 @@ registerMaybeFenceStaleBroker, registerElectPreferred, registerElectUnclean@4.1.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.broker_changes import fence_broker
 from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue
 from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
 from tidegauge.controller.kraft.event_queue import new_event_row
-from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM, WRITES
-from tidegauge.controller.kraft.metadata_log import append_record
-from tidegauge.controller.kraft.registrations import NO_OP_RECORD
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.replication import append_offset
+from tidegauge.controller.raft.voters import name_of_voter, this_voter
 from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
@@ -27,57 +27,60 @@ from tidegauge.simulation.messages.quorum_timers import (
     FencingCheck,
     NoOpDue,
     QuorumSample,
-    QuorumStart,
 )
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import active_controller_name, active_controller_process
-from tidegauge.simulation.trace_rows.control_plane_rows import ControllerActive
 from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
 
 
-@QUORUM.handles(QuorumStart)
 @inner_rule
-def handle_quorum_start(world: Quorum, timer: QuorumStart) -> bool:
-    """The controller is active from now on.
+def begin_tasks(world: Quorum, is_first: bool) -> None:
+    """Begin the periodic tasks of a controller that becomes active: each waits for its period.
 
-    Where in their periods its tasks are when brokers start or fail, a draw decides.
+    Where in their periods the tasks of the run's first controller are when brokers start or fail, a
+    draw decides.
+
+    Source: PeriodicTaskControlManager.activate@4.1.0.
     """
     state = world.active_controller[0]
-    restore_former_states(world)
-    state.runs = True
-    active = new_row(world, timer.destination, ControllerActive)
-    active.broker = active_controller_name(world)
-    active.controller_epoch = state.epoch
-    write_row(world, active)
-    _sample_later(world)
     now_us = world.context[0].time_us
+    state.fences = False
+    state.balances = False
+    state.elects_uncleanly = False
     if state.max_idle_interval_us > 0:
-        _no_op_at(world, now_us + _part_of(world, state.max_idle_interval_us, NoOpDue.KIND))
+        interval_us = state.max_idle_interval_us
+        if is_first:
+            interval_us = _part_of(world, interval_us, NoOpDue.KIND)
+        _no_op_at(world, now_us + interval_us)
     if state.has_heartbeat_tracker:
         period_us = _fencing_period_us(world)
-        check_sessions_at(world, now_us + _part_of(world, period_us, FencingCheck.KIND))
+        if is_first:
+            period_us = _part_of(world, period_us, FencingCheck.KIND)
+        check_sessions_at(world, now_us + period_us)
+    elif _oldest_contact(world) != NONE:
+        check_sessions_at(world, now_us + state.session_timeout_us + 1)
     plan_elections(world)
-    return False
 
 
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record how far the metadata log is."""
-    state = world.active_controller[0]
-    sampled = new_row(world, timer.destination, MetadataSampled)
-    sampled.broker = world.sizes[0].brokers + world.processes[timer.destination].number
-    sampled.log_end_offset = state.log_end_offset
-    sampled.high_watermark = state.high_watermark
-    write_row(world, sampled)
-    _sample_later(world)
+    """Record how far the metadata log is, at the active controller."""
+    voter = this_voter(world)
+    if decides(world):
+        sampled = new_row(world, timer.destination, MetadataSampled)
+        sampled.broker = name_of_voter(world, timer.destination)
+        sampled.log_end_offset = voter.log_end_offset
+        sampled.high_watermark = voter.high_watermark
+        write_row(world, sampled)
+    sample_later(world)
     return False
 
 
 @inner_rule
-def _sample_later(world: Quorum) -> None:
-    process = active_controller_process(world)
+def sample_later(world: Quorum) -> None:
+    """Have the log looked at again."""
+    process = world.context[0].handling
     due_us = world.context[0].time_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, process, process, QuorumSample), due_us)
 
@@ -85,21 +88,24 @@ def _sample_later(world: Quorum) -> None:
 @inner_rule
 def _part_of(world: Quorum, period_us: int, kind: int) -> int:
     """A part of a task's period, drawn anew for each kind of timer."""
-    process = active_controller_process(world)
+    process = world.context[0].handling
     return draw_below(period_us, world.context[0].seed, PERIODIC_TASKS, process, kind)
 
 
 @inner_rule
 def _no_op_at(world: Quorum, due_us: int) -> None:
-    process = active_controller_process(world)
-    set_timer(world, new_event(world, process, process, NoOpDue), due_us)
+    """Have a NoOpRecord written; a controller that was superseded does so, too."""
+    process = world.context[0].handling
+    due = new_event(world, process, process, NoOpDue)
+    due.epoch = this_voter(world).claimed_epoch
+    set_timer(world, due, due_us)
 
 
 @WRITES.handles(NoOpDue)
 @inner_rule
 def handle_no_op_due(world: Quorum, _: NoOpDue) -> None:
     """Write a NoOpRecord, so that all can see how far the log is."""
-    append_record(world, NO_OP_RECORD, NONE)
+    append_offset(world)
     now_us = world.context[0].time_us
     _no_op_at(world, now_us + world.active_controller[0].max_idle_interval_us)
 
@@ -137,12 +143,12 @@ def handle_fencing_check(world: Quorum, _: FencingCheck) -> None:
 @inner_rule
 def _fence_silent(world: Quorum, broker: int) -> None:
     """Fence a broker, because of what has kept it silent."""
-    state = world.active_controller[0]
+    voter = this_voter(world)
     known = world.quorum_brokers[broker]
     row = new_event_row(world)
     because_of(world, row, broker, known.contact_us)
-    state.because_process = row.because_process
-    state.because_sequence = row.because_sequence
+    voter.because_process = row.because_process
+    voter.because_sequence = row.because_sequence
     write_row(world, row)
     known.contact_us = NONE
     fence_broker(world, broker, BROKER_SESSION_EXPIRED)
@@ -166,7 +172,7 @@ def _one_overdue(world: Quorum) -> int:
             chosen = broker
     if count <= 1:
         return chosen
-    process = active_controller_process(world)
+    process = world.context[0].handling
     drawn = draw_below(count, world.context[0].seed, FENCING, process, state.fencing_draws)
     state.fencing_draws += 1
     for broker in range(world.sizes[0].brokers):

@@ -2,7 +2,7 @@
 
 The request writes one record: the replicas are the new ones and then those to be removed. Each new
 replica that has caught up is an ISR change of the leader. The one that makes the target complete
-ends the reassignment in the same record (``partition_change.py``).
+ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from tidegauge.controller.kraft.partition_records import (
     begin_change,
     election_of,
 )
-from tidegauge.controller.kraft.partition_target import ONLINE, cancel_reassignment, reassign
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_target import (
+    ONLINE,
+    cancel_reassignment,
+    reassign,
+)
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.events import new_item, new_response

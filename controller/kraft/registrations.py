@@ -11,8 +11,6 @@ BROKER_RECORD = code(1)
 TOPIC_RECORD = code(2)
 REMOVE_TOPIC_RECORD = code(3)
 CONFIG_RECORD = code(4)
-#: It says nothing of anything that is kept here.
-NO_OP_RECORD = code(5)
 
 
 @inner_rule

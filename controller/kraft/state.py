@@ -3,31 +3,32 @@
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
 ``ReplicationControlManager`` and ``ClusterControlManager``). ``committed_partitions`` is what a
-reader of the log sees. Records between the two are in ``metadata_records``.
+reader of the log sees. Records between the two are in ``metadata_records``. A controller that
+becomes active begins with what is committed (``claims.py``).
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.controller.kraft.partition_target import PartitionTarget
-from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
+from tidegauge.controller.raft.state import Raft
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.topology import Cluster
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
 
 
 class ActiveController(Record):
-    """The one thread of the active controller, and the log that it writes: one record."""
+    """What the active controller decides by, and counts: one record.
 
-    #: Events that wait for the thread.
-    queue: EventList
-    #: Responses that wait for a commit, in the order of the offsets that they wait for.
-    deferred: EventList
-    #: Fetches of observers that wait for more of the log.
-    fetches: EventList
+    It is that of the controller that has claimed last. One that was active before, and has not
+    heard of its successor, has no state of its own: nothing that it decides is ever committed.
+    """
+
+    #: Whose it is; -1: the one that it was of has renounced. In which epoch that has claimed.
+    voter: i64 = -1
+    epoch: i64 = -1
 
     # Settings.
     #: How many controllers the quorum has, with this one.
@@ -35,14 +36,13 @@ class ActiveController(Record):
     session_timeout_us: i64
     #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
     heartbeat_deadline_us: i64
-    append_linger_us: i64
     #: 0: no NoOpRecord is written.
     max_idle_interval_us: i64
     auto_leader_rebalance_enable: flag
     leader_imbalance_check_interval_us: i64
     unclean_leader_election_interval_us: i64
 
-    # Switches by release (``switches.py`` has those of one partition's change).
+    # Switches by release (``kraft_partitions/switches.py`` has those of one partition's change).
     #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
     #: KAFKA-16164; from 4.0).
     has_heartbeat_tracker: flag
@@ -55,50 +55,20 @@ class ActiveController(Record):
     incarnation_keeps_epoch: flag
     #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
     registration_clears_isr: flag
-    #: Fetches are answered at once when more is committed, and not only when more is appended.
-    fetch_carries_high_watermark: flag
+    #: A new controller gives fenced brokers a session, too (4.0; KAFKA-19130 in 4.1).
+    fenced_sessions_restart: flag
 
-    #: Its epoch: that of the quorum's leader.
-    epoch: i64
-    #: It has been started.
-    runs: flag
-
-    # The log. Offsets count records from the beginning of the cluster.
-    #: The next record gets this one.
-    log_end_offset: i64
-    #: Up to here it was drained into batches, and up to here it is committed.
-    drained_offset: i64
-    high_watermark: i64
-    #: A timer waits until the linger time of the oldest record that is not drained is over.
-    drains: flag
-    #: When the last commit that is under way is due: none overtakes it.
-    committed_us: i64
     #: When a record was committed last that says something of a partition, a broker or a topic.
     changed_us: i64
-    #: Records that are not committed: a ring in ``metadata_records``.
+    #: All records below this offset are committed, and rows of the trace.
+    committed_offset: i64
+    #: Records that are not committed: a ring in ``metadata_records``, in the order in which they
+    #: were appended; and where in it the next one to be committed is likely to be.
     first_record: i64
     record_count: i64
+    likely_record: i64
     #: So much room for more is kept free while a handler runs.
     record_reserve: i64
-
-    # The event queue.
-    #: The thread is busy; a timer is set for when it is free.
-    works: flag
-    #: A timer looks for fetches that have waited for long enough.
-    fetch_timer: flag
-
-    # The event that is being handled.
-    #: Its type, when it came and was taken, and how many waited behind it.
-    event_kind: i64
-    event_came_us: i64
-    event_taken_us: i64
-    queue_length: i64
-    #: It is a row of the trace.
-    event_written: flag
-    #: Why the records that it appends change what they change, and because of which row.
-    reason: i64
-    because_process: i64 = -1
-    because_sequence: i64 = -1
 
     # Tasks: a timer is set for each.
     fences: flag
@@ -149,6 +119,9 @@ class QuorumBroker(Record):
     # As it is committed.
     committed_state: i64
     committed_epoch: i64 = -1
+    committed_incarnation: i64 = -1
+    committed_registration_offset: i64 = -1
+    committed_offline_directories: i64
 
 
 class QuorumTopic(Record):
@@ -191,16 +164,25 @@ class CommittedPartition(PartitionRegistration):
 
 
 class MetadataRecord(Record):
-    """One record of the metadata log that is not committed yet."""
+    """One record of the metadata log that is not committed yet.
+
+    Of two records with the same offset, in the logs of different controllers, one is never
+    committed. One controller writes all records of an epoch, so epoch and offset name a record.
+    """
 
     offset: i64
+    epoch: i64
     #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
     type: i64
     #: A partition, a broker, a topic.
     subject: i64
-    #: Of a broker: its new state, its epoch.
+    #: Of a broker: its new state, its epoch, its process, its registration record, its log
+    #: directories that are offline.
     state: i64
     broker_epoch: i64
+    incarnation: i64 = -1
+    registration_offset: i64 = -1
+    offline_directories: i64
     #: Of a broker why; of a partition 0, or why the controller takes replicas out of the ISR.
     reason: i64
     #: Of a partition: the leader was elected, and uncleanly; who led before.
@@ -216,8 +198,8 @@ class MetadataRecord(Record):
     because_sequence: i64 = -1
 
 
-class Quorum(Cluster, part=6):
-    """The active controller of a group; in ZooKeeper mode all tables are empty."""
+class Quorum(Raft, part=6):
+    """The active controller of a quorum; in ZooKeeper mode all tables are empty."""
 
     active_controller: Records[ActiveController]
     quorum_brokers: Records[QuorumBroker]
@@ -225,7 +207,8 @@ class Quorum(Cluster, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended and is not committed, and beside each the partition as it is then.
+    #: A ring: what was appended and is not committed, by whomever, and beside each the partition as
+    #: it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: What pure rules work on: one record each.

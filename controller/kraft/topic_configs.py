@@ -14,13 +14,13 @@ from tidegauge.controller.kraft.metadata_log import (
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft.partition_change import clear_elr
 from tidegauge.controller.kraft.registrations import CONFIG_RECORD
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import clear_elr
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     AdminResponse,
     IncrementalAlterConfigsRequest,
@@ -41,7 +41,7 @@ def handle_incremental_alter_configs(
     topic = world.quorum_topics[request.topic]
     if not topic.exists:
         response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     clears = request.min_insync_replicas not in (NONE, topic.min_insync_replicas)
     if request.min_insync_replicas != NONE:

@@ -9,15 +9,15 @@ from tidegauge.controller.kraft.metadata_log import (
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft.partition_change import NO_LEADER, create_partition
 from tidegauge.controller.kraft.partition_records import acceptable_leaders, count_partition
 from tidegauge.controller.kraft.registrations import REMOVE_TOPIC_RECORD, TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER, create_partition
+from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, only
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.quorum_requests import (
     AdminResponse,
     CreateTopicsRequest,
@@ -38,7 +38,7 @@ def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
     response = new_response(world, request, AdminResponse)
     response.error = _creation_error(world, request.topic)
     if response.error != errors.NONE:
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     topic = world.quorum_topics[request.topic]
     topic.exists = True
@@ -81,7 +81,7 @@ def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
     topic = world.quorum_topics[request.topic]
     if not topic.exists:
         response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
-        send(world, response, world.context[0].time_us)
+        respond(world, response)
         return
     for number in range(topic.partition_count):
         partition = topic.first_partition + number

@@ -10,7 +10,7 @@ Here are sessions (``sessions.py`` has their rules) and the clock; ``znode_reads
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import ZOOKEEPER
 from tidegauge.controller.zookeeper import znode_reads, znode_writes  # noqa: F401 - their handlers
@@ -54,7 +54,7 @@ from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 CONTROLLER_MOVE = FAULT_CODES.new("controller_move", 8)
 
 
-@inner_rule
+@rule
 def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
     """An outage is over, or /controller is deleted by hand."""
     zookeeper = event.destination
@@ -143,7 +143,7 @@ def handleis_quiescent(world: ControlPlane, request: ZkIsQuiescentRequest) -> No
 _handle = ZOOKEEPER.dispatcher(__name__, "_handle", ControlPlane, Event)
 
 
-@inner_rule
+@rule
 def handle_zookeeper_event(world: ControlPlane, event: Event) -> None:
     """Let ZooKeeper deal with one request, or tick, and give it back."""
     _handle(world, event)

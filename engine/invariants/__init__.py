@@ -12,6 +12,7 @@ file                subject
 ``zookeeper.py``    znodes, watches, sessions
 ``controllers.py``  controllers, their contexts, queues and channels
 ``quorum.py``       the active controller of a KRaft quorum: states, records, responses, timers
+``voters.py``       voters of that quorum: leaders, logs, timers
 ``clients.py``      producers, consumers, connections
 ``validator.py``    validates a group, and says in words what is wrong
 ==================  ========================================================================

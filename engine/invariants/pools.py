@@ -121,10 +121,10 @@ def _first_wrong_list(world: Checked) -> int:
         wrong = max(wrong, _wrong(world, world.controllers[controller].unsent))
     for place in range(len(world.controller_brokers)):
         wrong = max(wrong, _wrong(world, world.controller_brokers[place].queue))
-    for number in range(len(world.active_controller)):
-        quorum = world.active_controller[number]
-        wrong = max(wrong, _wrong(world, quorum.queue), _wrong(world, quorum.deferred))
-        wrong = max(wrong, _wrong(world, quorum.fetches))
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        wrong = max(wrong, _wrong(world, voter.queue), _wrong(world, voter.deferred))
+        wrong = max(wrong, _wrong(world, voter.fetches), _wrong(world, voter.voter_fetches))
     return wrong
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, is_within, pending
 from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.quorum_timers import (
+    ControllerTask,
     FencingCheck,
     PreferredLeaderBalance,
-    QuorumDrains,
     QuorumWorks,
     RaftFetchExpires,
     UncleanElectionCheck,
 )
-from tidegauge.simulation.topology import active_controller_process, broker_of
+from tidegauge.simulation.topology import broker_of, quorum_process
 
 QUORUM_STATE = Invariants()
 
@@ -97,7 +99,7 @@ def led_partitions_of_brokers_are_counted(world: Checked) -> int:
             partition = world.hosted_replicas[known.first_replica + number].partition
             leader = world.registrations[partition].leader
             count += 1 if broker_of(world, partition, leader) == broker else 0
-        if world.active_controller[0].runs and count != known.leader_count:
+        if world.active_controller[0].voter != NONE and count != known.leader_count:
             return broker
     return HOLDS
 
@@ -115,37 +117,56 @@ def partitions_without_their_leader_are_counted(world: Checked) -> int:
                 leaderless += 1 if known.leader == NONE else 0
                 imbalanced += 1 if known.leader != first(known.replicas) else 0
         are_counted = leaderless == state.leaderless_partitions
-        if state.runs and (not are_counted or imbalanced != state.imbalanced_partitions):
+        is_right = are_counted and imbalanced == state.imbalanced_partitions
+        if state.voter != NONE and not is_right:
             return number
     return HOLDS
 
 
 @QUORUM_STATE.of("active_controller")
 def records_that_are_not_committed_are_kept(world: Checked) -> int:
-    """All records from the high watermark to the end of the metadata log are in the ring."""
+    """The oldest record in the ring is not committed; what the active controller has is in its log.
+
+    Source: OffsetControlManager@4.1.0.
+    """
     for number in range(len(world.active_controller)):
         state = world.active_controller[number]
-        if state.record_count != state.log_end_offset - state.high_watermark:
-            return number
-        if not state.high_watermark <= state.drained_offset <= state.log_end_offset:
-            return number
         for place in range(state.record_count):
             index = (state.first_record + place) % len(world.metadata_records)
-            if world.metadata_records[index].offset != state.high_watermark + place:
+            record = world.metadata_records[index]
+            if place == 0 and record.offset < state.committed_offset:
                 return number
+            if state.voter != NONE and record.epoch == state.epoch:
+                voter = world.voters[state.voter]
+                if voter.epoch == state.epoch and record.offset >= voter.log_end_offset:
+                    return number
     return HOLDS
 
 
-@QUORUM_STATE.of("active_controller")
+@QUORUM_STATE.of("voters")
+def a_voter_flushes_what_it_has(world: Checked) -> int:
+    """A log is on the disk at most up to its end, and its end at most that in memory."""
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if not voter.flushed_offset <= voter.drained_offset <= voter.log_end_offset:
+            return number
+        if voter.high_watermark > voter.drained_offset:
+            return number
+    return HOLDS
+
+
+@QUORUM_STATE.of("voters")
 def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
     """A response waits for what is appended and not committed, in the order of the log."""
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
-        offset = state.high_watermark + 1
-        index = state.deferred.first
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if voter.state != LEADER or voter.claimed_epoch != voter.epoch:
+            continue
+        offset = 0
+        index = voter.deferred.first
         while index != NONE:
             response = view_as(world.events[index], CommittedResponse)
-            if not offset <= response.waits_for_offset <= state.log_end_offset:
+            if not offset <= response.waits_for_offset <= voter.log_end_offset:
                 return number
             offset = response.waits_for_offset
             index = response.next
@@ -157,8 +178,10 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
     """What readers of the metadata log see is committed, and not newer than what is decided."""
     for partition in range(len(world.committed_partitions)):
         known = world.committed_partitions[partition]
-        if known.offset >= world.active_controller[0].high_watermark:
+        if known.offset >= world.active_controller[0].committed_offset:
             return partition
+        if world.active_controller[0].voter == NONE:
+            continue
         newest = world.registrations[partition].partition_epoch
         exists = world.quorum_topics[world.partitions[partition].topic].exists
         if known.exists and exists and known.partition_epoch > newest:
@@ -166,28 +189,40 @@ def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
     return HOLDS
 
 
-@QUORUM_STATE.of("active_controller")
+@QUORUM_STATE.of("voters")
 def quorum_timers_match_their_flags(world: Checked) -> int:
-    """A timer is set exactly while its flag says so, and what is appended is going to be written.
+    """A timer is set exactly while its flag says so, and what is queued is going to be handled.
 
     A task that waits in the queue has its timer still.
     """
-    for number in range(len(world.active_controller)):
-        state = world.active_controller[number]
-        if not state.runs:
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        if not voter.runs:
             continue
-        process = active_controller_process(world)
-        if (
-            (pending(world, process, QuorumWorks.KIND) == 1) != state.works
-            or (pending(world, process, QuorumDrains.KIND) == 1) != state.drains
-            or (pending(world, process, RaftFetchExpires.KIND) == 1) != state.fetch_timer
-            or (pending(world, process, FencingCheck.KIND) == 1) != state.fences
-            or (pending(world, process, PreferredLeaderBalance.KIND) == 1) != state.balances
-            or (pending(world, process, UncleanElectionCheck.KIND) == 1) != state.elects_uncleanly
+        process = quorum_process(world, number)
+        if (pending(world, process, QuorumWorks.KIND) == 1) != voter.works:
+            return number
+        if (pending(world, process, RaftFetchExpires.KIND) == 1) != voter.fetch_timer:
+            return number
+        if not voter.works and voter.queue.first != NONE:
+            return number
+        state = world.active_controller[0]
+        if state.voter == number and (
+            (_tasks(world, process, FencingCheck.KIND) == 1) != state.fences
+            or (_tasks(world, process, PreferredLeaderBalance.KIND) == 1) != state.balances
+            or (_tasks(world, process, UncleanElectionCheck.KIND) == 1) != state.elects_uncleanly
         ):
             return number
-        if not state.works and state.queue.first != NONE:
-            return number
-        if state.drains != (state.drained_offset < state.log_end_offset):
-            return number
     return HOLDS
+
+
+@inner_rule
+def _tasks(world: Checked, process: int, kind: int) -> int:
+    """How many tasks of a kind the active controller has planned; those of former epochs ended."""
+    count = 0
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if event.kind == kind and event.destination == process:
+            task = view_as(event, ControllerTask)
+            count += 1 if task.epoch == world.active_controller[0].epoch else 0
+    return count

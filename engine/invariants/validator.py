@@ -17,13 +17,17 @@ from tidegauge.engine.invariants.logs import LOGS
 from tidegauge.engine.invariants.pools import POOLS
 from tidegauge.engine.invariants.quorum import QUORUM_STATE
 from tidegauge.engine.invariants.registry import Invariant, Invariants
+from tidegauge.engine.invariants.voters import VOTERS
 from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES
 
 #: All of them, in the order in which they are looked at.
 INVARIANTS = Invariants(
-    [*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS, *QUORUM_STATE, *CLIENTS]
+    [
+        *(*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS),
+        *(*VOTERS, *QUORUM_STATE, *CLIENTS),
+    ]
 )
 
 validate = INVARIANTS.validator(__name__, Checked, count_timers)

@@ -24,12 +24,18 @@ from tidegauge.actors.state.brokers import (
     WatchList,
 )
 from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.request_stats import (
+    PARTS,
+    RequestStats,
+    ZooKeeperClientStats,
+)
 from tidegauge.actors.storage.write_back import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
     EpochEntry,
     LeaderAndIsr,
@@ -47,6 +53,8 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
+from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.messages.request_types import ERROR_TYPES, TYPES
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Topology
 
@@ -63,11 +71,19 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     fetchers = max(int(each["num.replica.fetchers"]) for each in settings)
     threads = [int(each["num.io.threads"]) for each in settings]
     keys = len(new_commit_keys(plan))
+    measured = count if plan.is_measured else 0
+    types = measured * int(TYPES)
+    clients_of_zookeeper = count if plan.quorum is None else 0
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
         broker_stats=new_records(BrokerStats, count),
         topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
+        request_stats=new_records(RequestStats, types),
+        request_errors=new_records(ErrorCount, measured * int(ERROR_TYPES * ERROR_COUNT)),
+        request_times=new_records(Bucket, types * int(PARTS * BUCKETS)),
+        zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
+        zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),
         threads=new_records(IoThread, sum(threads)),
         replicas=new_records(Partition, rows),
         hosted=new_records(HostedReplica, rows),
@@ -128,7 +144,8 @@ def _lifecycles(
         own.heartbeat_interval_us = 1000 * planned.heartbeat_interval_ms
         own.registration_timeout_us = 1000 * planned.registration_timeout_ms
         own.log_dir_failure_timeout_us = 1000 * planned.log_dir_failure_timeout_ms
-        own.fetch_timeout_us = 1000 * plan.quorum.request_timeout_ms
+        own.fetch_timeout_us = 1000 * plan.quorum.fetch_timeout_ms
+        own.fetch_request_timeout_us = 1000 * plan.quorum.request_timeout_ms
         own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout

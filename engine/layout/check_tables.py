@@ -19,18 +19,24 @@ from tidegauge.traces.checks.figures import (
 from tidegauge.traces.checks.histories import (
     Acknowledged,
     Breach,
+    FaultNature,
     Finding,
     Histories,
     HistoryFacts,
     LeaderTerm,
+    MetadataLog,
     PartitionHistory,
     PartitionPlace,
+    QuorumEpoch,
+    QuorumHistory,
     RegisteredBroker,
     ReplicaSlot,
     ReportedLog,
     RowPlace,
 )
 from tidegauge.traces.checks.lineage import run_reserve
+from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
+from tidegauge.traces.quorum_checks.quorum_progress import PROGRESS_US
 
 #: More in-sync replicas than any setting asks for.
 _NEVER_CAPPED = 2**62
@@ -52,12 +58,24 @@ def new_history(plan: ClusterPlan) -> Histories:
         told=new_records(RowPlace, 1),
         fenced=new_records(RowPlace, len(plan.brokers)),
         place=new_records(RowPlace, 1),
+        quorum=new_records(QuorumHistory, 1),
+        quorum_epochs=new_records(QuorumEpoch, 0),
+        metadata_logs=new_records(
+            MetadataLog, 0 if plan.quorum is None else plan.quorum.voters + 1
+        ),
+        metadata_runs=new_records(EpochEntry, 0),
+        faults=new_records(FaultNature, len(plan.faults)),
         findings=new_records(Finding, len(CHECKS)),
         breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
     history.facts[0].has_quorum = plan.is_kraft
+    if plan.quorum is not None:
+        history.quorum[0].first_controller = len(plan.brokers)
+        idle_us = 1000 * plan.quorum.max_idle_interval_ms
+        history.quorum[0].writes_no_ops = 0 < idle_us < PROGRESS_US // 2
+    column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
     if plan.scenario.has_eligible_leader_replicas():
         rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
         history.facts[0].has_elr = True
@@ -116,6 +134,23 @@ def enlarge(history: Histories, figures: Figures) -> None:
         history.terms = grown(history.terms, 2 * int(facts.terms) + 1024)
     if len(history.acknowledged) == facts.acknowledged:
         history.acknowledged = grown(history.acknowledged, 2 * int(facts.acknowledged) + 1024)
+    _enlarge_quorum(history)
     events = int(figures.count[0].controller_events)
     if len(figures.queued) == events:
         figures.queued = grown(figures.queued, 2 * events + 1024)
+
+
+def _enlarge_quorum(history: Histories) -> None:
+    """Double the tables of a quorum's epochs if little is left."""
+    if not needs_quorum_room(history.view):
+        return
+    quorum = history.quorum[0]
+    history.quorum_epochs = grown(history.quorum_epochs, 2 * int(quorum.epochs) + 64)
+    logs = len(history.metadata_logs)
+    room = len(history.metadata_runs) // logs
+    larger = 2 * room + 64
+    runs = new_records(EpochEntry, logs * larger)
+    for log in range(logs):
+        for number in range(int(history.metadata_logs[log].runs)):
+            runs[log * larger + number] = history.metadata_runs[log * room + number]
+    history.metadata_runs = runs

@@ -53,6 +53,7 @@ from tidegauge.simulation.kernel import (
     OffsetCommit,
     Process,
     QuantileUse,
+    Role,
 )
 from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
@@ -152,6 +153,7 @@ def new_kernel(
         items=new_records(ItemSlot, 0),
         heap=new_records(HeapEntry, 0),
         processes=_processes(plan, hosted),
+        roles=new_records(Role, len(plan.process_ranges)),
         links=new_records(Link, count * count),
         quantiles=_quantiles(plan),
         quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),

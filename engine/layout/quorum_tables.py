@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import grown, new_records
-from tidegauge.controller.kraft.partition_change import NO_LEADER
-from tidegauge.controller.kraft.partition_target import PartitionTarget
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
@@ -15,7 +13,9 @@ from tidegauge.controller.kraft.state import (
     QuorumBroker,
     QuorumTopic,
 )
-from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
+from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
@@ -130,6 +130,7 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
         records[number] = world.metadata_records[place]
         registrations[number] = world.recorded_registrations[place]
     state.first_record = 0
+    state.likely_record = 0
     world.metadata_records = records
     world.recorded_registrations = registrations
 
@@ -144,14 +145,12 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
     state.session_timeout_us = planned.session_timeout_ms * 1000
     heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
     state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2
-    state.append_linger_us = planned.append_linger_ms * 1000
     state.max_idle_interval_us = planned.max_idle_interval_ms * 1000
     state.auto_leader_rebalance_enable = planned.auto_leader_rebalance_enable
     state.leader_imbalance_check_interval_us = (
         planned.leader_imbalance_check_interval_seconds * 1_000_000
     )
     state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
-    state.epoch = 1
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
@@ -168,7 +167,7 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     state.shutdown_offset_grows = not is_from("3.3.2")
     state.incarnation_keeps_epoch = is_from("3.9.0")
     state.registration_clears_isr = is_from("4.0.0")
-    state.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
+    state.fenced_sessions_restart = is_from("4.0.0") and not is_from("4.1.0")
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
     switches.isr_shrink_raises_leader_epoch = version < ProtocolVersion.parse("3.6-IV0")

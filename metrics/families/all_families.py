@@ -5,7 +5,7 @@ fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` a
 follows from the spelling (``metrics/spellings``).
 
 Not served, as the simulation has no values for them: ``raft-metrics``, ``raft-channel-metrics``,
-quantiles of request times, connections, and all metrics of the JVM and the operating system.
+connections, and all metrics of the JVM and the operating system.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tidegauge.metrics.families import (
     exporter_families,
     own_families,
     replica_families,
+    request_families,
 )
 from tidegauge.metrics.families.family import Family
 
@@ -29,6 +30,8 @@ FAMILIES: tuple[Family, ...] = (
     *controller_families.QUORUM,
     *controller_families.ZOOKEEPER,
     *controller_families.OUR_OWN,
+    *request_families.REQUESTS,
+    *request_families.ZOOKEEPER_CLIENT,
     *replica_families.PARTITIONS,
     *replica_families.LOGS,
     *replica_families.OUR_OWN,

@@ -21,6 +21,11 @@ class Scope(Enum):
 
     BROKER = "broker"
     BROKER_TOPIC = "topic at a broker"
+    REQUEST = "type of request at a broker"
+    REQUEST_ERROR = "type of request at a broker, and error"
+    CONTROLLER_REQUEST = "type of request at a controller"
+    CONTROLLER_REQUEST_ERROR = "type of request at a controller, and error"
+    ZOOKEEPER_CLIENT = "broker with ZooKeeper"
     REPLICA = "replica at its broker"
     FETCHED_REPLICA = "replica that its broker fetches from another"
     ZOOKEEPER_BROKER = "broker in ZooKeeper mode"
@@ -58,6 +63,8 @@ class Family(NamedTuple):
     source: str = "Kafka"
     #: A column of flags, or an expression: selects the scope's rows that have a sample.
     where: str | Expression | None = None
+    #: Labels that all its samples have; an MBean has such ones among its keys.
+    labels: Mapping[str, str] = {}
     #: Whether the sum over a topic's partitions is meaningful.
     adds_up: bool = True
     #: Whether 0 may stand for omitted partitions: not where rules use the minimum.

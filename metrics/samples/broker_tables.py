@@ -13,12 +13,9 @@ from tidegauge.metrics.samples.table import Sources, Table, columns_of
 
 def brokers(sources: Sources) -> Table:
     """Brokers, with the age of their request handlers."""
-    rows = _rows_of_broker(sources, 1)
+    rows = rows_of_broker(sources, 1)
     records = sources.snapshot.brokers[rows]
     columns = columns_of(records)
-    shape = len(sources.snapshot.brokers), len(sources.layout.topics)
-    appended_bytes = sources.snapshot.broker_topics["bytes_in"].reshape(shape)
-    columns["appended_bytes"] = records["replication_bytes_in"] + appended_bytes.sum(axis=1)[rows]
     columns["handlers_for_us"] = sources.snapshot.time_us - records["handlers_since_us"]
     targets = np.arange(len(sources.snapshot.brokers))[rows]
     labels = texts_of([""] * len(targets))
@@ -34,7 +31,7 @@ def brokers_with_zookeeper(sources: Sources) -> Table:
 def brokers_of_quorum(sources: Sources) -> Table:
     """Brokers, as readers of a quorum's log."""
     table = brokers(sources)
-    rows = _rows_of_broker(sources, 1)
+    rows = rows_of_broker(sources, 1)
     applied = sources.context.applied
     unknown_us = np.full(len(table.targets), np.nan)
     applied_us = unknown_us if applied is None else applied.brokers_us[rows]
@@ -51,14 +48,14 @@ def brokers_of_quorum(sources: Sources) -> Table:
 def broker_topics(sources: Sources) -> Table:
     """Topics at brokers."""
     layout = sources.layout
-    rows = _rows_of_broker(sources, len(layout.topics))
+    rows = rows_of_broker(sources, len(layout.topics))
     targets = layout.broker_topic_targets[rows]
     records = sources.snapshot.broker_topics[rows]
     there = records["exists"] & sources.answers(targets)
     return Table(targets, there, columns_of(records), layout.broker_topic_labels[rows].__getitem__)
 
 
-def _rows_of_broker(sources: Sources, rows_each: int) -> slice:
+def rows_of_broker(sources: Sources, rows_each: int) -> slice:
     """The rows of the requested brokers, where each broker has that many consecutive rows."""
     if sources.broker is None:
         return slice(None)

@@ -53,8 +53,9 @@ class Exposition:
         self.families = presentation.spelling.spelled(FAMILIES)
         self.layout = Layout(plan)
         self._every_controller = presentation.every_controller
-        #: By metric and by label text of a row: the text as the spelling has it.
-        self._respelled_texts: dict[MBean | str, dict[str, str]] = {}
+        #: By metric with the labels of all its samples, and by label text of a row: the text as
+        #: the spelling has it.
+        self._respelled_texts: dict[tuple[MBean | str, str], dict[str, str]] = {}
 
     def series(
         self,
@@ -129,7 +130,8 @@ class Exposition:
         """The labels of rows as a spelling has them, behind those that all samples have."""
         if not spelled.labels and spelled.renamed is None:
             return labels
-        known = self._respelled_texts.setdefault(spelled.family.measured, {})
+        which = spelled.family.measured, label_text(spelled.labels)
+        known = self._respelled_texts.setdefault(which, {})
         for text in labels.tolist():
             if text not in known:
                 known[text] = _respelled_text(spelled, text)

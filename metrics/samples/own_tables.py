@@ -36,9 +36,9 @@ def metadata(sources: Sources) -> Table:
 
 def zookeeper(sources: Sources) -> Table:
     """ZooKeeper itself, in that mode."""
-    records, brokers = sources.snapshot.cluster, sources.snapshot.brokers
+    records = sources.snapshot.cluster
     is_there = bool(records["known"][0]) and not sources.layout.plan.is_kraft
-    connections = np.array([(brokers["alive"] & brokers["in_session"]).sum()])
+    connections = np.array([sources.snapshot.zookeeper_clients["connected"].sum()])
     return one_row(CONTROL_PLANE, is_there, columns_of(records) | {"connections": connections})
 
 

@@ -11,6 +11,7 @@ from tidegauge.metrics.samples import (
     controller_tables,
     exporter_tables,
     own_tables,
+    request_tables,
 )
 from tidegauge.metrics.samples.table import Sources, Table
 from tidegauge.metrics.samples.targets import CONTROL_PLANE, EXPORTER, SIMULATION, is_node
@@ -25,6 +26,11 @@ class _Place(NamedTuple):
 _PLACES = {
     Scope.BROKER: _Place(None, broker_tables.brokers),
     Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
+    Scope.REQUEST: _Place(None, request_tables.requests),
+    Scope.REQUEST_ERROR: _Place(None, request_tables.request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(None, request_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(None, request_tables.controller_request_errors),
+    Scope.ZOOKEEPER_CLIENT: _Place(None, request_tables.zookeeper_clients),
     Scope.REPLICA: _Place(None, broker_tables.replicas),
     Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
     Scope.ZOOKEEPER_BROKER: _Place(None, broker_tables.brokers_with_zookeeper),

@@ -48,7 +48,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import active_controller_process, broker_of, is_kraft
+from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
 
 
 @rule
@@ -80,6 +80,7 @@ def read_brokers(
         _read_broker(world, broker, time_us, gauge)
         for topic in range(count):
             _read_topic(world, topics, broker * count + topic)
+            gauge.appended_bytes += topics[broker * count + topic].bytes_in
 
 
 @inner_rule
@@ -103,13 +104,13 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.failed_isr_updates = stats.failed_isr_updates
     gauge.replication_bytes_in = stats.replication_bytes_in
     gauge.replication_bytes_out = stats.replication_bytes_out
+    gauge.appended_bytes = stats.replication_bytes_in
     gauge.reassignment_bytes_in = stats.reassignment_bytes_in
     gauge.reassignment_bytes_out = stats.reassignment_bytes_out
     gauge.isr_change_notifications = stats.isr_change_notifications
     gauge.isr_changes_pending = state.changed_count
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
-    gauge.in_session = state.session >= 0
     gauge.applied_offset = world.lifecycles[broker].published_offset - 1 if is_kraft(world) else -1
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
@@ -396,17 +397,21 @@ def read_quorum_controllers(world: Quorum, gauges: Records[ControllerGauges]) ->
     _count_brokers(world, counted)
     _count_partitions(world, counted)
     state = world.active_controller[0]
-    process = world.processes[active_controller_process(world)]
-    for voter in range(len(gauges)):
-        gauge = gauges[voter]
-        # The others of the quorum are costs of the active one's log, and never fail.
-        is_active = voter == process.number
-        gauge.alive = not is_active or process.alive
-        gauge.answers = gauge.alive and (not is_active or process.paused == 0)
+    for number in range(len(gauges)):
+        gauge = gauges[number]
+        process = world.processes[quorum_process(world, number)]
+        voter = world.voters[number]
+        gauge.alive = process.alive
+        gauge.answers = process.alive and process.paused == 0
+        # Who was superseded without knowing it still believes that it is the active one.
+        is_active = voter.claimed_epoch != NONE
         gauge.active_controller = is_active
-        gauge.controller_epoch = state.epoch
-        gauge.last_applied_offset = state.high_watermark - 1
-        gauge.last_committed_offset = state.high_watermark - 1
+        gauge.controller_epoch = voter.claimed_epoch
+        gauge.last_committed_offset = max(0, voter.high_watermark - 1)
+        gauge.last_applied_offset = gauge.last_committed_offset
+        if is_active:
+            # It applies what it appends.
+            gauge.last_applied_offset = voter.log_end_offset - 1
         gauge.timed_out_heartbeats = state.timed_out_heartbeats if is_active else 0
         gauge.leader_elections = state.leader_elections
         gauge.unclean_leader_elections = state.unclean_elections

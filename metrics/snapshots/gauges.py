@@ -54,6 +54,9 @@ class BrokerGauges(Record):
     reassignment_bytes_in: i64
     reassignment_bytes_out: i64
 
+    #: Bytes of all records that were appended to its logs: as a leader and as a follower.
+    appended_bytes: i64
+
     # MBeans of kafka.server, DelayedOperationPurgatory
     delayed_produces: i64
     delayed_fetches: i64
@@ -73,8 +76,6 @@ class BrokerGauges(Record):
     # isr-change-propagation: partitions in the set of changes, notifications written.
     isr_changes_pending: i64
     isr_change_notifications: i64
-    #: It holds a session with ZooKeeper.
-    in_session: flag
     #: The last record of a quorum's log that it has applied; -1: none, or there is no quorum.
     applied_offset: i64
     #: It stands under /brokers/ids, or a quorum has it unfenced: so metadata names it.

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.request_stats import PARTS
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
@@ -36,7 +37,22 @@ from tidegauge.metrics.snapshots.gauges import (
     ReplicaGauges,
 )
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
+from tidegauge.metrics.snapshots.request_gauges import (
+    SERVED_CONTROLLER_TYPES,
+    SERVED_TYPES,
+    ErrorGauges,
+    HistogramGauges,
+    RequestGauges,
+    ZooKeeperClientGauges,
+    new_sums,
+    read_controller_requests,
+    read_requests,
+    read_zookeeper_clients,
+)
+from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
+from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT, ERROR_TYPES
 
 
 class Snapshot(NamedTuple):
@@ -59,6 +75,17 @@ class Snapshot(NamedTuple):
     members: NDArray[np.void]
     #: The controllers of a quorum (``ClusterPlan.controllers``).
     controllers: NDArray[np.void]
+    #: Requests, their errors and histograms of their times (``request_gauges.py``).
+    requests: NDArray[np.void]
+    request_errors: NDArray[np.void]
+    request_times: NDArray[np.void]
+    #: By broker's index: its ZooKeeper client, and how long its requests take.
+    zookeeper_clients: NDArray[np.void]
+    zookeeper_latencies: NDArray[np.void]
+    #: Requests to the controllers of a quorum, their errors and histograms of their times.
+    controller_requests: NDArray[np.void]
+    controller_request_errors: NDArray[np.void]
+    controller_request_times: NDArray[np.void]
 
 
 class Columns(NamedTuple):
@@ -75,6 +102,7 @@ SnapshotPart = tuple[Columns, ...]
 def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
     """A snapshot with nothing in it."""
     brokers = len(plan.brokers)
+    controllers = len(plan.process_ranges[QUORUM_CONTROLLER])
     committed = 0
     if plan.has_commits:
         committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
@@ -88,6 +116,14 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
         _zeros(ControllerGauges, len(plan.controllers)),
+        _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
+        _zeros(ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
+        _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
+        _zeros(ZooKeeperClientGauges, brokers),
+        _zeros(HistogramGauges, brokers),
+        _zeros(RequestGauges, controllers * len(SERVED_CONTROLLER_TYPES)),
+        _zeros(ErrorGauges, controllers * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)),
+        _zeros(HistogramGauges, controllers * len(SERVED_CONTROLLER_TYPES) * int(PARTS)),
     )
 
 
@@ -116,6 +152,22 @@ def take_snapshot(
     read_quorum_controllers(quorum, _records(taken.controllers))
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
+    read_requests(
+        brokers,
+        _records(taken.requests),
+        _records(taken.request_errors),
+        _records(taken.request_times),
+        new_sums(),
+    )
+    read_controller_requests(
+        state.view_as(Quorum),
+        _records(taken.controller_requests),
+        _records(taken.controller_request_errors),
+        _records(taken.controller_request_times),
+    )
+    read_zookeeper_clients(
+        brokers, _records(taken.zookeeper_clients), _records(taken.zookeeper_latencies)
+    )
     return taken
 
 

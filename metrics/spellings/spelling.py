@@ -96,7 +96,7 @@ class Spelling(NamedTuple):
         """A metric under its name here; None: it has none."""
         bean = family.measured
         if isinstance(bean, str):
-            return SpelledFamily(bean, family.kind, family)
+            return SpelledFamily(bean, family.kind, family, family.labels)
         for rule in self.rules:
             text, places = _matched_text(bean, rule.snake_case)
             match = re.search(rule.pattern, text)

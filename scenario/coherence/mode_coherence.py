@@ -32,8 +32,8 @@ from tidegauge.traces.checks import CHECKS
 _ELR = KRAFT_CELLS["eligible_leader_replicas_possible"][-1]
 
 _ALTERNATIVE_FAULTS = {
-    ZooKeeperOutageFault: "a cut_link between brokers and controllers",
-    ControllerMoveFault: "a cut_link between brokers and controllers",
+    ZooKeeperOutageFault: "a pause of controllers",
+    ControllerMoveFault: "a crash or restart of a controller",
 }
 
 
@@ -185,12 +185,16 @@ def _problems_of_fault(path: Path, fault: FaultOfAnyKind, scenario: Scenario) ->
             yield from _problems_of_selectors((*path, "between", side), selectors, scenario)
     elif isinstance(fault, BrokerFault):
         yield from _problems_of_selectors((*path, "brokers"), fault.brokers, scenario)
+        for selector_place, selector in enumerate(fault.brokers):
+            if selector.kind == CONTROLLER and not scenario.has_kraft:
+                message = f"must be a broker's id, broker:ID or rack:NAME, not {selector}"
+                yield Problem((*path, "brokers", selector_place), message)
 
 
 def _problems_of_selectors(
     path: Path, selectors: Iterable[Selector], scenario: Scenario
 ) -> Iterator[Problem]:
-    others = (ZOOKEEPER, CONTROLLER) if scenario.has_kraft else (CONTROLLERS,)
+    others = (ZOOKEEPER,) if scenario.has_kraft else (CONTROLLERS,)
     instead = CONTROLLERS if scenario.has_kraft else f"{ZOOKEEPER}, or controller:ID"
     for place, selector in enumerate(selectors):
         if selector.kind in others:

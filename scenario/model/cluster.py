@@ -254,14 +254,14 @@ class Controllers(Part):
 
     count: Literal[1, 3, 5] = Field(
         default=3,
-        description="Number of controllers: 1, 3 or 5. Records are committed once a majority of "
-        "them has these. Only the active controller is simulated; the others are a part of the "
-        "time of a commit.",
+        description="Number of controllers: 1, 3 or 5. They elect one of them, which is active; "
+        "records are committed once a majority has them.",
     )
     racks: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
         default=(),
-        description="Racks, to which the controllers are assigned in turn; the active controller "
-        "is in the first. Default: none, so every broker reaches it across racks.",
+        description="Racks, to which the controllers are assigned in turn, from controller:0 on, "
+        "which leads the quorum at the start. Default: none, so every broker reaches them across "
+        "racks.",
     )
     settings: Settings = Field(
         default_factory=dict,

@@ -13,7 +13,15 @@ from tidegauge.scenario.model.duration_fields import PositiveDuration
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
 from tidegauge.scenario.model.parts import Some, Unit
 from tidegauge.scenario.model.references import selectors_are_there
-from tidegauge.scenario.model.selectors import BROKER, ZOOKEEPER, BrokerSelector, Ends, LinkEnd
+from tidegauge.scenario.model.selectors import (
+    BROKER,
+    CONTROLLER,
+    ZOOKEEPER,
+    BrokerSelector,
+    Ends,
+    LinkEnd,
+    ServerSelector,
+)
 from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.simulation.durations import format_duration
 
@@ -30,7 +38,10 @@ class DiskFault(BrokerFault):
 
 
 class SlowDiskFault(DiskFault):
-    """Disks are slow: each append takes longer, whether its broker leads or follows."""
+    """Disks are slow: each append takes longer, whether its broker leads or follows.
+
+    A controller of KRaft flushes the metadata log later.
+    """
 
     effect = "disks slow: {targets}"
     examples = (
@@ -41,11 +52,19 @@ class SlowDiskFault(DiskFault):
     )
 
     kind: Literal["slow_disk"]
-    brokers: Some[BrokerSelector] = Field(description="Brokers with slow disks.")
+    brokers: Some[ServerSelector] = Field(
+        description="Brokers with slow disks; with KRaft controllers, too."
+    )
     delay: Latency = Field(
         description="Additional time of each append: a duration, or quantiles from which it is "
         "drawn for each append."
     )
+
+    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+        """The brokers, and controllers that have disks of their own."""
+        brokers, others = super().sides(scenario)
+        controllers = scenario.controllers_of(self.brokers)
+        return brokers + [LinkEnd(CONTROLLER, number) for number in controllers], others
 
     def drawn_delay(self) -> Latency:
         """The delay of each append."""

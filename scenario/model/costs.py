@@ -278,18 +278,13 @@ class Costs(Part):
     )
     metadata_append: Latency = Field(
         default=_always("200us"),
-        description="Writing one batch of records to the metadata log of the active controller. "
-        "Assumed to equal an append of a broker.",
+        description="Writing one batch of records to the metadata log of a controller. Assumed to "
+        "equal an append of a broker.",
     )
     metadata_fsync: Latency = Field(
         default=_latency("300us", "570us", "1200us", "2900us", "5ms"),
-        description="Forcing one batch of records to the disk of the active controller. Assumed "
+        description="Forcing one batch of records, or a vote, to the disk of a controller. Assumed "
         "to equal a write to ZooKeeper.",
-    )
-    metadata_commit: Latency = Field(
-        default=_latency("600us", "1ms", "2ms", "4ms", "10ms"),
-        description="Time until a majority of three or five controllers has fetched a batch and "
-        "forced it to disk; with one controller there is none. Plausible.",
     )
     metadata_publication: Latency = Field(
         default=_always("80ms"),
@@ -340,7 +335,7 @@ _COSTS: dict[Mode, tuple[str, ...]] = {
         *("controller_failover_partition", "become_leader", "become_follower", "broker_ready"),
     ),
     KRAFT_MODE: (
-        *("metadata_record", "metadata_append", "metadata_fsync", "metadata_commit"),
+        *("metadata_record", "metadata_append", "metadata_fsync"),
         *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
         *("broker_registration", "broker_stop_request"),
     ),

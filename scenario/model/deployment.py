@@ -130,6 +130,11 @@ class Deployment(Part):
 
     # The cluster.
 
+    def controller_rack(self, number: int) -> str | None:
+        """The rack in which a controller of a KRaft quorum stands; None: outside of all."""
+        racks = self.controllers.racks
+        return racks[number % len(racks)] if racks else None
+
     def broker_ids(self) -> tuple[int, ...]:
         """The ids of all brokers, in ascending order."""
         return self.cluster.brokers
@@ -260,6 +265,22 @@ class Deployment(Part):
                 found.add(selector.broker)
         return sorted(found)
 
+    def controllers_of(self, selectors: Iterable[Selector]) -> list[int]:
+        """The numbers of the controllers of a KRaft quorum that these selectors select."""
+        if not self.has_kraft:
+            return []
+        found: set[int] = set()
+        for selector in selectors:
+            if selector.kind == CONTROLLER:
+                found.add(selector.broker)
+            found.update(
+                number
+                for number in range(self.controllers.count)
+                if selector.kind == CONTROLLERS
+                or (selector.kind == RACK and selector.name == self.controller_rack(number))
+            )
+        return sorted(found)
+
     def endpoints_of(self, selectors: Iterable[Selector]) -> list[LinkEnd]:
         """The ends of links that these selectors select, each of them once."""
         ends = (end for selector in selectors for end in self._ends_of(selector))
@@ -271,8 +292,12 @@ class Deployment(Part):
                 yield LinkEnd(BROKER, broker)
                 if not self.has_kraft:
                     yield LinkEnd(CONTROLLER, broker)
-        elif selector.kind in {BROKER, CONTROLLER, CONTROLLERS, ZOOKEEPER}:
+        elif selector.kind in {BROKER, ZOOKEEPER} or (
+            selector.kind == CONTROLLER and not self.has_kraft
+        ):
             yield LinkEnd(selector.kind, selector.broker)
+        for number in self.controllers_of([selector]):
+            yield LinkEnd(CONTROLLER, number)
         for group in self.workload.groups:
             if selector.kind == CLIENTS or selector == (CLIENT_GROUP, -1, group.name):
                 for client in range(group.clients):

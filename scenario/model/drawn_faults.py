@@ -18,7 +18,7 @@ from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.model.selectors import as_written
+from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, Selector, as_written
 from tidegauge.scenario.text.errors import Problem
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.random_streams import (
@@ -113,8 +113,16 @@ def _components(
     if selectors is None:
         yield "", {}
     else:
-        alone = [each for each in selectors if rate.each == "selector" or not each.selects_brokers]
-        brokers = scenario.brokers_of(each for each in selectors if each not in alone)
+        single = {CONTROLLER, CONTROLLERS}
+        alone = [
+            each
+            for each in selectors
+            if rate.each == "selector" or not (each.selects_brokers or each.kind in single)
+        ]
+        others = [each for each in selectors if each not in alone]
+        brokers = scenario.brokers_of(others)
+        controllers = scenario.controllers_of(each for each in others if each.kind in single)
+        alone = [Selector(CONTROLLER, number) for number in controllers] + alone
         for component in (*brokers, *map(as_written, alone)):
             yield f"-{component}", {"brokers": [component]}
 

@@ -25,8 +25,9 @@ from tidegauge.scenario.model.selectors import (
     BROKER,
     CONTROLLER,
     RACK,
-    BrokerSelector,
     LinkEnd,
+    Selector,
+    ServerSelector,
 )
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import Path, Problem
@@ -111,20 +112,29 @@ class BrokerFault(FaultOfAnyKind):
     """A fault that hits brokers, or whole machines."""
 
     kind: str
-    brokers: Some[BrokerSelector] = Field(description="Brokers that the fault hits.")
+    brokers: Some[ServerSelector] = Field(
+        description="Brokers that the fault hits; with KRaft controllers, too."
+    )
 
     def targets(self, scenario: Deployment) -> str:
         """The brokers and racks that it names, with the number of brokers in a rack."""
         named = []
         for selector in self.brokers:
             if selector.kind == RACK:
-                brokers = counted(len(scenario.brokers_of([selector])), "broker")
-                named.append(f"rack {selector.name} ({brokers})")
+                named.append(f"rack {selector.name} ({self._in_rack(selector, scenario)})")
             elif selector.selects_brokers:
                 named.append(f"broker {selector.broker}")
+            elif selector.kind == CONTROLLER:
+                named.append(f"controller {selector.broker}")
             else:
                 named.append(str(selector))
         return ", ".join(named)
+
+    def _in_rack(self, rack: Selector, scenario: Deployment) -> str:
+        parts = [counted(len(scenario.brokers_of([rack])), "broker")]
+        if controllers := scenario.controllers_of([rack]):
+            parts.append(counted(len(controllers), "controller"))
+        return ", ".join(parts)
 
     def short_words(self) -> str:
         """Its kind and its targets, for stories."""
@@ -139,12 +149,13 @@ class BrokerFault(FaultOfAnyKind):
         return scenario.brokers_of(self.brokers)
 
     def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
-        """The brokers with their controllers, if they have these, and whatever else it names."""
+        """The brokers, with ZooKeeper their controllers, and whatever else it names."""
         hit = self.hit_brokers(scenario)
+        controllers = scenario.controllers_of(self.brokers) if scenario.has_kraft else hit
         others = [
             end
             for end in scenario.endpoints_of(self.brokers)
             if end.kind not in {BROKER, CONTROLLER}
         ]
-        kinds = (BROKER,) if scenario.has_kraft else (BROKER, CONTROLLER)
-        return [LinkEnd(kind, id_) for kind in kinds for id_ in hit] + others, []
+        servers = [LinkEnd(BROKER, id_) for id_ in hit]
+        return servers + [LinkEnd(CONTROLLER, id_) for id_ in controllers] + others, []

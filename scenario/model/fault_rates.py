@@ -42,8 +42,8 @@ class FaultRate(Part):
     )
     each: Literal["broker", "selector"] = Field(
         default="broker",
-        description="The component that fails: each broker on its own, or together all targets "
-        "of one selector, such as a rack. Links always fail together.",
+        description="The component that fails: each broker or controller on its own, or together "
+        "all targets of one selector, such as a rack. Links always fail together.",
     )
     start_us: Duration = Field(
         default=0, alias="start", description="Time from which components can fail."

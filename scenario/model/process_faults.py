@@ -63,9 +63,9 @@ class PowerLossFault(BrokerFault):
     """Machines lose power; when power is back, their brokers start.
 
     No connection is closed, and no process is notified. Records of a log that are younger than the
-    cluster's `write_back` may be lost, from a point on that is drawn for that log. ZooKeeper keeps
-    its data, and sessions have their whole timeout again when it is back. Clients resume where they
-    were.
+    cluster's `write_back` may be lost, from a point on that is drawn for that log. A controller of
+    KRaft loses the part of its log that it has not flushed. ZooKeeper keeps its data, and sessions
+    have their whole timeout again when it is back. Clients resume where they were.
     """
 
     effect = "{targets} without power"
@@ -82,8 +82,8 @@ keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
 
     kind: Literal["power_loss"]
     brokers: Some[MachineSelector] = Field(
-        description="Machines that lose power. A rack selects only its brokers; name anything "
-        "else in it, too: `[rack:b, zookeeper, client:shop]`."
+        description="Machines that lose power. A rack selects its brokers, and with KRaft its "
+        "controllers; name anything else in it, too: `[rack:b, zookeeper, client:shop]`."
     )
     keeps: Listed[SurvivingLog] = Field(
         default=(), description="Logs with a given point, instead of a drawn one."
@@ -127,7 +127,8 @@ class RestartFault(BrokerFault):
     """Brokers are stopped cleanly, and start when the fault ends.
 
     This is SIGTERM: a controlled shutdown, then all logs are flushed and checkpointed. A broker
-    that has not stopped when the fault ends starts as soon as it has.
+    that has not stopped when the fault ends starts as soon as it has. A controller of KRaft that
+    leads the quorum hands over to another one.
     """
 
     effect = "{targets} shut down cleanly (SIGTERM)"

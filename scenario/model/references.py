@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.parts import OfPartition
-from tidegauge.scenario.model.selectors import CLIENT_GROUP, RACK, Selector
+from tidegauge.scenario.model.selectors import CLIENT_GROUP, CONTROLLER, RACK, Selector
+from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
 from tidegauge.simulation.durations import format_duration
 
@@ -22,6 +23,13 @@ def selectors_are_there(
             yield Problem((*path, place), no_such("rack", selector.name, racks))
         elif selector.kind == CLIENT_GROUP and selector.name not in groups:
             yield Problem((*path, place), no_such("group of clients", selector.name, groups))
+        elif selector.kind == CONTROLLER and scenario.has_kraft:
+            count = scenario.controllers.count
+            if selector.broker >= count:
+                yield Problem(
+                    (*path, place),
+                    f"the last of {counted(count, 'controller')} is controller:{count - 1}",
+                )
         elif selector.broker >= 0 and selector.broker not in scenario.broker_ids():
             yield Problem((*path, place), scenario.cluster.no_such_broker(selector.broker))
 

@@ -3,10 +3,11 @@
 ===================  ====================================================================
 ``2``                the host of broker 2: the broker and, with ZooKeeper, its controller
 ``broker:2``         the broker without its controller
-``controller:2``     the controller of broker 2 alone
-``rack:b``           all hosts in rack b
+``controller:2``     with ZooKeeper the controller of broker 2 alone; with KRaft the third
+                     controller of the quorum
+``rack:b``           all hosts in rack b; with KRaft its controllers, too
 ``zookeeper``        ZooKeeper
-``controllers``      the controllers of a KRaft cluster: only as an end of links
+``controllers``      all controllers of a KRaft cluster
 ``clients``          all clients
 ``client:shop``      the clients of the group shop
 ===================  ====================================================================
@@ -41,14 +42,14 @@ class Selector(NamedTuple):
 
     #: HOST, BROKER, CONTROLLER, RACK, ZOOKEEPER, CONTROLLERS, CLIENTS or CLIENT_GROUP.
     kind: str
-    #: Id of the broker, if it selects one by id.
+    #: Id of the broker, if it selects one by id; of a controller of KRaft its number, from 0 on.
     broker: int = -1
     #: Name of the rack or of the group.
     name: str = ""
 
     @property
     def selects_brokers(self) -> bool:
-        """Whether it selects brokers only."""
+        """Whether it selects brokers."""
         return self.kind in {HOST, BROKER, RACK}
 
     def __str__(self) -> str:
@@ -62,10 +63,9 @@ class Selector(NamedTuple):
 class LinkEnd(NamedTuple):
     """A process that a fault hits, or at the end of a link that it hits."""
 
-    #: BROKER, CONTROLLER, ZOOKEEPER, CONTROLLERS (the active one), CLIENT_GROUP (one client of a
-    #: group) or OPERATOR.
+    #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT_GROUP (one client of a group) or OPERATOR.
     kind: str
-    #: Id of the broker, also of one whose controller it is.
+    #: Id of the broker, also of one whose controller it is; of a controller of KRaft its number.
     broker: int = -1
     #: Name of the client's group.
     group: str = ""
@@ -97,26 +97,26 @@ def as_written(selector: Selector) -> int | str:
     return selector.broker if selector.kind == HOST else str(selector)
 
 
-def _no_controllers(selector: Selector) -> None:
-    if selector.kind == CONTROLLERS:
-        raise ValueError(
-            "faults of controllers of KRaft are not simulated yet, only their links: cut_link and "
-            "slow_link can have controllers in `between`"
-        )
-
-
 def _brokers_only(selector: Selector) -> Selector:
-    _no_controllers(selector)
     if not selector.selects_brokers:
         raise ValueError(f"must be a broker's id, broker:ID or rack:NAME, not {selector}")
     return selector
 
 
-def _machines_only(selector: Selector) -> Selector:
-    _no_controllers(selector)
-    if selector.kind in {BROKER, CONTROLLER}:
+def _servers_only(selector: Selector) -> Selector:
+    if not selector.selects_brokers and selector.kind not in {CONTROLLER, CONTROLLERS}:
         raise ValueError(
-            f"must be a broker's id, rack:NAME, zookeeper, clients or client:GROUP, not {selector}"
+            "must be a broker's id, broker:ID, rack:NAME, controller:NUMBER or controllers, "
+            f"not {selector}"
+        )
+    return selector
+
+
+def _machines_only(selector: Selector) -> Selector:
+    if selector.kind == BROKER:
+        raise ValueError(
+            "must be a broker's id, rack:NAME, controller:NUMBER, controllers, zookeeper, clients "
+            f"or client:GROUP, not {selector}"
         )
     return selector
 
@@ -143,6 +143,8 @@ SelectorField = Annotated[
     WithJsonSchema(_SELECTOR_SCHEMA),
 ]
 BrokerSelector = Annotated[SelectorField, AfterValidator(_brokers_only)]
+#: Brokers, and controllers of KRaft.
+ServerSelector = Annotated[SelectorField, AfterValidator(_servers_only)]
 MachineSelector = Annotated[SelectorField, AfterValidator(_machines_only)]
 #: The two ends of links.
 Ends = Annotated[tuple[Some[SelectorField], Some[SelectorField]], Field(strict=False)]

@@ -139,9 +139,6 @@ _NOT_READ = {
     *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
-    # A quorum has one active controller, and no elections yet.
-    *("controller.quorum.election.timeout.ms", "controller.quorum.election.backoff.max.ms"),
-    "controller.quorum.fetch.timeout.ms",
 }
 #: The beginnings of settings that no broker reads with KRaft, and the alternative.
 _ONLY_WITH_ZOOKEEPER = {

@@ -19,6 +19,9 @@ class AppendRequest(BrokerRequest):
     offset: i64 = -1
     #: What it will be answered.
     error: i64
+    #: When its thread took it, and was done with it, if it waits in a purgatory.
+    taken_us: i64
+    handled_us: i64
 
 
 class ProduceRequest(AppendRequest, kind=10, api_key=0):
@@ -72,6 +75,9 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     answers_first_read: flag
     #: The epoch of the follower's broker (KIP-903); -1: it does not tell.
     replica_epoch: i64 = -1
+    #: When its thread took it, and was done with it, if it waits in a purgatory.
+    taken_us: i64
+    handled_us: i64
 
 
 class FetchPartition(PartitionData):

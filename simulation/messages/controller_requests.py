@@ -81,14 +81,13 @@ class AlterPartitionRequest(ControllerRequest, kind=69, api_key=56):
 class CommittedResponse(Response):
     """A response that in KRaft mode waits until the records behind it are committed."""
 
+    error: i64
     #: The end of the metadata log whose commit it waits for.
     waits_for_offset: i64
 
 
 class AlterPartitionResponse(CommittedResponse, kind=24):
     """What came of each ISR, or why of none: entries of :class:`AlterPartitionData`."""
-
-    error: i64
 
 
 class AlterReassignmentsRequest(ControllerRequest, kind=66):

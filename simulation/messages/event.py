@@ -41,7 +41,7 @@ class EventList(Record):
 class Event(Record, head=True):
     """A message, a timer or a fault: what all kinds of them have."""
 
-    #: When it is handled.
+    #: When it is handled; of a response that is not sent yet, when its request came.
     time_us: i64
     #: The process that handles it.
     destination: i64

@@ -17,10 +17,12 @@ from tidegauge.simulation.messages import (  # noqa: F401
     fault_events,
     quorum_requests,
     quorum_timers,
+    raft_requests,
+    raft_timers,
     zookeeper_requests,
 )
 from tidegauge.simulation.messages.event import KINDS as CLASSES
-from tidegauge.simulation.messages.event import Event, EventSlot
+from tidegauge.simulation.messages.event import BrokerRequest, ControllerRequest, Event, EventSlot
 
 #: One more than the largest kind.
 KINDS = max(CLASSES) + 1
@@ -33,6 +35,11 @@ KEY_OF_KIND = tuple(CLASSES[kind].API_KEY if kind in CLASSES else -1 for kind in
 
 #: Whether one of num.io.threads handles the kind, and whether nothing holds it back.
 IS_REQUEST = tuple(kind in CLASSES and CLASSES[kind].IS_REQUEST for kind in range(KINDS))
+#: ... and whether its sender sees the connection refused if the process does not run.
+IS_REFUSED = tuple(
+    kind in CLASSES and issubclass(CLASSES[kind], BrokerRequest | ControllerRequest)
+    for kind in range(KINDS)
+)
 IS_UNHELD = tuple(kind in CLASSES and CLASSES[kind].IS_UNHELD for kind in range(KINDS))
 
 #: ``api_key``: Kafka's name of each number.

@@ -31,7 +31,6 @@ class BrokerRegistrationRequest(ControllerRequest, kind=98, api_key=62):
 class BrokerRegistrationResponse(CommittedResponse, kind=99):
     """The broker is registered under this epoch, or why it is not."""
 
-    error: i64
     broker_epoch: i64 = -1
 
 
@@ -54,33 +53,9 @@ class BrokerHeartbeatRequest(ControllerRequest, kind=100, api_key=63):
 class BrokerHeartbeatResponse(CommittedResponse, kind=101):
     """The state in which the active controller has the broker."""
 
-    error: i64
     is_caught_up: flag
     is_fenced: flag
     should_shut_down: flag
-
-
-class RaftFetchRequest(ControllerRequest, kind=102, api_key=1):
-    """An observer fetches the metadata log, and waits until there is more of it."""
-
-    broker_id: i64
-    #: The end of the log that it has, and the high watermark that it knows.
-    fetch_offset: i64
-    high_watermark: i64
-
-
-class RaftFetchResponse(Response, kind=103):
-    """The end of the leader's log, and how far it is committed.
-
-    Its entries are of :class:`PublishedPartition`: of the replicas that the broker hosts, all that
-    was committed between the high watermark that it knew and this one, the newest of each.
-    """
-
-    error: i64
-    log_end_offset: i64
-    high_watermark: i64
-    #: Epoch of the active controller.
-    leader_epoch: i64
 
 
 class PublishedPartition(LeaderAndIsrPartition):
@@ -127,8 +102,6 @@ class IncrementalAlterConfigsRequest(ControllerRequest, kind=108, api_key=44):
 class AdminResponse(CommittedResponse, kind=109):
     """The outcome of a request of the operator: entries of :class:`PartitionOutcome`."""
 
-    error: i64
-
 
 class PartitionOutcome(PartitionData):
     """The outcome of a request for one partition."""
@@ -155,9 +128,11 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
 class DescribeQuorumStateResponse(Response, kind=111):
     """The answer to such a question.
 
-    Its entries are of :class:`DescribedBroker` if it is about brokers.
+    Its entries are of :class:`DescribedBroker` if it is about brokers. A controller that is not
+    active only names the leader that it knows.
     """
 
+    error: i64
     question: i64
     partition: i64 = -1
     continuation: i64 = -1
@@ -167,7 +142,8 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller: number of brokers + number of the controller.
+    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: controller.
     controller: i64 = -1
 
 

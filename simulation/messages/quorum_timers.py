@@ -14,29 +14,25 @@ class QuorumWorks(Timer, kind=113):
     """The controller's thread is done with an event, and takes the next one of its queue."""
 
 
-class QuorumDrains(Timer, kind=114):
-    """controller.quorum.append.linger.ms are over: what was appended is written."""
+class ControllerTask(Timer):
+    """A task of the active controller: it ends with the epoch in which it was begun."""
+
+    epoch: i64
 
 
-class QuorumCommits(Timer, kind=115):
-    """A majority has the log up to an offset."""
-
-    offset: i64
-
-
-class FencingCheck(Timer, kind=116):
+class FencingCheck(ControllerTask, kind=116):
     """The controller looks for brokers that it has not heard for their session time-out."""
 
 
-class NoOpDue(Timer, kind=117):
+class NoOpDue(ControllerTask, kind=117):
     """metadata.max.idle.interval.ms are over."""
 
 
-class PreferredLeaderBalance(Timer, kind=118):
+class PreferredLeaderBalance(ControllerTask, kind=118):
     """leader.imbalance.check.interval.seconds are over."""
 
 
-class UncleanElectionCheck(Timer, kind=119):
+class UncleanElectionCheck(ControllerTask, kind=119):
     """unclean.leader.election.interval.ms are over."""
 
 
@@ -48,6 +44,13 @@ class RegistrationGivesUp(Timer, kind=121):
     """A registration, or a heartbeat, may have got no response in time."""
 
 
+class ControllerLookedFor(Timer, kind=162):
+    """A broker looks again whom to send the registration or heartbeat that it has made."""
+
+    #: Which one it is about.
+    number: i64
+
+
 class HeartbeatDue(Timer, kind=122):
     """It is time for a broker to register, or for its next heartbeat."""
 
@@ -56,7 +59,7 @@ class HeartbeatDue(Timer, kind=122):
 
 
 class RaftFetchGivesUp(Timer, kind=123):
-    """The fetch of the metadata log may have got no response in time."""
+    """A broker's fetch of the metadata log may have got no response in time."""
 
 
 class RaftFetchDue(Timer, kind=124):

@@ -25,6 +25,7 @@ from tidegauge.simulation.codes.occasions import (
     STOPS,
     UNSEEN,
 )
+from tidegauge.simulation.codes.voter_states import VOTER_STATES
 from tidegauge.simulation.messages import kinds
 
 
@@ -110,6 +111,12 @@ LastKnownLeader = Annotated[
 ]
 Leader = Annotated[i64, Column(BROKER, "the leader; -1: none")]
 OldLeader = Annotated[i64, Column(BROKER, "the leader before; -1: none")]
+QuorumLeader = Annotated[
+    i64, Column(BROKER, "the leader of the epoch, as the controller knows it; -1: none")
+]
+VotedFor = Annotated[
+    i64, Column(BROKER, "the candidate that the controller has voted for; -1: none")
+]
 Replica = Annotated[i64, Column(BROKER, "the broker that hosts the replica")]
 
 LeaderSlot = Annotated[i64, Column(SLOT, "the slot of the leader in replica lists; -1: none")]
@@ -178,6 +185,7 @@ BrokerEpoch = Annotated[
 ]
 ControllerEpoch = Annotated[i64, Column(EPOCH, "controller epoch")]
 Epoch = Annotated[i64, Column(EPOCH, "leader epoch of the records; -1: none")]
+QuorumEpoch = Annotated[i64, Column(EPOCH, "epoch of the controllers' quorum")]
 LeaderEpoch = Annotated[i64, Column(EPOCH, "leader epoch")]
 
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
@@ -221,6 +229,10 @@ State = Annotated[
 StateReason = Annotated[i64, Column(CODE, "why it does", names=STATE_REASONS)]
 Stop = Annotated[i64, Column(CODE, "the way in which a process ended", names=STOPS)]
 
+VoterState = Annotated[
+    i64, Column(CODE, "the state of a controller in its quorum", names=VOTER_STATES)
+]
+
 Clean = Annotated[
     i64,
     Column(
@@ -242,6 +254,10 @@ Leads = Annotated[
 ]
 Recovering = Annotated[
     i64, Column(FLAG, "1: the leader recovers from an unclean election; KRaft only")
+]
+Truncated = Annotated[
+    i64,
+    Column(FLAG, "1: records were taken off the log", names={0: "not truncated", 1: "truncated"}),
 ]
 Unclean = Annotated[i64, Column(FLAG, "1: an unclean election", names={0: "clean", 1: "UNCLEAN"})]
 UncleanEnabled = Annotated[

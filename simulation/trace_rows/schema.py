@@ -13,6 +13,7 @@ from tidegauge.simulation.trace_rows import (  # noqa: F401
     coordinator_rows,
     fault_rows,
     isr_rows,
+    quorum_rows,
     replica_rows,
     request_rows,
     sample_rows,

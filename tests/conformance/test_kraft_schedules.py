@@ -128,22 +128,55 @@ def test_brokers_that_die_together_are_fenced_in_the_recorded_order_of_one_of_th
         assert [fault.brokers[0].broker for fault in faults] == order  # type: ignore[union-attr]
 
 
-def test_a_link_to_a_controller_ends_at_the_controllers(tmp_path: Path) -> None:
+def test_a_link_to_a_controller_ends_at_that_controller(tmp_path: Path) -> None:
     cut = {"op": "cut", "links": [[1, 10], [10, 1], [1, 2]], "q": False}
     faults = translate(schedule(tmp_path, cut)).scenario.faults
     between = [[str(end[0]) for end in fault.between] for fault in faults]  # type: ignore[union-attr]
-    assert between == [["1", "controllers"], ["controllers", "1"], ["1", "2"]]
+    assert between == [["1", "controller:0"], ["controller:0", "1"], ["1", "2"]]
 
 
+@pytest.mark.parametrize(
+    ("op", "kind"), [("kill", "crash"), ("term", "restart"), ("pause", "pause")]
+)
 @pytest.mark.parametrize("controller", [10, "controller"])
-def test_a_fault_of_a_controller_is_not_played_nor_what_comes_after_it(
-    tmp_path: Path, controller: Any
+def test_a_controller_is_hit_by_its_id_or_as_the_active_one(
+    tmp_path: Path, controller: Any, op: str, kind: str
 ) -> None:
-    killed = schedule(tmp_path, {"op": "kill", "b": [controller]}, {"op": "pref"})
-    translation = translate(killed)
-    assert len(translation.steps) == 1
+    """The controller that was active first has number 0, and leads at the start of a run."""
+    hit = schedule(tmp_path, {"op": op, "b": [controller]}, {"op": "pref"})
+    translation = translate(hit)
+    (fault,) = translation.scenario.faults
+    assert (fault.kind, [str(each) for each in fault.brokers]) == (kind, ["controller:0"])  # type: ignore[union-attr]
+    assert translation.not_played is None
+
+
+def test_a_broker_that_dies_with_the_controller_dies_at_once(tmp_path: Path) -> None:
+    killed = schedule(tmp_path, {"op": "kill", "b": ["controller", 3]})
+    faults = [fault.name for fault in translate(killed).scenario.faults]
+    assert faults == ["kill-of-10-at-step-1", "kill-of-3-at-step-1"]
+    assert conditions(translate(killed), 1)[0] == {"unregistered": (3,)}
+
+
+def test_the_controller_that_was_stopped_is_the_one_that_comes_back(tmp_path: Path) -> None:
+    """The elected one is another in each run, so a second step that names it is not played."""
+    stopped = [{"op": op, "b": ["controller"]} for op in ("pause", "resume", "kill")]
+    translation = translate(schedule(tmp_path, *stopped, controllers=[10, 11, 12]))
+    assert len(translation.scenario.faults) == 1
     assert translation.not_played is not None
-    assert translation.not_played.reason == "the simulator has no step 'kill' of a controller"
+    assert "its id differs between runs" in translation.not_played.reason
+
+
+def test_who_is_elected_has_the_recorded_id(tmp_path: Path) -> None:
+    """Which of the others is elected is a race: their ids are exchanged."""
+    active = [
+        {"step": {"op": "sleep", "s": 1}, "obs": {"exact": {"controller": controller}}}
+        for controller in (12, 10)
+    ]
+    read = schedule(tmp_path, *active, controllers=[10, 11, 12])
+    assert read.voters == [12, 10, 11]
+    assert not read.names_a_controller
+    named = schedule(tmp_path, *active, {"op": "kill", "b": [11]}, controllers=[10, 11, 12])
+    assert named.names_a_controller
 
 
 # A run.

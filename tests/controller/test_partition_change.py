@@ -17,11 +17,11 @@ from partition_replay import GOLDEN_KRAFT, Change, golden_kraft, replays
 from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
 from tidegauge.controller.kraft import partition_target as causes
-from tidegauge.controller.kraft.alter_partition import (
+from tidegauge.controller.kraft_partitions.alter_partition import (
     alter_partition_error,
     altered_partition_error,
 )
-from tidegauge.controller.kraft.partition_change import (
+from tidegauge.controller.kraft_partitions.partition_change import (
     CHANGED,
     ELECTED_FROM_ELR,
     ELECTED_UNCLEANLY,
@@ -31,7 +31,7 @@ from tidegauge.controller.kraft.partition_change import (
     create_partition,
     partition_change,
 )
-from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication import errors
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import EMPTY, pack, unpack

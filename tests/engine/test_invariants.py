@@ -22,15 +22,16 @@ from tidegauge.engine.invariants.validator import (
     InvariantViolatedError,
     Validator,
 )
+from tidegauge.engine.invariants.voters import VOTERS
 from tidegauge.engine.world import World
 from tidegauge.replication.replica_list import pack, without
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import CONTROLLER, NONE
 from tidegauge.simulation.messages.broker_timers import SessionPing
 from tidegauge.simulation.messages.client_requests import FetchRequest
-from tidegauge.simulation.messages.controller_requests import StopReplicaRequest
-from tidegauge.simulation.messages.quorum_requests import AdminResponse
+from tidegauge.simulation.messages.controller_requests import CommittedResponse, StopReplicaRequest
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
@@ -114,7 +115,7 @@ def test_a_run_violates_nothing(healthy: World, quorum: World) -> None:
 def test_each_invariant_names_the_state_that_violates_it(
     name: str, healthy: World, quorum: World
 ) -> None:
-    is_of_quorum = name in {each.name for each in QUORUM_STATE}
+    is_of_quorum = name in {each.name for each in [*VOTERS, *QUORUM_STATE]}
     world = copy_of(quorum if is_of_quorum else healthy)
     CORRUPTIONS[name](world)
     violation = validator_of(world, QUORUM_PLAN if is_of_quorum else PLAN).violation()
@@ -682,10 +683,9 @@ def _(world: World) -> None:
 
 @violates("responses_wait_in_the_order_of_offsets")
 def _(world: World) -> None:
-    state = world.active_controller[0]
-    response = new_event(world, int(AdminResponse.KIND), 0)
-    view_as(response, AdminResponse).waits_for_offset = state.log_end_offset + 1
-    put(state.deferred, response)
+    voter = world.voters[0]
+    response = view_as(world.events[int(voter.deferred.first)], CommittedResponse)
+    response.waits_for_offset = voter.log_end_offset + 1
 
 
 @violates("what_is_committed_lies_below_the_high_watermark")
@@ -696,6 +696,32 @@ def _(world: World) -> None:
 @violates("quorum_timers_match_their_flags")
 def _(world: World) -> None:
     world.active_controller[0].fences = False
+
+
+@violates("a_voter_flushes_what_it_has")
+def _(world: World) -> None:
+    world.voters[1].flushed_offset = world.voters[1].drained_offset + 1
+
+
+@violates("one_voter_leads_an_epoch")
+def _(world: World) -> None:
+    world.voters[1].state = int(LEADER)
+    world.voters[1].leader = 1
+
+
+@violates("epochs_of_a_log_ascend")
+def _(world: World) -> None:
+    world.epoch_starts[0].epoch = world.voters[0].epoch + 1
+
+
+@violates("a_follower_has_no_more_than_its_leader")
+def _(world: World) -> None:
+    world.follower_progress[1].end_offset = world.voters[0].drained_offset + 1
+
+
+@violates("voter_timers_match_their_flags")
+def _(world: World) -> None:
+    world.voters[1].fetch_due = True
 
 
 # Clients.

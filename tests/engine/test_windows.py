@@ -179,7 +179,9 @@ def hosted_run() -> tuple[list[GroupOutcome], str]:
     names = ["some", "others", "the rest"]
     groups = [
         HostedGroup(
-            Place(plan.scenario, {}, names, grouping, number, b"secret", 5, None), "here", None
+            Place(plan.scenario, {}, False, names, grouping, number, b"secret", 5, None),
+            "here",
+            None,
         )
         for number in range(len(grouping))
     ]

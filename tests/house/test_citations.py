@@ -10,20 +10,22 @@ import pytest
 
 from tidegauge.compiled import rules
 from tidegauge.compiled.compile_all import import_modules_of
+from tidegauge.engine.doors import DOORS
 
 import_modules_of(rules.KERNEL_ROOMS)
 
 #: ``Partition.makeLeader@2.4.0``, or ``assign@2.0.1`` of the class that the module names.
 CITATION = re.compile(r"Source:(.|\n)*[A-Za-z]\w+@\d+\.\d+")
 
-#: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log, and
-#: all of virtual time.
+#: What is ours and not Kafka's: how lists of replicas are packed, the truth about a log, all of
+#: virtual time, and the doors by which events come in.
 OURS = {"tidegauge.replication.replica_list"}
 OUR_ROOMS = (
     *("tidegauge.simulation.", "tidegauge.clients.", "tidegauge.traces.", "tidegauge.engine."),
     "tests.",
 )
-OUR_RULES = {"epoch_at", "first_difference"}
+DOOR_RULES = {rule.__name__ for doors in DOORS.values() for rule in doors}
+OUR_RULES = {"epoch_at", "first_difference"} | DOOR_RULES
 
 
 def of_kafka(function: Callable[..., Any]) -> bool:

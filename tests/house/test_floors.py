@@ -35,9 +35,12 @@ FLOORS = (
 #: The rooms inside a folder at the top, from the ground up; "" is what lies in none of them.
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
-    "traces": ({"", "checks"},),
+    "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
     "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
-    "controller": ({"state", "kraft"}, {"zookeeper", "partitions"}, {"events"}, {""}),
+    "controller": (
+        *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
+        *({"events"}, {""}),
+    ),
     "actors": (
         *({"state"}, {"storage", "session"}, {"fetches"}, {"leaders"}),
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),

@@ -20,6 +20,9 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 
 SPELLED = SPELLING.spelled(FAMILIES)
 
+#: Of RequestMetrics: the parts of a request's time.
+TIMES = ("requestqueue", "local", "remote", "responsequeue", "responsesend", "total")
+
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {
     "kafka_server_replicamanager": {
@@ -39,6 +42,18 @@ STRIMZI = {
     "kafka_server_brokermetadatametrics": {
         *("last_applied_record_offset", "last_applied_record_timestamp"),
         *("last_applied_record_lag_ms", "metadata_load_error_count", "metadata_apply_error_count"),
+    },
+    "kafka_network_requestmetrics": {
+        *("requests_total", "errors_total"),
+        *(f"{part}timems{count}" for part in TIMES for count in ("", "_count")),
+    },
+    "kafka_server_sessionexpirelistener": {
+        *("zookeepersyncconnects_total", "zookeeperdisconnects_total", "zookeeperexpires_total"),
+        *("zookeeperauthfailures_total", "zookeepersaslauthentications_total"),
+        "zookeeperreadonlyconnects_total",
+    },
+    "kafka_server_zookeeperclientmetrics": {
+        *("zookeeperrequestlatencyms", "zookeeperrequestlatencyms_count"),
     },
     "kafka_server_brokertopicmetrics": {
         *("messagesin_total", "bytesin_total", "bytesout_total"),
@@ -120,7 +135,7 @@ def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
         applied=RecordTimes().applied(snapshot),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
-    others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER}
+    others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER, Scope.ZOOKEEPER_CLIENT}
     if not plan.is_kraft:
         others = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER}
     assert shown == {one.name for one in SPELLED if one.family.scope not in others}

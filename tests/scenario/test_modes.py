@@ -8,6 +8,7 @@ import pytest
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.leaned_on import leaned_on
+from tidegauge.scenario.model.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
 from tidegauge.scenario.warnings import warnings_of
@@ -108,17 +109,19 @@ def test_a_run_leans_on_costs_of_its_mode(release: str) -> None:
 # Processes.
 
 
-def test_with_kraft_the_active_controller_is_the_last_process() -> None:
-    plan = ClusterPlan(scenario(controllers={"racks": ["b"]}))
+def test_with_kraft_the_controllers_of_the_quorum_are_the_last_processes() -> None:
+    plan = ClusterPlan(scenario(controllers={"racks": ["b", "c"]}))
     assert [each.name for each in plan.processes] == [
-        *("broker 1", "broker 2", "broker 3", "operator", "active controller")
+        *("broker 1", "broker 2", "broker 3", "operator"),
+        *("controller 3000", "controller 3001", "controller 3002"),
     ]
     ranges = plan.process_ranges
     assert (ranges[BROKER], ranges[CLIENT]) == (range(3), range(3, 4))
     assert len(ranges[CONTROLLER]) == len(ranges[ZOOKEEPER]) == 0
-    assert ranges[QUORUM_CONTROLLER] == range(4, 5)
-    (active,) = (plan.processes[number] for number in ranges[QUORUM_CONTROLLER])
-    assert (active.role, active.host, active.rack) == (QUORUM_CONTROLLER, -1, 1)
+    assert ranges[QUORUM_CONTROLLER] == range(4, 7)
+    controllers = [plan.processes[number] for number in ranges[QUORUM_CONTROLLER]]
+    assert [each.number for each in controllers] == [0, 1, 2]
+    assert [(each.host, each.rack) for each in controllers] == [(-1, 1), (-1, 2), (-1, 1)]
 
 
 def test_with_zookeeper_the_processes_are_as_they_were() -> None:
@@ -134,14 +137,42 @@ def test_a_cut_can_end_at_the_controllers() -> None:
     plan = ClusterPlan(scenario(faults=[cut]))
     one, other = plan.scenario.faults[0].sides(plan.scenario)
     assert [plan.process_of(end) for end in one] == [1, 2]
-    assert [plan.process_of(end) for end in other] == [4]
+    assert [plan.process_of(end) for end in other] == [4, 5, 6]
 
 
-def test_a_crash_with_kraft_hits_no_controller_of_the_broker() -> None:
-    crash = {"kind": "crash", "at": "5s", "brokers": [2]}
-    plan = ClusterPlan(scenario(faults=[crash]))
-    hit, _ = plan.scenario.faults[0].sides(plan.scenario)
-    assert [plan.process_of(end) for end in hit] == [1]
+@pytest.mark.parametrize("kind", ["crash", "restart", "power_loss", "pause", "slow_disk"])
+@pytest.mark.parametrize(
+    ("selectors", "hit"),
+    [
+        ([2], ["broker 2"]),
+        (["controller:1"], ["controller 3001"]),
+        (["controllers"], ["controller 3000", "controller 3001", "controller 3002"]),
+        (["rack:b", "controller:2"], ["broker 2", "controller 3001", "controller 3002"]),
+    ],
+)
+def test_controllers_fail_alone_and_fall_with_their_rack(
+    kind: str, selectors: list[int | str], hit: list[str]
+) -> None:
+    fault: dict[str, Any] = {"kind": kind, "at": "5s", "brokers": selectors}
+    if kind == "slow_disk":
+        fault["delay"] = "5ms"
+    plan = ClusterPlan(scenario(controllers={"racks": ["a", "b", "c"]}, faults=[fault]))
+    ends, _ = plan.scenario.faults[0].sides(plan.scenario)
+    assert [plan.processes[plan.process_of(end)].name for end in ends] == hit
+
+
+def test_a_log_directory_of_a_rack_is_one_of_its_brokers() -> None:
+    failure = {"kind": "log_directory_failure", "at": "5s", "brokers": ["rack:b"]}
+    plan = ClusterPlan(scenario(controllers={"racks": ["b"]}, faults=[failure]))
+    ends, _ = plan.scenario.faults[0].sides(plan.scenario)
+    assert [plan.processes[plan.process_of(end)].name for end in ends] == ["broker 2"]
+
+
+def test_each_controller_fails_at_times_of_its_own() -> None:
+    rate = {"kind": "crash", "mtbf": "10s", "repair_time": "1s", "brokers": ["controllers", 1]}
+    drawn = with_drawn_faults(scenario(fault_rates=[rate])).faults
+    names = {str(fault.name).rpartition("-")[0] for fault in drawn}
+    assert names == {"crash-1", *(f"crash-controller:{number}" for number in range(3))}
 
 
 # All of it, written down.
@@ -267,9 +298,12 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
             (
                 "4.1",
                 {"faults": [{"kind": kind, "at": "1s"}]},
-                rf"faults\[0\]\.kind: {ZOOKEEPER_ONLY}; use a cut_link",
+                rf"faults\[0\]\.kind: {ZOOKEEPER_ONLY}; use a {instead}",
             )
-            for kind in ("zookeeper_outage", "controller_move")
+            for kind, instead in (
+                ("zookeeper_outage", "pause of controllers"),
+                ("controller_move", "crash or restart of a controller"),
+            )
         ),
         (
             "4.1",
@@ -278,8 +312,8 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
         ),
         (
             "4.1",
-            {"faults": [{"kind": "cut_link", "at": "1s", "between": [["controller:2"], [1]]}]},
-            rf"between\[0\]\[0\]: controller:2 {ZOOKEEPER_ONLY}; use controllers",
+            {"faults": [{"kind": "cut_link", "at": "1s", "between": [["controller:3"], [1]]}]},
+            r"between\[0\]\[0\]: the last of 3 controllers is controller:2",
         ),
         (
             "2.6",
@@ -293,11 +327,15 @@ ZOOKEEPER_ONLY = r"has no meaning in mode kraft \(release 4\.1\.1\)"
         ),
         *(
             (
-                "4.1",
-                {"faults": [{"kind": kind, "at": "1s", "brokers": ["controllers"]}]},
-                r"faults of controllers of KRaft are not simulated yet, only their links",
+                "2.6",
+                {"faults": [{"kind": kind, "at": "1s", "brokers": [selector]}]},
+                rf"brokers\[0\]: {why}",
             )
             for kind in ("crash", "pause", "power_loss")
+            for selector, why in (
+                ("controllers", f"controllers {KRAFT_ONLY}"),
+                ("controller:2", "must be a broker's id, broker:ID or rack:NAME, not controller:2"),
+            )
         ),
         (
             "4.1",

@@ -286,6 +286,7 @@ _KEPT = "{topic: orders, partition: 0, broker: 3, offset: 17}"
 _UNCLEAN = "unclean.leader.election.enable"
 _NO_DURATION = "must be a duration: a number and its unit (us, ms, s, m or h), such as 250ms, not "
 _NO_BROKERS = "must be a broker's id, broker:ID or rack:NAME, not "
+_NO_SERVERS = "must be a broker's id, broker:ID, rack:NAME, controller:NUMBER or controllers, not "
 _NO_CONDITION = (
     "must be one condition: isr, leader, registered, unregistered, controller, answered, "
     "reassigned or quiescent"
@@ -306,7 +307,7 @@ WRONG = [
     ('[1, "broker:2"]', "[9]", "9: faults[0].brokers[0]", "there is no broker 9, only 1 to 4"),
     ('"broker:2"', '"controller:2"', "9: faults[0].brokers[1]", f"{_NO_BROKERS}controller:2"),
     ('"rack:a"', '"rack:z"', "14: faults[2].brokers[0]", "there is no rack z; known names: a, b"),
-    ('["rack:b"]', "[1, zookeeper]", "16: faults[3].brokers[1]", f"{_NO_BROKERS}zookeeper"),
+    ('["rack:b"]', "[1, zookeeper]", "16: faults[3].brokers[1]", f"{_NO_SERVERS}zookeeper"),
     ("name: roll, at: 90s", "name: roll", "16: faults[3]",
      "never begins: it needs `at`, or a name and a step begin_fault"),
     ("_move, name: move", "_move, name: move, for: 5s", "17: faults[4].for",

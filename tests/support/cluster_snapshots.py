@@ -46,7 +46,6 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot.brokers["alive"] = snapshot.brokers["answers"] = True
     snapshot.brokers["state"] = RUNNING_AS_BROKER
     snapshot.brokers["registered"] = True
-    snapshot.brokers["in_session"] = not plan.is_kraft
     if plan.is_kraft:
         _count_cluster(plan, snapshot)
     else:
@@ -58,6 +57,13 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot.committed["known"] = True
     snapshot.committed["offset"] = 90
     snapshot.members["present"] = True
+    for requests in (snapshot.requests, snapshot.controller_requests):
+        requests["requests"] = 1000
+    for errors in (snapshot.request_errors, snapshot.controller_request_errors):
+        errors["responses"] = 1
+    snapshot.zookeeper_clients["exists"] = snapshot.zookeeper_clients[
+        "connected"
+    ] = not plan.is_kraft
     return snapshot
 
 

@@ -35,6 +35,10 @@ _CLUSTER_FAULTS = (
     *("cut_link", "cut_link", "cut_link", "slow_link", "slow_disk"),
     *("log_directory_failure", "rolling_restart", "rack_power_loss"),
 )
+_CONTROLLER_FAULTS = (
+    *("crash", "crash", "restart", "power_loss", "pause", "pause"),
+    *("cut_link", "cut_link", "slow_link", "slow_disk"),
+)
 _OPERATIONS = (
     *("preferred_election", "unclean_election", "configure", "configure"),
     *("recreate", "reassign", "reassign", "cancel"),
@@ -57,6 +61,9 @@ def _story(seed: int) -> dict[str, Any]:
     directories = draw.choice([1, 2]) if versions["release"] >= _FIRST_WITH_DIRECTORIES else 1
     faults = [_fault(draw, brokers, racks) for _ in range(draw.randint(3, 9))]
     faults += [repair(fault) for fault in faults if fault["kind"] == "log_directory_failure"]
+    quorum = _quorum(draw, racks, faults)
+    if not quorum["racks"]:
+        faults += _controller_faults(draw, quorum["count"], brokers)
     controllers: dict[str, Any] = {
         "broker.session.timeout.ms": session_ms,
         "leader.imbalance.check.interval.seconds": draw.choice([5, 300]),
@@ -69,7 +76,7 @@ def _story(seed: int) -> dict[str, Any]:
         "seed": seed,
         "mode": "kraft",
         **versions,
-        "controllers": {"count": draw.choice([1, 3]), "settings": controllers},
+        "controllers": quorum | {"settings": controllers},
         "cluster": {
             "brokers": len(brokers),
             "racks": racks,
@@ -143,6 +150,47 @@ def _fault(draw: Random, brokers: list[int], racks: list[str]) -> dict[str, Any]
     if kind == "rolling_restart":
         fault |= roll(draw)
     return fault
+
+
+def _quorum(draw: Random, racks: list[str], faults: list[dict[str, Any]]) -> dict[str, Any]:
+    """The controllers; they stand in racks if no more than one of three racks loses its power."""
+    count = draw.choice([1, 3, 3, 5])
+    lost = sum(fault["kind"] == "power_loss" for fault in faults)
+    in_racks = count == len(racks) == 3 and lost <= 1
+    return {"count": count, "racks": racks if in_racks and draw.random() < 0.5 else []}
+
+
+def _controller_faults(draw: Random, count: int, brokers: list[int]) -> list[dict[str, Any]]:
+    """Faults of controllers: at each time they hit the same minority, if any.
+
+    One spell of faults follows the other, each with controllers of its own.
+    """
+    faults: list[dict[str, Any]] = []
+    spells = draw.randint(0, 3) if count > 1 else 0
+    length_s = (HEALED_S - 23) / max(1, spells)
+    for spell in range(spells):
+        hit = [f"controller:{each}" for each in draw.sample(range(count), count // 2)]
+        others = [f"controller:{each}" for each in range(count)]
+        others = [each for each in others if each not in hit]
+        for _ in range(draw.randint(1, 3)):
+            begin_s = 8 + length_s * (spell + draw.uniform(0, 0.7))
+            most_s = 8 + length_s * (spell + 1) - begin_s
+            lasts_s = min(draw.choice([0.3, 2.0, 8.0, 25.0]) * draw.uniform(0.5, 1.5), most_s)
+            fault: dict[str, Any] = {
+                "at": f"{begin_s * 1000:.0f}ms",
+                "for": f"{lasts_s * 1000:.0f}ms",
+                "kind": draw.choice(_CONTROLLER_FAULTS),
+            }
+            if fault["kind"] in ("cut_link", "slow_link"):
+                ends = [[draw.choice(hit)], draw.choice([others, [*brokers], [*others, *brokers]])]
+                fault["between"] = ends if draw.random() < 0.5 else ends[::-1]
+                fault["one_way"] = draw.random() < 0.3
+            else:
+                fault["brokers"] = [draw.choice(hit)]
+            if fault["kind"] in ("slow_disk", "slow_link"):
+                fault["delay"] = f"{draw.randint(1, 400)}ms"
+            faults.append(fault)
+    return faults
 
 
 def _ends(draw: Random, brokers: list[int]) -> list[list[int | str]]:

@@ -19,16 +19,16 @@ from typing import Any
 from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
 from tidegauge.controller.kraft import partition_target as causes
-from tidegauge.controller.kraft.alter_partition import alter_partition_error
-from tidegauge.controller.kraft.partition_change import (
+from tidegauge.controller.kraft_partitions.alter_partition import alter_partition_error
+from tidegauge.controller.kraft_partitions.partition_change import (
     LEADER_NAMED,
     UNCHANGED,
     clear_elr,
     create_partition,
     partition_change,
 )
-from tidegauge.controller.kraft.partition_target import PartitionTarget
-from tidegauge.controller.kraft.switches import KRaftSwitches
+from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
+from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication import errors
 from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.replica_list import pack, unpack

@@ -21,6 +21,7 @@ from tidegauge.replication.replica_list import size
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.codes.occasions import STATE_DELETED
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.checks.histories import BY_FENCED_LAST_KNOWN_LEADER, PERMITS
 from tidegauge.traces.run_folder import RunFolder
 
@@ -32,9 +33,12 @@ TENS = range(30)
 
 
 def groups_of(scenario: Scenario, count: int) -> list[list[int]]:
-    """Processes dealt out in turn: neighbours are never in one group."""
-    processes = len(ClusterPlan(scenario).processes)
-    return [list(range(first, processes, count)) for first in range(min(count, processes))]
+    """Processes dealt out in turn: neighbours are never in one group, but for the controllers."""
+    plan = ClusterPlan(scenario)
+    quorum = plan.process_ranges[QUORUM_CONTROLLER]
+    processes = [number for number in range(len(plan.processes)) if number not in quorum]
+    first, *others = [processes[place::count] for place in range(min(count, len(processes)))]
+    return [[*first, *quorum], *others]
 
 
 def assert_no_check_is_broken(run: RunFolder) -> None:

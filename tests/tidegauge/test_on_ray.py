@@ -27,6 +27,7 @@ from tidegauge.traces.run_folder import RunFolder
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
 
 KRAFT_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "kraft-cluster.yaml"
+LONG = pytest.mark.long
 MECHANISMS = ("03-four-moments", "08-storm-is-one-notification", "15-leader-failure")
 
 
@@ -49,7 +50,7 @@ def test_a_mechanism_is_the_same_on_actors(name: str, tmp_path: Path) -> None:
     assert differences_on_ray(scenario, tmp_path, sorted({1, min(3, brokers), brokers})) == []
 
 
-@pytest.mark.parametrize("seed", [2, 13, 15])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=LONG) for seed in (13, 15))])
 def test_a_generated_schedule_is_the_same_on_actors(seed: int, tmp_path: Path) -> None:
     scenario = schedule(seed)
     brokers = len(scenario.broker_ids())
@@ -62,7 +63,7 @@ def test_a_kraft_cluster_is_the_same_on_actors(tmp_path: Path) -> None:
     assert differences_on_ray(scenario, tmp_path, [1, 3, 4]) == []
 
 
-@pytest.mark.parametrize("seed", [7, 178])
+@pytest.mark.parametrize("seed", [7, pytest.param(178, marks=LONG)])
 def test_a_generated_schedule_of_a_kraft_cluster_is_the_same_on_actors(
     seed: int, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ this row has.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,7 +34,7 @@ from tidegauge.traces.run_folder import TraceRow
 
 #: Kinds of records.
 _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
-_UP = "up"
+_UP, _PAUSED, _DOWN = "up", "paused", "down"
 #: States of brokers, as their records are told.
 _STATES = {
     int(BROKER_FENCED): FENCED,
@@ -73,15 +74,43 @@ class _Record:
     replicas: TraceRow | None = None
 
 
+class _Voters:
+    """The node ids of the quorum's controllers, by their numbers in the run.
+
+    Which controller is elected after the first one is a race. If no step of the recording names one
+    of the others, their ids are exchanged so that they are elected in the recorded order.
+    """
+
+    def __init__(self, schedule: RecordedSchedule) -> None:
+        first, *self._others = schedule.voters
+        self._ids = {0: first}
+        if schedule.names_a_controller:
+            self._ids = dict(enumerate(schedule.voters))
+            self._others = []
+
+    def id_of(self, number: int) -> int:
+        """The id of the controller that is active now."""
+        if number not in self._ids:
+            self._ids[number] = self._others.pop(0)
+        return self._ids[number]
+
+    def ids(self) -> dict[int, int]:
+        """The ids by number; of those that have never been active in any order."""
+        count = len(self._ids) + len(self._others)
+        free = [number for number in range(count) if number not in self._ids]
+        return self._ids | dict(zip(free, self._others, strict=True))
+
+
 class KRaftState:
     """Follows the rows about the state of the cluster."""
 
     def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
         self.names = names
         self.brokers = schedule.brokers
-        #: The node ids of controllers by their numbers: the one that is active first has number 0.
-        first = schedule.first_controller
-        self.controllers = [first, *(each for each in schedule.controllers if each != first)]
+        self._voters = _Voters(schedule)
+        #: Faults that stop or pause controllers, by number of the controller.
+        self._stopped: dict[int, set[int]] = defaultdict(set)
+        self._paused: dict[int, set[int]] = defaultdict(set)
         self._controller: int | None = None
         self._controller_epoch: int | None = None
         #: By partition.
@@ -118,9 +147,34 @@ class KRaftState:
         elif row.kind == "broker_state":
             self._take_broker(row, outcome)
         elif row.kind == "controller_active":
-            number = row["broker"] - len(self.brokers)
-            self._controller = self.controllers[number] if number >= 0 else None
+            self._take_controller(row)
+        elif row.kind in {"fault_began", "fault_ended"}:
+            self._take_fault(row)
+
+    def _take_controller(self, row: TraceRow) -> None:
+        """A controller is active; of one that is none any more a harness knows still the id."""
+        if row["broker"] >= 0:
+            self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]
+
+    def _take_fault(self, row: TraceRow) -> None:
+        process = self.names.processes[row["process"]]
+        if process.role != "quorum controller":
+            return
+        kind = self.names.fault_kind(row["fault"])
+        by_kind = {"pause": self._paused, "crash": self._stopped, "restart": self._stopped}
+        if kind not in by_kind:
+            return
+        faults = by_kind[kind][process.number]
+        if row.kind == "fault_began":
+            faults.add(row["fault"])
+        else:
+            faults.discard(row["fault"])
+
+    def _process(self, number: int) -> str:
+        if self._stopped[number]:
+            return _DOWN
+        return _PAUSED if self._paused[number] else _UP
 
     def _record_of(self, partition: int) -> _Record:
         """The last record of a partition in this batch."""
@@ -234,7 +288,9 @@ class KRaftState:
                 }
                 for broker, state in self._taken_for.items()
             },
-            "process": {str(each): _UP for each in self.controllers},
+            "process": {
+                str(id_): self._process(number) for number, id_ in self._voters.ids().items()
+            },
             "partitions": {
                 name: self._partition(self._registrations[number])
                 for name, number in self.names.partitions.items()

@@ -5,6 +5,7 @@ A broker that is registered in the sense of a scenario's conditions is unfenced.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tidegauge.conformance.broker_records import fencing_order
@@ -20,8 +21,8 @@ from tidegauge.conformance.schedule_writer import (
 
 #: The active controller in a recording, by its role instead of its node id.
 _ACTIVE = "controller"
-#: The quorum's controllers, as the end of a link in a scenario.
-_CONTROLLERS = "controllers"
+#: Steps at whose end a process runs that did not before.
+_BRINGS_BACK = {"start", "resume"}
 #: ElectLeaders: the type of an unclean election.
 _UNCLEAN = 1
 
@@ -48,20 +49,71 @@ class KRaftWriter(ScheduleWriter):
         self._heartbeat_ms = int(interval)
         #: From one check of sessions to the next.
         self._check_ms = self._session_ms // 8
+        #: Node id of the active controller; None: nobody can know which of several it is.
+        self._active: int | None = schedule.first_controller
+        #: That of the active controller that was stopped or paused last.
+        self._former: int | None = None
+
+    def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
+        controllers = (_ACTIVE, *self.schedule.controllers)
+        return [each for each in processes if each not in controllers]
+
+    def _control_plane_is_up(self) -> bool:
+        stopped = {*self._down, *self._paused}.intersection(self.schedule.controllers)
+        return 2 * len(stopped) < len(self.schedule.controllers)
 
     def _gone(self) -> set[int]:
         if self._session_ms <= _PATIENCE_MS:
             return super()._gone()
-        return set(self._down)
+        return set(self._brokers_among(self._down))
 
     def _why_not(self, recorded: RecordedStep) -> str | None:
         processes = listed(recorded.step.get("b", []))
-        if any(each in (_ACTIVE, *self.schedule.controllers) for each in processes):
-            return f"the simulator has no step {recorded.op!r} of a controller"
+        if _ACTIVE in processes and self._controller(recorded.op) is None:
+            return "the active controller is no longer the first one: its id differs between runs"
         return super()._why_not(recorded)
 
+    def _controller(self, op: str) -> int | None:
+        """The node id of the controller that a recorded step names by its role."""
+        return self._former if op in _BRINGS_BACK else self._active
+
+    def _processes(self, recorded: RecordedStep) -> list[int]:
+        """The node ids of brokers and controllers that a recorded step hits."""
+        named = listed(recorded.step["b"])
+        found = [self._controller(recorded.op) if each == _ACTIVE else each for each in named]
+        return [each for each in found if each is not None]
+
+    def _selector(self, process: int) -> int | str:
+        if process in self.schedule.controllers:
+            return f"controller:{self.schedule.voters.index(process)}"
+        return process
+
     def _end(self, end: Any) -> Any:
-        return _CONTROLLERS if end in self.schedule.controllers else end
+        return self._selector(end)
+
+    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
+        """... or, while no controller says who leads, the one that brokers named to a harness."""
+        to = super()._asked_broker(recorded, name)
+        if to is None and not self._control_plane_is_up():
+            results = recorded.result.exact.get("results", {}).get(name, [])
+            to = results[0].get("to") if results else None
+        return to
+
+    def _stop(self, kind: str, process: Any, name: str) -> None:
+        if process not in self.schedule.controllers:
+            super()._stop(kind, process, name)
+            return
+        self._begin(kind, name, brokers=[self._selector(process)])
+        self._lose(process)
+
+    def _pause(self, process: Any, name: str) -> None:
+        self._paused[process] = self._begin("pause", name, brokers=[self._selector(process)])
+        self._lose(process)
+
+    def _lose(self, process: int) -> None:
+        """The quorum elects another controller, if it has any."""
+        if process == self._active and len(self.schedule.controllers) > 1:
+            self._active, self._former = None, process
 
     def _ask(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
         """A request to the active controller, whose response is recorded."""
@@ -117,7 +169,9 @@ class KRaftWriter(ScheduleWriter):
         sessions to the next, if sessions end at all. If repeats had several orders, each is played
         with some seeds.
         """
-        brokers = listed(played.recorded.step["b"])
+        processes = self._processes(played.recorded)
+        brokers = self._brokers_among(processes)
+        self._bring_down("crash", [each for each in processes if each not in brokers], "kill")
         repeat = self.seed - 1
         apart_ms = self._heartbeat_ms
         if self._session_ms <= _PATIENCE_MS:
@@ -131,6 +185,30 @@ class KRaftWriter(ScheduleWriter):
             if place:
                 self._add("wait", after=f"{apart_ms}ms")
             self._bring_down("crash", [broker], "kill")
+
+    def _write_term(self, played: PlayedStep) -> None:
+        """SIGTERM, and the end of the processes: a controller hands over before it ends."""
+        processes = self._processes(played.recorded)
+        brokers = self._brokers_among(processes)
+        self._bring_down("restart", processes, "term")
+        if brokers:
+            self._when(unregistered=brokers)
+            self._lingering -= set(brokers)
+        if len(brokers) < len(processes):
+            shutdown_ms = played.recorded.result.ranges_ms.get("shutdown_ms", (0.0, 0.0))
+            self._add("wait", after=f"{middle(shutdown_ms):.0f}ms")
+
+    def _write_start(self, played: PlayedStep) -> None:
+        self._take_as_long_as_recorded(played.recorded)
+        self._start(self._processes(played.recorded))
+
+    def _write_pause(self, played: PlayedStep) -> None:
+        for process in self._processes(played.recorded):
+            self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
+
+    def _write_resume(self, played: PlayedStep) -> None:
+        for process in self._processes(played.recorded):
+            self._add("end_fault", fault=self._paused.pop(process))
 
     def _write_restart(self, played: PlayedStep) -> None:
         """Kill it and start it at once: it is refused until its old session is over."""
@@ -159,4 +237,4 @@ class KRaftWriter(ScheduleWriter):
         self._when(registered=listed(played.recorded.step["b"]))
 
     def _write_wait_ctrl(self, _: PlayedStep) -> None:
-        """The one controller that is simulated is active at all times."""
+        """A harness reads the leader in the log of the metadata, which is there at all times."""

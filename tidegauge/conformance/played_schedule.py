@@ -54,7 +54,8 @@ def outcomes_of(translation: Translation, run: RunFolder) -> tuple[list[StepOutc
 
 
 #: The reason for a missing response, in the harness's words.
-_CAUSES = {"NETWORK_EXCEPTION": "ConnectionError", "REQUEST_TIMED_OUT": "TimeoutError"}
+_RESET, _REFUSED = "ConnectionError", "ConnectionRefusedError"
+_CAUSES = {"NETWORK_EXCEPTION": _RESET, "REQUEST_TIMED_OUT": "TimeoutError"}
 
 
 class _Reader:
@@ -96,6 +97,7 @@ class _Reader:
         #: When the wait for the next response began.
         self._asked_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
+        self._stopped_us: dict[int, int] = defaultdict(int)
         self._paused: dict[int, set[int]] = defaultdict(set)
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
@@ -175,8 +177,7 @@ class _Reader:
             self._take_admin_answer(outcome, row, name)
             return
         if row.kind == "step_unanswered":
-            cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
-            answer: Tree = {"error": f"NO_RESPONSE({cause})", "to": self._id(row)}
+            answer: Tree = {"error": f"NO_RESPONSE({self._cause(row)})", "to": self._id(row)}
         elif row["from_process"] < 0:
             answer = {"error": "NO_LEADER"}
         else:
@@ -235,6 +236,13 @@ class _Reader:
             records = step.recorded.step["n"]
             self._batches[name, epoch, row["offset"]] = (records, tag)
 
+    def _cause(self, row: TraceRow) -> str:
+        """Why a broker did not respond; one that did not run when it was asked was not reached."""
+        cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
+        broker = self._id(row)
+        was_down = not self._up[broker] and self._stopped_us[broker] < self._asked_us
+        return _REFUSED if cause == _RESET and was_down else cause
+
     def _id(self, row: TraceRow) -> int:
         return self.brokers[row["from_process"]]
 
@@ -249,6 +257,7 @@ class _Reader:
         broker = self.brokers[row["broker"]]
         self._up[broker] = row.kind != "broker_stopped"
         if row.kind == "broker_stopped":
+            self._stopped_us[broker] = row["time_us"]
             self._paused[broker].clear()
         if self.now < 0:
             return

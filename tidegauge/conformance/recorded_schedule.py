@@ -172,6 +172,37 @@ class RecordedSchedule(RecordedPart):
     eligible_leader_replicas: bool | None = None
     steps: list[RecordedStep] = Field(min_length=1)
 
+    @property
+    def voters(self) -> list[int]:
+        """The node ids of the quorum's controllers by their numbers in a run.
+
+        The one that was active first has number 0. Which of the others is elected after it is a
+        race: their ids are in the order in which they were active.
+        """
+        active = [
+            controller
+            for step in self.steps
+            if step.observed is not None
+            for controller in (
+                step.observed.exact.get("controller"),
+                *step.observed.varies.get("controller", [])[:1],
+            )
+            if controller is not None
+        ]
+        return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
+
+    @property
+    def names_a_controller(self) -> bool:
+        """Whether a step names a controller other than the first one by its id."""
+        others = set(self.controllers) - {self.first_controller}
+        named: set[Any] = set()
+        for step in self.steps:
+            hit = step.step.get("b", [])
+            named.update(hit if isinstance(hit, list) else [hit])
+            for link in step.step.get("links", []):
+                named.update(link)
+        return not others.isdisjoint(named)
+
 
 def load_schedule(path: Path) -> RecordedSchedule:
     """Read a file.

@@ -198,6 +198,12 @@ class ScheduleWriter:
         """The end of a link, as a scenario has it."""
         return end
 
+    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
+        """The broker to which a step produces; None: to the leader that the control plane names."""
+        del name
+        to: int | None = recorded.step.get("to")
+        return to
+
     def _stop(self, kind: str, process: Any, name: str) -> None:
         """Begin the fault that stops a process."""
         self._begin(kind, name, brokers=[process])
@@ -246,10 +252,11 @@ class ScheduleWriter:
 
     def _write_produce(self, played: PlayedStep) -> None:
         step = played.recorded.step
-        arguments = self._produce_arguments(step)
-        if "to" in step:
-            arguments["to"] = step["to"]
         for name in listed(step["tp"]):
+            arguments = self._produce_arguments(step)
+            to = self._asked_broker(played.recorded, name)
+            if to is not None:
+                arguments["to"] = to
             for _ in range(step.get("batches", 1)):
                 number = self._add("produce", after=CONNECTING, **partition_of(name), **arguments)
                 played.requests.append((number, name, None))

@@ -20,8 +20,6 @@ from tidegauge.simulation.codes.occasions import (
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _KINDS = frozenset({"partition_state", "partition_replicas", "broker_state", "topic_configured"})
-_FETCHED = "metadata_sampled"
-_ACTIVE = "controller_active"
 
 #: The fields of a PARTITION_CHANGE_RECORD that are there only if they have changed.
 _CHANGED = (
@@ -37,27 +35,6 @@ class NamedRecord(NamedTuple):
     #: Such as ``PARTITION_CHANGE_RECORD``.
     name: str
     data: dict[str, Any]
-
-
-class QuorumNode(NamedTuple):
-    """A node of the quorum: its active controller, or a broker, which observes it."""
-
-    node: int
-    log_end_offset: int
-    high_watermark: int
-    #: When that was sampled.
-    time_us: int
-    is_leader: bool
-
-
-class DescribedQuorum(NamedTuple):
-    """The quorum as the last samples have it."""
-
-    leader: int
-    leader_epoch: int
-    voters: tuple[int, ...]
-    #: The leader first.
-    nodes: list[QuorumNode]
 
 
 def check_has_quorum(run: RunFolder, view: str) -> None:
@@ -160,36 +137,3 @@ def _configs(row: TraceRow, names: Names) -> Iterator[NamedRecord]:
     for name, value in values.items():
         data = {"resourceName": names.topic(row["topic"]), "name": name, "value": value}
         yield NamedRecord(row["time_us"], "CONFIG_RECORD", data)
-
-
-def described_quorum(run: RunFolder, at_us: int | None = None) -> DescribedQuorum | None:
-    """The quorum at a time (by default the end of the run), by the last samples; None: none yet.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    active: TraceRow | None = None
-    sampled: dict[int, TraceRow] = {}
-    for row in run.all_rows(wanted=lambda kind: kind.name in (_FETCHED, _ACTIVE)):
-        if at_us is not None and row["time_us"] > at_us:
-            break
-        if row.kind == _ACTIVE:
-            active = row
-        else:
-            sampled[row["broker"]] = row
-    names = run.directory
-    if active is None or active["broker"] not in sampled:
-        return None
-    nodes = [
-        QuorumNode(
-            names.member_id(number) or 0,
-            row["log_end_offset"],
-            row["high_watermark"],
-            row["time_us"],
-            number == active["broker"],
-        )
-        for number, row in sorted(sampled.items())
-    ]
-    nodes.sort(key=lambda node: (not node.is_leader, node.node))
-    leader = names.member_id(active["broker"]) or 0
-    return DescribedQuorum(leader, active["controller_epoch"], names.controllers, nodes)

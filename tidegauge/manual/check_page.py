@@ -63,7 +63,7 @@ def documentation() -> str:
 
 def check_texts() -> list[CheckText]:
     """The text of each check, in the order in which a run prints them."""
-    modules = {check: f"tidegauge.traces.checks.{check.name}" for check in CHECKS.values()}
+    modules = {check: f"tidegauge.traces.{check.room}.{check.name}" for check in CHECKS.values()}
     modules[LIVENESS] = "tidegauge.engine.liveness"
     return [_text(check, module) for check, module in modules.items()]
 

@@ -164,7 +164,6 @@ controller_failover_partition: 100us
 metadata_record: 2us
 metadata_append: 200us
 metadata_fsync: 570us
-metadata_commit: 1ms
 metadata_publication: 50ms
 metadata_publication_partition: 20us
 metadata_first_publication: 150ms

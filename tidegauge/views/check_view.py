@@ -52,21 +52,20 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
 
 def _verdict_text(found: dict[str, Any], names: Names) -> str:
     text = "holds" if found["verdict"] is True else found["verdict"]
+    first = found["first_event"]
     if found["verdict"] is False:
         parts = []
-        if found["broken"]:
+        if found["broken"] and (first is None or first["partition"] >= 0):
             parts.append(f"BROKEN in {counted(found['broken'], 'partition')}")
         if found["permitted"]:
             parts.append(
                 f"given up in {counted(found['permitted'], 'partition')} by {found['permitted_by']}"
             )
         text = ", ".join(parts) or "BROKEN"
-    first = found["first_event"]
     if first is not None:
-        text += (
-            f"; first {names.partition(first['partition'])}, row "
-            f"{first['process']}:{first['sequence']}"
-        )
+        # What is promised of the controllers of a quorum is about no partition.
+        where = f"{names.partition(first['partition'])}, " if first["partition"] >= 0 else ""
+        text += f"; first {where}row {first['process']}:{first['sequence']}"
     if not found["as_expected"]:
         expected = {True: "that it holds", False: "that it is broken"}
         text += f"; expected: {expected.get(found['expected'], found['expected'])}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tidegauge.views.story_lines import Span, when_text
@@ -10,38 +11,47 @@ from tidegauge.views.story_lines import Span, when_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.metadata_log import DescribedQuorum
+    from tidegauge.history.quorum_history import DescribedQuorum
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-_HEADINGS = ("NodeId", "LogEndOffset", "Lag", "LastFetchTimestamp", "Status")
+#: At so many times, in even distances, lags are printed.
+_MOMENTS = 20
 
 
 def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
-    Only the active controller is simulated: the other voters have no lines of their own.
+    Without a time all leaders follow, and how many records each node lacked over the run.
     """
-    from tidegauge.history.metadata_log import check_has_quorum, described_quorum
+    from tidegauge.history.metadata_log import check_has_quorum
+    from tidegauge.history.quorum_history import described_quorum
 
     check_has_quorum(run, "--quorum")
     quorum = described_quorum(run, at_us)
-    out.print(f"Quorum {when_text(at_us)}, by the last samples", style="bold")
+    out.print(f"Quorum {when_text(at_us)}", style="bold")
     if quorum is None:
-        out.print("No controller was sampled yet.")
+        out.print("No controller has started yet.")
         return
     _print_status(out, quorum)
     out.print()
     _print_replication(out, quorum)
+    if at_us is None:
+        out.print()
+        _print_leaders(out, run)
+        out.print()
+        _print_lags(out, run)
 
 
 def _print_status(out: Console, quorum: DescribedQuorum) -> None:
-    voters = ", ".join(f'{{"id": {voter}}}' for voter in quorum.voters)
-    observers = ", ".join(f'{{"id": {node.node}}}' for node in quorum.nodes if not node.is_leader)
+    voters, observers = (
+        ", ".join(f'{{"id": {node.node}}}' for node in quorum.nodes if node.is_voter == is_voter)
+        for is_voter in (True, False)
+    )
     for name, value in (
-        ("LeaderId", quorum.leader),
-        ("LeaderEpoch", quorum.leader_epoch),
-        ("HighWatermark", quorum.nodes[0].high_watermark),
+        ("LeaderId", -1 if quorum.leader is None else quorum.leader),
+        ("LeaderEpoch", quorum.epoch),
+        ("HighWatermark", quorum.high_watermark),
         ("CurrentVoters", f"[{voters}]"),
         ("CurrentObservers", f"[{observers}]"),
     ):
@@ -51,19 +61,65 @@ def _print_status(out: Console, quorum: DescribedQuorum) -> None:
 def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
     from tidegauge.simulation.durations import time_text
 
-    end_offset = quorum.nodes[0].log_end_offset
     rows = [
         (
             str(node.node),
             str(node.log_end_offset),
-            str(max(0, end_offset - node.log_end_offset)),
+            str(quorum.lag_of(node)),
             time_text(node.time_us),
-            "Leader" if node.is_leader else "Observer",
+            node.state.capitalize(),
         )
         for node in quorum.nodes
     ]
-    widths = [max(map(len, cells)) for cells in zip(_HEADINGS, *rows, strict=True)]
-    for number, row in enumerate([_HEADINGS, *rows]):
+    _print_table(out, ("NodeId", "LogEndOffset", "Lag", "LastChange", "Status"), rows)
+
+
+def _print_leaders(out: Console, run: RunFolder) -> None:
+    """Print who has led in which epoch, from when to when, and what it was next."""
+    from tidegauge.history.quorum_history import quorum_terms
+    from tidegauge.simulation.durations import time_text
+
+    rows = [
+        (
+            str(term.epoch),
+            str(term.leader),
+            time_text(term.began_us),
+            "the end" if term.ended_us is None else time_text(term.ended_us),
+            term.next_state or "",
+        )
+        for term in quorum_terms(run)
+    ]
+    _print_table(out, ("Epoch", "Leader", "From", "To", "Then"), rows)
+
+
+def _print_lags(out: Console, run: RunFolder) -> None:
+    """Print how many records each node lacked; ``-``: its process did not run."""
+    from tidegauge.history.quorum_history import quorum_over_time
+    from tidegauge.simulation.durations import time_text
+
+    ids = [*run.directory.controllers, *run.directory.brokers]
+    times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
+    rows = []
+    for quorum in quorum_over_time(run, times_us):
+        lags = {
+            node.node: str(quorum.lag_of(node)) if node.is_running else "-" for node in quorum.nodes
+        }
+        rows.append(
+            (
+                time_text(quorum.time_us),
+                str(quorum.epoch),
+                "none" if quorum.leader is None else str(quorum.leader),
+                str(quorum.high_watermark),
+                *(lags.get(node, "-") for node in ids),
+            )
+        )
+    names = [f"Lag{node}" for node in ids]
+    _print_table(out, ("Time", "Epoch", "Leader", "HighWatermark", *names), rows)
+
+
+def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    for number, row in enumerate([headings, *rows]):
         cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         out.print("  ".join(cells).rstrip(), style="bold" if number == 0 else "", soft_wrap=True)
 

@@ -1,7 +1,7 @@
 """Checks: what Kafka's replication promises, judged from the rows of a run.
 
 Rows come in one stream, in their total order (``engine/row_stream.py``), and go through
-``judgement.py``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and
+``traces/judging``: it keeps the history of each partition (``histories.py``, ``lineage.py``) and
 calls each check for the rows that can break it. The code is compiled like the kernel, so a row
 costs less than a microsecond.
 
@@ -10,12 +10,12 @@ not flushed before a loss of power) or a release (KAFKA-14704) gives up the prom
 *permitted*: it is reported together with the setting or release that permits it. The verdict is
 false if a check was broken anywhere, true if it was not, and "unknown" if that cannot be decided.
 
-**To add a check**: a file of its own here, named as the check. Its docstring begins with what must
-hold, cites the source, and has paragraphs *Permitted*, *Example* and *Source*, from which
-``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes each breach with
-``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with ZooKeeper.
-``judgement.py`` calls it for the row. A scenario in which it is broken
-stands in ``tests/tidegauge/test_checks.py``.
+**To add a check**: a file of its own here, or in ``traces/quorum_checks``, named as the check. Its
+docstring begins with what must hold, cites the source, and has paragraphs *Permitted*, *Example*
+and *Source*, from which ``docs/checks.md`` is made. It has a ``NUMBER``, the next one, and notes
+each breach with ``breaches.note_breach``; a check with ``ONLY_WITH_KRAFT`` is not judged with
+ZooKeeper. ``traces/judging`` calls it for the row. A scenario in which it is broken stands in
+``tests/tidegauge/test_checks.py``, of a quorum in ``tests/support/broken_quorums.py``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+#: The folders of the checks: of partitions, and of a quorum.
+CHECK_ROOMS = (Path(__file__).parent, Path(__file__).parents[1] / "quorum_checks")
+
 
 class Check(NamedTuple):
     """Name and meaning of one check."""
@@ -35,21 +38,24 @@ class Check(NamedTuple):
     promise: str
     #: It says something of KRaft clusters only.
     only_with_kraft: bool = False
+    #: The room of its file.
+    room: str = "checks"
 
 
 def _declared() -> Iterator[tuple[int, Check]]:
-    """The checks of this room: its files with a ``NUMBER``, with what their docstrings promise.
+    """The checks of both rooms: files with a ``NUMBER``, with what their docstrings promise.
 
     The files are read and not imported: their rules need the compiler, and scenarios only names.
     """
-    for file in Path(__file__).parent.glob("*.py"):
+    for file in (file for room in CHECK_ROOMS for file in room.glob("*.py")):
         source = file.read_text(encoding="utf-8")
         number = re.search(r"^NUMBER = code\((\d+)\)$", source, re.MULTILINE)
         if number is not None:
             promise, *_ = (ast.get_docstring(ast.parse(source)) or "").split(".\n")
             only_with_kraft = re.search(r"^ONLY_WITH_KRAFT = True$", source, re.MULTILINE)
             promise = promise[:1].lower() + promise[1:]
-            yield int(number[1]), Check(file.stem, promise, only_with_kraft is not None)
+            check = Check(file.stem, promise, only_with_kraft is not None, file.parent.name)
+            yield int(number[1]), check
 
 
 #: All checks that are judged from rows, by their numbers.

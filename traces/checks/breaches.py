@@ -7,7 +7,8 @@ the one that comes first in the total order of rows.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.trace_rows.row import PartitionRow
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,
@@ -46,6 +47,18 @@ def note_breach(history: Histories, check: int, event: RowPlace, permitted_by: i
         finding.permitted_by = permitted_by
     finding.permitted += 0 if breach.permitted else 1
     breach.permitted = True
+
+
+@inner_rule
+def note_breach_of_quorum(history: Histories, check: int, row: Row) -> None:
+    """A row has broken a check that is about no partition; nothing permits that."""
+    finding = history.findings[check]
+    if finding.broken == 0:
+        finding.broken = 1
+        finding.first.time_us = row.time_us
+        finding.first.process = row.process
+        finding.first.sequence = row.sequence
+        finding.first.partition = NONE
 
 
 @inner_rule

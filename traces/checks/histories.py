@@ -71,6 +71,8 @@ class PartitionHistory(Record):
     elr: i64
     last_known_leader: i64 = -1
     partition_epoch: i64 = -1
+    #: The highest leader epoch that it ever had.
+    newest_epoch: i64 = -1
     #: The replicas' common committed log, as far as any high watermark has ever reached.
     committed: LogRuns
     #: How many runs it has room for.
@@ -196,6 +198,50 @@ class PartitionPlace(Record):
     slot_count: i64
 
 
+class QuorumHistory(Record):
+    """What is common to the controllers of a quorum: one record."""
+
+    #: How many epochs are known, and the most that the log of any controller has.
+    epochs: i64
+    longest_log: i64
+    #: The number of the first controller as rows name it.
+    first_controller: i64
+    #: Faults that act, counted for each process that they hit; when one has begun or ended last.
+    active_faults: i64
+    changed_us: i64
+    #: When more was committed last.
+    progress_us: i64
+    #: The active controller writes a record again and again, whatever happens.
+    writes_no_ops: flag
+
+
+class QuorumEpoch(Record):
+    """An epoch of the quorum."""
+
+    epoch: i64
+    #: Its leader, as rows name it; -1: none is known.
+    leader: i64 = -1
+    #: Where its records begin in a log, and the epoch before it there; -1: nothing is known.
+    start_offset: i64 = -1
+    previous_epoch: i64 = -1
+
+
+class MetadataLog(Record):
+    """The log of a controller, or what is committed: ``Histories.metadata_runs`` has its epochs."""
+
+    end_offset: i64
+    runs: i64
+    #: The controller has told of it.
+    is_told: flag
+
+
+class FaultNature(Record):
+    """A fault of the scenario."""
+
+    #: It is over as soon as it has begun, and no row says so.
+    is_over_at_once: flag
+
+
 class Histories(Tables):
     """All that checks remember."""
 
@@ -214,6 +260,13 @@ class Histories(Tables):
     fenced: Records[RowPlace]
     #: The row that is being looked at: one record.
     place: Records[RowPlace]
+    # With KRaft.
+    quorum: Records[QuorumHistory]
+    quorum_epochs: Records[QuorumEpoch]
+    #: Of each controller, and of what is committed; with as many runs each.
+    metadata_logs: Records[MetadataLog]
+    metadata_runs: Records[EpochEntry]
+    faults: Records[FaultNature]
     #: One for each check (``CHECKS``).
     findings: Records[Finding]
     #: At ``check * partitions + partition``.

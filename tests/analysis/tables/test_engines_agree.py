@@ -5,6 +5,7 @@ The plain reader of the tests counts the figures in a third way, and shares no c
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
@@ -112,20 +113,22 @@ def test_of_a_single_run_spark_makes_the_same(
     assert differences(of_duckdb.folder, tmp_path, one, READ_BACK) == {}
 
 
+@pytest.mark.parametrize("tables", [READ_BACK, pytest.param(TABLES, marks=pytest.mark.long)])
 def test_of_large_traces_spark_makes_the_same(
     spark: SparkSession,
     runs: list[FoundRun],
     of_duckdb: RunTables,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    tables: Iterable[str],
 ) -> None:
     """Their rows come through the data sources, and not from this process."""
     monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
     monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.rows")
     monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.causes")
     few = swept(runs)
-    RunTables(few, tmp_path, SparkEngine(spark)).make(TABLES)
-    assert differences(of_duckdb.folder, tmp_path, few) == {}
+    RunTables(few, tmp_path, SparkEngine(spark)).make(tables)
+    assert differences(of_duckdb.folder, tmp_path, few, tables) == {}
 
 
 def test_either_engine_uses_the_tables_of_the_other(

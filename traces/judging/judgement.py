@@ -87,6 +87,9 @@ from tidegauge.traces.checks.strong_isr import (
     check_end_of_new_member,
     check_log_of_member,
 )
+from tidegauge.traces.judging.quorum_rows import take_quorum_row
+from tidegauge.traces.quorum_checks.brokers_behind_metadata import check_epoch_committed
+from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
 
 #: Rows that a broker writes about its replica of a partition.
 _OF_REPLICA = (
@@ -115,6 +118,7 @@ def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: i
             _close_snapshot(history, row)
         if history.facts[0].has_quorum:
             _close_record(history, figures, row)
+            take_quorum_row(history, row)
         count_row(history, figures, row)
         _take_row(history, figures, row)
     return len(rows)
@@ -128,6 +132,7 @@ def _needs_room(history: Histories, figures: Figures) -> bool:
         or len(history.terms) == facts.terms
         or len(history.acknowledged) == facts.acknowledged
         or len(figures.queued) == figures.count[0].controller_events
+        or needs_quorum_room(history)
     )
 
 
@@ -265,6 +270,7 @@ def _take_end(history: Histories, row: Row) -> None:
         check_end_of_member(history, lost.end_offset, _place_of(history, lost))
     elif kind == BecameFollower.KIND:
         follower = view_as(row, BecameFollower)
+        check_epoch_committed(history, follower.leader_epoch, _place_of(history, follower))
         check_end_of_member(history, follower.log_end_offset, _place_of(history, follower))
     elif kind == CheckpointRead.KIND:
         found = view_as(row, CheckpointRead)
@@ -319,6 +325,7 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
         known.partition_epoch = row.partition_epoch
     known.leader = row.leader
     known.leader_epoch = row.leader_epoch
+    known.newest_epoch = max(known.newest_epoch, row.leader_epoch)
     known.isr = row.isr
 
 
@@ -454,4 +461,5 @@ def _begin_term(history: Histories, row: BecameLeader) -> None:
     if known.newest_term == NONE or history.terms[known.newest_term].epoch <= term.epoch:
         known.newest_term = number
     check_only_leader(history, number)
+    check_epoch_committed(history, term.epoch, term.began)
     raise_exposed(history, number, row.high_watermark, term.began)

@@ -1,0 +1,67 @@
+"""Whether a controller is the active one, and what it answers if it is not."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.metadata_log import respond_when_committed
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.replication import errors
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.events import new_response
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    CommittedResponse,
+)
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.quorum_requests import (
+    AdminResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+
+@inner_rule
+def is_active(world: Quorum) -> bool:
+    """Whether this controller is the active one, as far as it knows."""
+    voter = this_voter(world)
+    return voter.state == LEADER and voter.claimed_epoch == voter.epoch
+
+
+@inner_rule
+def decides(world: Quorum) -> bool:
+    """Whether this controller is the active one: the state in memory is its own."""
+    owner = world.active_controller[0].voter
+    return is_active(world) and owner == voter_of(world, world.context[0].handling)
+
+
+@inner_rule
+def refuse_as_not_active(world: Quorum, request: Event) -> None:
+    """Answer a request with NOT_CONTROLLER.
+
+    A controller that was superseded without knowing it does so only when it hears of that: until
+    then the response waits for a commit.
+
+    Source: ControllerExceptions.newWrongControllerException@4.1.0.
+    """
+    if request.kind == BrokerHeartbeatRequest.KIND:
+        _refuse(world, new_response(world, request, BrokerHeartbeatResponse))
+    elif request.kind == BrokerRegistrationRequest.KIND:
+        _refuse(world, new_response(world, request, BrokerRegistrationResponse))
+    elif request.kind == AlterPartitionRequest.KIND:
+        _refuse(world, new_response(world, request, AlterPartitionResponse))
+    else:
+        _refuse(world, new_response(world, request, AdminResponse))
+
+
+@inner_rule
+def _refuse(world: Quorum, response: CommittedResponse) -> None:
+    response.error = errors.NOT_CONTROLLER
+    if is_active(world):
+        respond_when_committed(world, response)
+    else:
+        respond(world, response)

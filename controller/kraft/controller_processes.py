@@ -1,0 +1,135 @@
+"""A controller's process: how it begins, how it ends, and what survives.
+
+==================  =====================================================================
+what ends it        what is left
+==================  =====================================================================
+crash (SIGKILL)     its epoch and vote, and its log: the page cache is the machine's
+loss of power       its epoch and vote, and what it had flushed of its log; nobody is told
+clean stop          all of that; it hands over first, if it leads the quorum
+==================  =====================================================================
+
+Its state in memory, what it has in its queue and the responses that wait for a commit are gone. A
+start replays the log: that is a part of the time that it takes.
+
+Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.controller.kraft.claims import forget_claim
+from tidegauge.controller.kraft.former_states import restore_former_states
+from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.periodic_tasks import sample_later
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.processes import (
+    end_voter,
+    found_quorum,
+    lose_power_of_voter,
+    start_voter,
+    stop_voter,
+)
+from tidegauge.controller.raft.voters import this_voter
+from tidegauge.simulation.costs import BROKER_START_COST, cost_us
+from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
+from tidegauge.simulation.faults import (
+    POWER_LOSS,
+    RESTART,
+    dies,
+    disconnect_all,
+    lives,
+    refuse_connection,
+    reset_all,
+)
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
+from tidegauge.simulation.messages.kinds import IS_REFUSED
+from tidegauge.simulation.messages.quorum_timers import QuorumStart
+from tidegauge.simulation.messages.raft_timers import VoterStopped
+
+
+@rule
+def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
+    """A fault has begun or ended at a controller: it may die, be told to stop, or start again."""
+    fault = world.faults[event.fault]
+    if fault.stops and event.kind == FaultBegin.KIND:
+        _take_down(world, event.destination, fault.kind)
+    elif fault.stops:
+        _bring_back(world, event.destination, fault.kind)
+
+
+@inner_rule
+def _take_down(world: Quorum, process: int, kind: int) -> None:
+    is_alive = world.processes[process].alive
+    if kind == RESTART and is_alive and this_voter(world).runs:
+        stop_voter(world)
+        return
+    if is_alive:
+        _end(world, process, kind != POWER_LOSS)
+    if kind == POWER_LOSS:
+        lose_power_of_voter(world)
+
+
+@inner_rule
+def _bring_back(world: Quorum, process: int, kind: int) -> None:
+    state = world.processes[process]
+    if kind == POWER_LOSS and state.without_power == 0:
+        reset_all(world, process)
+    if state.held_down == 0 and not state.alive:
+        _start(world, process)
+
+
+@inner_rule
+def _start(world: Quorum, process: int) -> None:
+    """Begin the process: it listens once it has replayed its log."""
+    lives(world, process)
+    due_us = world.context[0].time_us + cost_us(world, process, BROKER_START_COST)
+    set_timer(world, new_event(world, process, process, QuorumStart), due_us)
+
+
+@QUORUM.handles(QuorumStart)
+@inner_rule
+def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
+    """The controller is up, and takes part in the quorum, which is older than the run."""
+    if world.active_controller[0].committed_offset == 0:
+        restore_former_states(world)
+    if world.context[0].time_us == 0:
+        found_quorum(world)
+    else:
+        start_voter(world)
+    sample_later(world)
+    return False
+
+
+@QUORUM.handles(VoterStopped)
+@inner_rule
+def handle_voter_stopped(world: Quorum, timer: VoterStopped) -> bool:
+    """A controller that was told to stop has handed over: its process ends."""
+    process = timer.destination
+    _end(world, process, True)
+    if world.processes[process].held_down == 0:
+        _start(world, process)
+    return False
+
+
+@inner_rule
+def _end(world: Quorum, process: int, closes_connections: bool) -> None:
+    """End the process: what is in its memory is gone."""
+    voter = this_voter(world)
+    forget_claim(world)
+    free_all(world, voter.queue)
+    free_all(world, voter.deferred)
+    voter.works = False
+    voter.event_written = False
+    end_voter(world)
+    dies(world, process)
+    if closes_connections:
+        disconnect_all(world, process)
+
+
+@inner_rule
+def refuse_event(world: Quorum, event: Event) -> None:
+    """The process does not listen yet: who asks sees the connection refused."""
+    if IS_REFUSED[event.kind]:
+        refuse_connection(world, event)
+    free_event(world, event)

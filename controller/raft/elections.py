@@ -1,0 +1,232 @@
+"""Elections: who asks for votes, who gets one, and what a lost election leads to.
+
+From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
+epoch and is refused by whoever hears from a leader. Before, it begins an epoch at once, and so
+unseats a leader that the others are content with.
+
+Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
+canGrantVote of each state @4.1.0; @3.9.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.follower import follow, learn
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.leadership import lead, resign
+from tidegauge.controller.raft.log import is_up_to_date, last_epoch
+from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.transitions import (
+    become_candidate,
+    become_prospective,
+    become_unattached,
+    draw_raft,
+    send_when_written,
+    vote_for,
+    wait_until,
+)
+from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.replication.errors import FENCED_LEADER_EPOCH
+from tidegauge.simulation.codes.voter_states import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    RESIGNED,
+    UNATTACHED,
+)
+from tidegauge.simulation.events import new_event, new_response
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.raft_requests import VoteRequest, VoteResponse
+from tidegauge.simulation.topology import quorum_process
+
+#: KafkaRaftClient.RETRY_BACKOFF_BASE_MS
+_BACKOFF_BASE_US = code(100_000)
+
+
+@inner_rule
+def begin_election(world: Raft) -> None:
+    """Ask for votes: as a prospective candidate, before 4.0 as a candidate."""
+    if this_voter(world).has_pre_vote and len(world.voters) > 1:
+        become_prospective(world)
+        ask_for_votes(world)
+    else:
+        stand_for_election(world)
+
+
+@inner_rule
+def stand_for_election(world: Raft) -> None:
+    """Begin an epoch as its candidate; who is alone is elected."""
+    become_candidate(world)
+    if len(world.voters) == 1:
+        lead(world)
+    else:
+        ask_for_votes(world)
+
+
+@inner_rule
+def ask_for_votes(world: Raft) -> None:
+    """Send each other voter a request for its vote."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    own = voter_of(world, process)
+    for other in range(len(world.voters)):
+        if other != own:
+            request = new_event(world, process, quorum_process(world, other), VoteRequest)
+            request.candidate = own
+            request.epoch = voter.epoch
+            request.last_epoch = last_epoch(world)
+            request.last_offset = voter.drained_offset
+            request.pre_vote = voter.state == PROSPECTIVE
+            send_when_written(world, request)
+
+
+@RAFT.handles(VoteRequest)
+@inner_rule
+def handle_vote(world: Raft, request: VoteRequest) -> bool:
+    """Vote for a candidate, or say whether the voter would.
+
+    A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
+    with a pre-vote its first successor is refused by all that have fetched, and a later one is
+    elected.
+    """
+    voter = this_voter(world)
+    if voter.stops:
+        return False
+    response = new_response(world, request, VoteResponse)
+    response.voter = voter_of(world, request.destination)
+    response.pre_vote = request.pre_vote
+    if request.epoch < voter.epoch:
+        response.error = FENCED_LEADER_EPOCH
+    else:
+        if request.epoch > voter.epoch:
+            become_unattached(world, request.epoch, NONE)
+        response.granted = _grants(world, request)
+        if response.granted and not request.pre_vote and voter.voted_for == NONE:
+            vote_for(world, request.candidate)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    respond_when_written(world, response)
+    return False
+
+
+@inner_rule
+def _grants(world: Raft, request: VoteRequest) -> bool:
+    """Whether the candidate's log is as good as the voter's, and nothing else speaks against it."""
+    voter = this_voter(world)
+    is_good = is_up_to_date(world, request.last_epoch, request.last_offset)
+    if request.pre_vote:
+        if voter.state == FOLLOWER:
+            return is_good and not voter.has_fetched
+        if voter.state == LEADER:
+            return is_good and voter.high_watermark == NONE
+        return is_good
+    if voter.state not in (UNATTACHED, FOLLOWER, PROSPECTIVE):
+        return False
+    if voter.voted_for != NONE:
+        return voter.voted_for == request.candidate
+    return is_good and voter.leader == NONE
+
+
+@RAFT.handles(VoteResponse)
+@inner_rule
+def handle_vote_response(world: Raft, response: VoteResponse) -> bool:
+    """Count a vote."""
+    voter = this_voter(world)
+    if learn(world, response.leader_epoch, response.leader):
+        return False
+    counts = voter.state == (PROSPECTIVE if response.pre_vote else CANDIDATE)
+    if counts and response.leader_epoch == voter.epoch and response.error == 0:
+        if response.granted:
+            voter.votes_granted |= 1 << response.voter
+        else:
+            voter.votes_rejected |= 1 << response.voter
+        _count(world)
+    return False
+
+
+@inner_rule
+def _count(world: Raft) -> None:
+    """Go on if a majority has voted for this voter, or can do so no more."""
+    voter = this_voter(world)
+    count = len(world.voters)
+    granted = 0
+    rejected = 0
+    for other in range(count):
+        granted += (voter.votes_granted >> other) & 1
+        rejected += (voter.votes_rejected >> other) & 1
+    if 2 * granted > count:
+        if voter.state == PROSPECTIVE:
+            stand_for_election(world)
+        else:
+            lead(world)
+            if voter.stops:
+                resign(world)
+    elif 2 * (count - rejected) <= count and not voter.backs_off:
+        _lose_election(world)
+
+
+@inner_rule
+def _lose_election(world: Raft) -> None:
+    """A majority does not vote for this voter: wait, before 4.1 less long than for no answer."""
+    voter = this_voter(world)
+    if voter.waits_after_loss:
+        return
+    if voter.state == PROSPECTIVE:
+        end_pre_vote(world)
+    else:
+        back_off(world)
+
+
+@inner_rule
+def end_pre_vote(world: Raft) -> None:
+    """The voter would not be elected: follow the leader that it knows, if it knows one.
+
+    Source: KafkaRaftClient.prospectiveTransitionAfterElectionLoss@4.1.0.
+    """
+    voter = this_voter(world)
+    if voter.leader != NONE and voter.leader != voter_of(world, world.context[0].handling):
+        follow(world, voter.epoch, voter.leader)
+    else:
+        become_unattached(world, voter.epoch, voter.voted_for)
+
+
+@inner_rule
+def back_off(world: Raft) -> None:
+    """Wait before the next election, up to controller.quorum.election.backoff.max.ms.
+
+    Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.0.
+    """
+    voter = this_voter(world)
+    drawn = draw_raft(world, 2 << min(10, voter.retries - 1))
+    delay_us = min(_BACKOFF_BASE_US * drawn, voter.election_backoff_max_us)
+    voter.backs_off = True
+    wait_until(world, world.context[0].time_us + delay_us)
+
+
+@inner_rule
+def end_candidacy(world: Raft) -> None:
+    """The time of a candidate is over, or that of its back-off after it."""
+    voter = this_voter(world)
+    if voter.waits_after_loss or (voter.has_pre_vote and voter.backs_off):
+        begin_election(world)
+    elif voter.backs_off:
+        stand_for_election(world)
+    else:
+        back_off(world)
+
+
+@inner_rule
+def end_resignation(world: Raft) -> None:
+    """No other leader was heard of: 4.0 gives up the epoch, before that the voter is a candidate.
+
+    Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
+    """
+    voter = this_voter(world)
+    if voter.state != RESIGNED:
+        return
+    if voter.has_pre_vote:
+        become_unattached(world, voter.epoch + 1, NONE)
+    else:
+        stand_for_election(world)

@@ -1,0 +1,243 @@
+"""A follower fetches its leader's log: one fetch at a time, and the next after a flush.
+
+Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollower,
+maybeTransition@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.log import (
+    begin_epoch,
+    flush_later,
+    last_epoch,
+    truncate_to_diverging,
+    write_log_row,
+)
+from tidegauge.controller.raft.replication import advance_high_watermark
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.transitions import (
+    become_follower,
+    become_unattached,
+    send_when_written,
+    wait_for_leader,
+    wait_until,
+)
+from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER
+from tidegauge.simulation.costs import METADATA_APPEND, cost_us
+from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.fault_events import Disconnected
+from tidegauge.simulation.messages.raft_requests import (
+    FetchedEpoch,
+    RaftFetchRequest,
+    RaftFetchResponse,
+)
+from tidegauge.simulation.messages.raft_timers import (
+    RaftFlushed,
+    VoterFetchDue,
+    VoterFetchGivesUp,
+    VoterStopped,
+)
+from tidegauge.simulation.topology import quorum_process
+
+
+@inner_rule
+def learn(world: Raft, epoch: int, leader: int) -> bool:
+    """Another voter knows an epoch and its leader (-1: none); whether that changes anything.
+
+    Source: KafkaRaftClient.maybeTransition@4.1.0.
+    """
+    voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    if epoch > voter.epoch:
+        if leader in (NONE, own):
+            become_unattached(world, epoch, NONE)
+        else:
+            follow(world, epoch, leader)
+        return True
+    if epoch == voter.epoch and voter.leader == NONE and leader not in (NONE, own):
+        follow(world, epoch, leader)
+        return True
+    return False
+
+
+@inner_rule
+def follow(world: Raft, epoch: int, leader: int) -> None:
+    """Follow the leader of an epoch, and fetch from it; who hands over is done with that."""
+    voter = this_voter(world)
+    become_follower(world, epoch, leader)
+    if voter.stops:
+        tell_stopped(world)
+    else:
+        fetch_from_leader(world)
+
+
+@inner_rule
+def tell_stopped(world: Raft) -> None:
+    """The voter may stop now."""
+    this_voter(world).stops = False
+    process = world.context[0].handling
+    wait_until(world, NONE)
+    set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
+
+
+@inner_rule
+def fetch_from_leader(world: Raft) -> None:
+    """Send the follower's next fetch."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    request = new_event(world, process, quorum_process(world, voter.leader), RaftFetchRequest)
+    voter.fetch_number += 1
+    voter.fetch_sent_us = world.context[0].time_us
+    request.correlation_id = voter.fetch_number
+    request.voter = voter_of(world, process)
+    request.current_leader_epoch = voter.epoch
+    request.fetch_offset = voter.drained_offset
+    request.last_fetched_epoch = last_epoch(world)
+    request.high_watermark = voter.high_watermark
+    send_when_written(world, request)
+    if not voter.fetch_watch:
+        _watch(world, voter.fetch_sent_us + voter.request_timeout_us)
+
+
+@inner_rule
+def _watch(world: Raft, due_us: int) -> None:
+    this_voter(world).fetch_watch = True
+    process = world.context[0].handling
+    set_timer(world, new_event(world, process, process, VoterFetchGivesUp), due_us)
+
+
+@RAFT.handles(VoterFetchGivesUp)
+@inner_rule
+def handle_voter_fetch_gives_up(world: Raft, _: VoterFetchGivesUp) -> bool:
+    """Give up a fetch that got no response in controller.quorum.request.timeout.ms."""
+    voter = this_voter(world)
+    voter.fetch_watch = False
+    if voter.fetch_sent_us == NONE:
+        return False
+    due_us = voter.fetch_sent_us + voter.request_timeout_us
+    if due_us > world.context[0].time_us:
+        _watch(world, due_us)
+    else:
+        _fetch_again_later(world)
+    return False
+
+
+@inner_rule
+def _fetch_again_later(world: Raft) -> None:
+    """The fetch has failed: fetch again after controller.quorum.retry.backoff.ms."""
+    voter = this_voter(world)
+    voter.fetch_sent_us = NONE
+    if not voter.fetch_due:
+        voter.fetch_due = True
+        process = world.context[0].handling
+        timer = new_event(world, process, process, VoterFetchDue)
+        set_timer(world, timer, world.context[0].time_us + voter.retry_backoff_us)
+
+
+@RAFT.handles(VoterFetchDue)
+@inner_rule
+def handle_voter_fetch_due(world: Raft, _: VoterFetchDue) -> bool:
+    """Fetch again after a failure, unless a fetch is under way."""
+    voter = this_voter(world)
+    voter.fetch_due = False
+    if voter.state == FOLLOWER and voter.fetch_sent_us == NONE:
+        fetch_from_leader(world)
+    return False
+
+
+@inner_rule
+def lose_connection(world: Raft, closed: Disconnected) -> None:
+    """Another process is gone, and with it a fetch from it, and a fetch from there."""
+    voter = this_voter(world)
+    is_leader = voter.leader != NONE and closed.source == quorum_process(world, voter.leader)
+    if (
+        voter.state == FOLLOWER
+        and is_leader
+        and voter.fetch_sent_us != NONE
+        and voter.fetch_sent_us <= closed.until_us
+    ):
+        _fetch_again_later(world)
+    for _ in range(voter.voter_fetches.length):
+        request = take_first(world, voter.voter_fetches)
+        if request.source == closed.source and request.asked_us <= closed.until_us:
+            free_event(world, request)
+        else:
+            append_event(world, voter.voter_fetches, request)
+
+
+@RAFT.handles(RaftFetchResponse)
+@inner_rule
+def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> bool:
+    """Take over what the leader has sent, or truncate the log where it diverges.
+
+    Source: KafkaRaftClient.handleFetchResponse@4.1.0.
+    """
+    voter = this_voter(world)
+    if voter.fetch_sent_us == NONE or response.correlation_id != voter.fetch_number:
+        learn(world, response.leader_epoch, response.leader)
+        return False
+    voter.fetch_sent_us = NONE
+    if learn(world, response.leader_epoch, response.leader):
+        return False
+    if voter.state != FOLLOWER:
+        return False
+    if response.error != 0 or response.leader_epoch < voter.epoch:
+        _fetch_again_later(world)
+        return False
+    voter.has_fetched = True
+    wait_for_leader(world)
+    if response.diverging_epoch != NONE:
+        truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
+        write_log_row(world, True)
+        fetch_from_leader(world)
+        return False
+    if not _append(world, response):
+        fetch_from_leader(world)
+    return False
+
+
+@inner_rule
+def _append(world: Raft, response: RaftFetchResponse) -> bool:
+    """Append what was fetched, and have it flushed; whether there is anything."""
+    voter = this_voter(world)
+    old_end = voter.drained_offset
+    old_high_watermark = voter.high_watermark
+    cursor = response.first_item
+    while cursor != NONE:
+        fetched = view_as(world.items[cursor], FetchedEpoch)
+        cursor = fetched.next
+        if fetched.epoch > last_epoch(world):
+            if voter.drained_offset > old_end:
+                # Each epoch that is new in the log has a row of its own.
+                write_log_row(world, False)
+            begin_epoch(world, fetched.epoch, fetched.start_offset)
+        voter.drained_offset = fetched.end_offset
+        voter.log_end_offset = fetched.end_offset
+    known = min(response.high_watermark, voter.drained_offset)
+    voter.high_watermark = max(voter.high_watermark, known)
+    has_grown = voter.drained_offset > old_end
+    if has_grown or voter.high_watermark != old_high_watermark:
+        write_log_row(world, False)
+    if has_grown:
+        process = world.context[0].handling
+        flush_later(world, cost_us(world, process, METADATA_APPEND))
+    return has_grown
+
+
+@RAFT.handles(RaftFlushed)
+@inner_rule
+def handle_raft_flushed(world: Raft, timer: RaftFlushed) -> bool:
+    """The log is on disk: a leader counts itself, a follower fetches on."""
+    voter = this_voter(world)
+    if timer.truncations == voter.truncations:
+        voter.flushed_offset = max(voter.flushed_offset, timer.offset)
+    if voter.state == LEADER:
+        advance_high_watermark(world)
+    elif voter.state == FOLLOWER and voter.fetch_sent_us == NONE and not voter.fetch_due:
+        fetch_from_leader(world)
+    return False

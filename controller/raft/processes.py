@@ -1,0 +1,128 @@
+"""The process of a voter: how it begins, ends, and what is left of it.
+
+Its room ``kraft`` calls these when a controller is started, told to stop, killed, or loses its
+power. A voter that was told to stop says by the timer ``VoterStopped`` that it may.
+
+Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.elections import ask_for_votes, stand_for_election
+from tidegauge.controller.raft.follower import follow, tell_stopped
+from tidegauge.controller.raft.leadership import resign, tell_epoch
+from tidegauge.controller.raft.log import truncate_to, write_log_row
+from tidegauge.controller.raft.replication import claim
+from tidegauge.controller.raft.responses import forget_request_times
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.transitions import (
+    become_resigned,
+    become_unattached,
+    found_epoch,
+    resume_candidacy,
+    wait_until,
+    write_state_row,
+)
+from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER, VOTER_STOPPED
+from tidegauge.simulation.events import free_all
+from tidegauge.simulation.kernel import NONE
+
+#: Kafka: raft.graceful.shutdown of KafkaRaftManager.
+_GRACE_US = code(5_000_000)
+
+
+@inner_rule
+def found_quorum(world: Raft) -> None:
+    """The run begins: the quorum has a leader, and all voters have its log."""
+    voter = this_voter(world)
+    voter.runs = True
+    write_log_row(world, False)
+    if voter.leader == voter_of(world, world.context[0].handling):
+        found_epoch(world)
+        voter.high_watermark = voter.log_end_offset
+        claim(world)
+        tell_epoch(world)
+    else:
+        follow(world, voter.epoch, voter.leader)
+
+
+@inner_rule
+def start_voter(world: Raft) -> None:
+    """The process has begun: the voter is what its disk says that it was.
+
+    Who was a leader may not be one in the same epoch again.
+    """
+    voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    voter.runs = True
+    voter.flushed_offset = voter.drained_offset
+    write_log_row(world, False)
+    if len(world.voters) == 1:
+        stand_for_election(world)
+    elif voter.leader == own:
+        become_resigned(world)
+    elif voter.leader != NONE:
+        follow(world, voter.epoch, voter.leader)
+    elif voter.voted_for == own:
+        resume_candidacy(world)
+        ask_for_votes(world)
+    else:
+        become_unattached(world, voter.epoch, voter.voted_for)
+
+
+@inner_rule
+def stop_voter(world: Raft) -> None:
+    """The process was told to stop: a leader hands over, and waits until it hears of another one.
+
+    A follower stops at once; all others wait for a leader, too, for 5 s at most.
+    """
+    voter = this_voter(world)
+    voter.stops = True
+    if voter.state == LEADER:
+        resign(world)
+    if voter.state == FOLLOWER or len(world.voters) == 1:
+        tell_stopped(world)
+    else:
+        wait_until(world, world.context[0].time_us + _GRACE_US)
+
+
+@inner_rule
+def end_voter(world: Raft) -> None:
+    """The process is gone: on its disk are its epoch, leader and vote, and its log."""
+    voter = this_voter(world)
+    is_leader = voter.state == LEADER
+    voter.log_end_offset = voter.drained_offset
+    if is_leader and voter.epoch_start_offset == voter.drained_offset:
+        voter.epoch_count -= 1
+    voter.state = VOTER_STOPPED
+    voter.runs = False
+    voter.high_watermark = NONE
+    voter.stops = False
+    voter.backs_off = False
+    voter.retries = 0
+    voter.claimed = False
+    voter.drains = False
+    voter.has_fetched = False
+    voter.fetch_sent_us = NONE
+    voter.fetch_due = False
+    voter.fetch_watch = False
+    voter.fetch_timer = False
+    voter.voter_fetch_timer = False
+    voter.deadline_us = NONE
+    voter.deadline_timer_us = NONE
+    voter.writes_until_us = 0
+    free_all(world, voter.fetches)
+    free_all(world, voter.voter_fetches)
+    forget_request_times(world)
+    write_state_row(world)
+
+
+@inner_rule
+def lose_power_of_voter(world: Raft) -> None:
+    """The machine has lost its power, and the log all that was not flushed; the process is gone."""
+    voter = this_voter(world)
+    if voter.flushed_offset < voter.drained_offset:
+        truncate_to(world, voter.flushed_offset)
+        write_log_row(world, True)

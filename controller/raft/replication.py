@@ -1,0 +1,352 @@
+"""The log of a leader: it is appended to, fetched by the other voters, and committed.
+
+What its controller appends waits for company for controller.quorum.append.linger.ms, is written,
+and is flushed while followers fetch it already. The leader counts itself up to where its log is
+flushed, a follower from its next fetch on, since it has flushed what it had got before that. A
+record is committed once a majority has it, and only together with one of the leader's own epoch.
+
+Source: BatchAccumulator, LeaderState.maybeUpdateHighWatermark, updateReplicaState,
+KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest@4.1.0 (KIP-1166).
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
+from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.transitions import (
+    NO_TIME_US,
+    check_quorum_later,
+    refuse_fetch,
+)
+from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.replication import errors
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.costs import METADATA_APPEND, cost_us
+from tidegauge.simulation.events import (
+    append_event,
+    free_event,
+    new_event,
+    new_item,
+    new_response,
+    set_timer,
+    take_first,
+)
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.raft_requests import (
+    FetchedEpoch,
+    RaftFetchRequest,
+    RaftFetchResponse,
+)
+from tidegauge.simulation.messages.raft_timers import (
+    LeadershipClaimed,
+    QuorumAppended,
+    QuorumCommits,
+    QuorumDrains,
+    RaftAppended,
+    VoterFetchExpires,
+)
+
+#: KafkaRaftClient.MAX_FETCH_WAIT_MS
+FETCH_WAIT_US = code(500_000)
+
+
+@inner_rule
+def append_offset(world: Raft) -> int:
+    """Append a record to the log of the leader that handles the event; the record's offset."""
+    voter = this_voter(world)
+    offset = voter.log_end_offset
+    voter.log_end_offset += 1
+    if not voter.drains:
+        voter.drains = True
+        process = world.context[0].handling
+        timer = new_event(world, process, process, QuorumDrains)
+        timer.epoch = voter.epoch
+        set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
+    return offset
+
+
+@inner_rule
+def append_leader_change(world: Raft) -> None:
+    """Append the first record of a leader's epoch, which is written at once."""
+    voter = this_voter(world)
+    voter.log_end_offset += 1
+    _write(world)
+
+
+@RAFT.handles(QuorumDrains)
+@inner_rule
+def handle_quorum_drains(world: Raft, timer: QuorumDrains) -> bool:
+    """Write what has been appended, unless the voter is not the leader of then any more."""
+    voter = this_voter(world)
+    if voter.state == LEADER and voter.epoch == timer.epoch:
+        voter.drains = False
+        _write(world)
+    return False
+
+
+@inner_rule
+def _write(world: Raft) -> None:
+    """Write the log up to its end in memory, after all that the disk has to do before."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    append_us = cost_us(world, process, METADATA_APPEND)
+    voter.writes_until_us = max(voter.writes_until_us, world.context[0].time_us) + append_us
+    appended = new_event(world, process, process, RaftAppended)
+    appended.epoch = voter.epoch
+    appended.offset = voter.log_end_offset
+    set_timer(world, appended, voter.writes_until_us)
+
+
+@RAFT.handles(RaftAppended)
+@inner_rule
+def handle_raft_appended(world: Raft, timer: RaftAppended) -> bool:
+    """Records are in the leader's log: others may fetch them while they are flushed."""
+    voter = this_voter(world)
+    if voter.state != LEADER or voter.epoch != timer.epoch:
+        return False
+    voter.drained_offset = timer.offset
+    flush_later(world, NO_TIME_US)
+    write_log_row(world, False)
+    _answer_voters(world)
+    if voter.fetches.first != NONE and not voter.fetch_carries_high_watermark:
+        process = timer.destination
+        told = new_event(world, process, process, QuorumAppended)
+        set_timer(world, told, world.context[0].time_us)
+    return False
+
+
+@inner_rule
+def advance_high_watermark(world: Raft) -> None:
+    """Commit what a majority has, and tell the controller; not before a record of this epoch.
+
+    Source: LeaderState.maybeUpdateHighWatermark@4.1.0.
+    """
+    voter = this_voter(world)
+    offset = _majority_offset(world)
+    if offset <= voter.epoch_start_offset or offset <= voter.high_watermark:
+        return
+    now_us = world.context[0].time_us
+    process = world.context[0].handling
+    voter.high_watermark = offset
+    write_log_row(world, False)
+    commits = new_event(world, process, process, QuorumCommits)
+    commits.offset = offset
+    commits.epoch = voter.epoch
+    set_timer(world, commits, now_us)
+    if not voter.claimed:
+        claim(world)
+    _answer_voters(world)
+
+
+@inner_rule
+def claim(world: Raft) -> None:
+    """A record of the leader's epoch is committed: its controller may act."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    voter.claimed = True
+    claimed = new_event(world, process, process, LeadershipClaimed)
+    claimed.epoch = voter.epoch
+    claimed.offset = voter.epoch_start_offset + 1
+    set_timer(world, claimed, world.context[0].time_us)
+
+
+@inner_rule
+def _majority_offset(world: Raft) -> int:
+    """The largest offset up to which a majority of the voters has the leader's log."""
+    count = len(world.voters)
+    found = NONE
+    for one in range(count):
+        offset = _end_of(world, one)
+        have = 0
+        for other in range(count):
+            have += 1 if _end_of(world, other) >= offset else 0
+        if 2 * have > count:
+            found = max(found, offset)
+    return found
+
+
+@inner_rule
+def _end_of(world: Raft, voter: int) -> int:
+    """How far a voter has the log, as the leader counts it."""
+    own = voter_of(world, world.context[0].handling)
+    if voter == own:
+        return this_voter(world).flushed_offset
+    return world.follower_progress[own * len(world.voters) + voter].end_offset
+
+
+@inner_rule
+def refuses_fetch(world: Raft, request: RaftFetchRequest) -> bool:
+    """Whether a fetch is answered with an error: it asks no leader, or not that of its epoch.
+
+    An observer that knows no epoch (-1) asks any leader.
+
+    Source: KafkaRaftClient.validateLeaderOnlyRequest@4.1.0.
+    """
+    voter = this_voter(world)
+    asked = request.current_leader_epoch
+    if asked != NONE and asked < voter.epoch:
+        refuse_fetch(world, request, errors.FENCED_LEADER_EPOCH)
+    elif asked > voter.epoch:
+        refuse_fetch(world, request, errors.UNKNOWN_LEADER_EPOCH)
+    elif voter.state != LEADER:
+        refuse_fetch(world, request, errors.NOT_LEADER_OR_FOLLOWER)
+    else:
+        return False
+    return True
+
+
+@inner_rule
+def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
+    """Note how far a follower is, and answer it, or let it wait; whether it does.
+
+    Source: KafkaRaftClient.tryCompleteFetchRequest@4.1.0.
+    """
+    voter = this_voter(world)
+    if _diverges(world, request):
+        return False
+    _note_fetch(world, request)
+    if _has_more(world, request):
+        _answer(world, request)
+        return False
+    request.deadline_us = world.context[0].time_us + FETCH_WAIT_US
+    append_event(world, voter.voter_fetches, request)
+    if not voter.voter_fetch_timer:
+        _watch(world, request.deadline_us)
+    return True
+
+
+@inner_rule
+def _diverges(world: Raft, request: RaftFetchRequest) -> bool:
+    """Whether a follower has something else in its log, which is its answer then.
+
+    Source: ReplicatedLog.validateOffsetAndEpoch@4.1.0.
+    """
+    voter = this_voter(world)
+    if request.fetch_offset == 0:
+        return False
+    epoch, end_offset = epoch_end(world, request.last_fetched_epoch)
+    if epoch == request.last_fetched_epoch and end_offset >= request.fetch_offset:
+        return False
+    response = new_response(world, request, RaftFetchResponse)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    response.log_end_offset = voter.drained_offset
+    response.high_watermark = voter.high_watermark
+    response.diverging_epoch = epoch
+    response.diverging_offset = end_offset
+    respond_when_written(world, response)
+    return True
+
+
+@inner_rule
+def _note_fetch(world: Raft, request: RaftFetchRequest) -> None:
+    """A follower has all before its fetch offset on its disk.
+
+    Source: LeaderState.updateReplicaState, updateCheckQuorumForFollowingVoter@4.1.0.
+    """
+    voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    count = len(world.voters)
+    progress = world.follower_progress[own * count + request.voter]
+    progress.end_offset = request.fetch_offset
+    progress.fetched_us = world.context[0].time_us
+    voter.fetched_voters |= 1 << request.voter
+    fetched = 0
+    for other in range(count):
+        fetched += (voter.fetched_voters >> other) & 1
+    # With the leader itself they are a majority.
+    if 2 * (fetched + 1) > count:
+        voter.fetched_voters = 0
+        check_quorum_later(world)
+    advance_high_watermark(world)
+
+
+@inner_rule
+def _has_more(world: Raft, request: RaftFetchRequest) -> bool:
+    voter = this_voter(world)
+    if request.fetch_offset < voter.drained_offset:
+        return True
+    return voter.fetch_carries_high_watermark and request.high_watermark < voter.high_watermark
+
+
+@inner_rule
+def _answer_voters(world: Raft) -> None:
+    """Answer the fetches of voters for which there is more now."""
+    voter = this_voter(world)
+    for _ in range(voter.voter_fetches.length):
+        request = view_as(take_first(world, voter.voter_fetches), RaftFetchRequest)
+        if _has_more(world, request):
+            _answer(world, request)
+            free_event(world, request)
+        else:
+            append_event(world, voter.voter_fetches, request)
+
+
+@inner_rule
+def _answer(world: Raft, request: RaftFetchRequest) -> None:
+    """Send a follower what it does not have: which epochs' records, and how far it is committed.
+
+    Fetched records can be on the wire before they are flushed here.
+    """
+    voter = this_voter(world)
+    response = new_response(world, request, RaftFetchResponse)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    response.log_end_offset = voter.drained_offset
+    response.high_watermark = voter.high_watermark
+    end_offset = voter.drained_offset
+    first = voter.epoch_count
+    while first > 0 and end_offset > request.fetch_offset:
+        first -= 1
+        end_offset = world.epoch_starts[epoch_place(world, first)].start_offset
+    for number in range(first, voter.epoch_count):
+        _name_epoch(world, request, response, number)
+    respond_when_written(world, response)
+
+
+@inner_rule
+def _name_epoch(
+    world: Raft, request: RaftFetchRequest, response: RaftFetchResponse, number: int
+) -> None:
+    """Name the records of one epoch of the log that a follower does not have."""
+    voter = this_voter(world)
+    begun = world.epoch_starts[epoch_place(world, number)]
+    end_offset = voter.drained_offset
+    if number + 1 < voter.epoch_count:
+        next_start = world.epoch_starts[epoch_place(world, number + 1)].start_offset
+        end_offset = min(end_offset, next_start)
+    start_offset = max(begun.start_offset, request.fetch_offset)
+    if start_offset < end_offset:
+        fetched = new_item(world, response, NONE, FetchedEpoch)
+        fetched.epoch = begun.epoch
+        fetched.start_offset = start_offset
+        fetched.end_offset = end_offset
+
+
+@inner_rule
+def _watch(world: Raft, due_us: int) -> None:
+    this_voter(world).voter_fetch_timer = True
+    process = world.context[0].handling
+    set_timer(world, new_event(world, process, process, VoterFetchExpires), due_us)
+
+
+@RAFT.handles(VoterFetchExpires)
+@inner_rule
+def handle_voter_fetch_expires(world: Raft, _: VoterFetchExpires) -> bool:
+    """Answer the fetches of voters that have waited for long enough, with nothing new."""
+    voter = this_voter(world)
+    voter.voter_fetch_timer = False
+    now_us = world.context[0].time_us
+    while voter.voter_fetches.first != NONE:
+        request = view_as(world.events[voter.voter_fetches.first], RaftFetchRequest)
+        if request.deadline_us > now_us:
+            _watch(world, request.deadline_us)
+            break
+        take_first(world, voter.voter_fetches)
+        _answer(world, request)
+        free_event(world, request)
+    return False

@@ -1,0 +1,165 @@
+"""What the voters of a KRaft quorum remember: one record each.
+
+On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
+log. A crash takes all the rest, a power failure also what was not flushed of the log.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
+from tidegauge.simulation.messages.event import EventList
+from tidegauge.simulation.topology import Cluster
+
+
+class Voter(Record):
+    """A controller of the quorum: its part in Raft, its log, its one thread, who waits for it."""
+
+    #: Events that wait for the thread.
+    queue: EventList
+    #: Responses that wait for a commit, in the order of the offsets that they wait for.
+    deferred: EventList
+    #: Fetches of observers that wait for more of the log, and those of voters.
+    fetches: EventList
+    voter_fetches: EventList
+
+    # Settings.
+    append_linger_us: i64
+    election_timeout_us: i64
+    election_backoff_max_us: i64
+    fetch_timeout_us: i64
+    request_timeout_us: i64
+    retry_backoff_us: i64
+
+    # Switches by release.
+    #: Fetches are answered at once when more is committed, and not only when more is appended.
+    fetch_carries_high_watermark: flag
+    #: It asks for votes before it begins an epoch (KIP-996; from 4.0).
+    has_pre_vote: flag
+    #: A lost election is over when its time-out is (KAFKA-18345; from 4.1).
+    waits_after_loss: flag
+    #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
+    checks_quorum: flag
+
+    # Its state (Kafka: QuorumState): one of ``simulation/codes/voter_states.py``. The epoch, the
+    # leader and the vote are on its disk.
+    state: i64
+    epoch: i64
+    leader: i64 = -1
+    voted_for: i64 = -1
+    #: Who has answered a candidate, and how: bits of voters.
+    votes_granted: i64
+    votes_rejected: i64
+    #: How many elections in a row it has lost, and whether it waits before the next one.
+    retries: i64
+    backs_off: flag
+    #: When its time in this state is over (-1: never), when the timer for that is due (-1: there is
+    #: none), and which timer that is.
+    deadline_us: i64 = -1
+    deadline_timer_us: i64 = -1
+    deadline_number: i64
+    #: How many random times it has drawn.
+    raft_draws: i64
+    #: Its one Raft thread writes to its disk until then: no answer leaves before.
+    writes_until_us: i64
+    #: It was told to stop, and hands over.
+    stops: flag
+
+    # As a leader.
+    #: The first offset of its epoch: its record that the leader has changed.
+    epoch_start_offset: i64
+    #: Its controller was told that it may act.
+    claimed: flag
+    #: Who has fetched since the quorum was checked last: bits of voters.
+    fetched_voters: i64
+    #: A timer looks for fetches of voters that have waited for long enough.
+    voter_fetch_timer: flag
+
+    # As a follower.
+    #: It has fetched from the leader of its epoch.
+    has_fetched: flag
+    #: So much later than at its time it notices that its fetch time-out is over.
+    wakes_late_us: i64
+    #: A fetch is under way: when it was sent (-1: none is), and its number.
+    fetch_sent_us: i64 = -1
+    fetch_number: i64
+    #: A timer is set for the next fetch, and one looks whether the last was answered.
+    fetch_due: flag
+    fetch_watch: flag
+
+    # The log. Offsets count records from the beginning of the cluster.
+    #: The next record gets this one.
+    log_end_offset: i64
+    #: Up to here records are in the log, and not in the leader's memory only.
+    drained_offset: i64
+    #: Up to here it is on the disk.
+    flushed_offset: i64
+    #: Up to here it is committed, as far as the voter knows; -1: it does not.
+    high_watermark: i64 = -1
+    #: How many epochs its log has in ``Raft.epoch_starts``, and how often it was truncated.
+    epoch_count: i64
+    truncations: i64
+    #: A timer waits until the linger time of the oldest record that is not drained is over.
+    drains: flag
+
+    #: Its process runs.
+    runs: flag
+
+    # Its controller.
+    #: The epoch in which it is the active one, as far as it knows; -1: it is not.
+    claimed_epoch: i64 = -1
+    #: The thread is busy; a timer is set for when it is free.
+    works: flag
+    #: A timer looks for fetches of observers that have waited for long enough.
+    fetch_timer: flag
+
+    # The event that is being handled.
+    #: Its type, when it came and was taken, and how many waited behind it.
+    event_kind: i64
+    event_came_us: i64
+    event_taken_us: i64
+    queue_length: i64
+    #: It is a row of the trace.
+    event_written: flag
+    #: Why the records that it appends change what they change, and because of which row.
+    reason: i64
+    because_process: i64 = -1
+    because_sequence: i64 = -1
+
+
+class EpochStart(Record):
+    """Where the records of an epoch begin in a voter's log."""
+
+    epoch: i64
+    start_offset: i64
+
+
+class FollowerProgress(Record):
+    """How far a voter has fetched, as its leader knows it (Kafka: ReplicaState)."""
+
+    #: The end of its log; -1: it has not fetched in this epoch.
+    end_offset: i64 = -1
+    fetched_us: i64 = -1
+
+
+class ControllerRequestStats(Measured):
+    """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
+
+    requests: i64
+    #: How long they have waited in all.
+    remote_us: i64
+
+
+class Raft(Cluster, part=7):
+    """The voters of a quorum; in ZooKeeper mode all tables are empty."""
+
+    voters: Records[Voter]
+    #: Of each voter's log, oldest first: ``len(epoch_starts) // len(voters)`` places each.
+    epoch_starts: Records[EpochStart]
+    #: Of each follower, by its leader: at ``leader * len(voters) + follower``.
+    follower_progress: Records[FollowerProgress]
+    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
+    #: with the errors and the histogram of each.
+    controller_requests: Records[ControllerRequestStats]
+    controller_request_errors: Records[ErrorCount]
+    controller_request_times: Records[Bucket]

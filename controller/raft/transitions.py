@@ -1,0 +1,307 @@
+"""The states of a voter, and what each begins with.
+
+=============  ==========================================  ======================================
+state          its time in it                              what it does
+=============  ==========================================  ======================================
+unattached     an election time-out, drawn                 votes; knows no leader
+follower       controller.quorum.fetch.timeout.ms since    fetches from its leader
+..             its last fetch
+prospective    an election time-out, drawn                 asks who would vote for it (4.0 on)
+candidate      an election time-out, drawn                 has voted for itself, asks for votes
+leader         1.5 fetch time-outs since a majority has    appends; tells all others of its epoch
+..             fetched (3.7 on)
+resigned       an election time-out, drawn                 tells all others that it has resigned
+=============  ==========================================  ======================================
+
+``deadlines.py`` has what follows when the time is over. The epoch, the leader and the vote are
+written to disk before anything is answered.
+
+Source: QuorumState.transitionTo*@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.log import begin_epoch, write_to_disk
+from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
+from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
+from tidegauge.simulation.codes.voter_states import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    RESIGNED,
+    UNATTACHED,
+)
+from tidegauge.simulation.events import (
+    free_event,
+    new_event,
+    new_response,
+    set_timer,
+    take_first,
+)
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.event import Event, EventList
+from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
+from tidegauge.simulation.messages.raft_timers import LeadershipLost, VoterDeadline
+from tidegauge.simulation.random_streams import RAFT, draw_below
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.quorum_rows import VoterState
+
+#: A follower notices up to so much later that its fetch time-out is over. The last responses of a
+#: leader reach all followers within a millisecond; if they all noticed in the same one, most
+#: elections after a crash would split the vote, where recordings show one of seven that do.
+MOST_LATE_US = code(10_000)
+
+#: Of a vote only the flush counts.
+NO_TIME_US = code(0)
+
+
+@inner_rule
+def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
+    """Know no leader of an epoch; of a later one than that of the voter if it votes for nobody.
+
+    Who waits for an election already waits no longer because of a later epoch, but anew once it
+    has voted.
+    """
+    voter = this_voter(world)
+    waits = voter.state in (UNATTACHED, CANDIDATE, PROSPECTIVE, RESIGNED) and not voter.backs_off
+    deadline_us = voter.deadline_us
+    _change(world, UNATTACHED, epoch, NONE, voted_for)
+    if waits and voted_for == NONE and deadline_us > world.context[0].time_us:
+        wait_until(world, deadline_us)
+    else:
+        wait_until(world, world.context[0].time_us + election_timeout_us(world))
+
+
+@inner_rule
+def become_follower(world: Raft, epoch: int, leader: int) -> None:
+    """Follow the leader of an epoch."""
+    voter = this_voter(world)
+    voted_for = voter.voted_for if epoch == voter.epoch else NONE
+    _change(world, FOLLOWER, epoch, leader, voted_for)
+    voter.has_fetched = False
+    voter.fetch_sent_us = NONE
+    voter.wakes_late_us = draw_raft(world, MOST_LATE_US)
+    wait_for_leader(world)
+
+
+@inner_rule
+def wait_for_leader(world: Raft) -> None:
+    """The leader has been heard of: so long the follower waits until it hears of it again."""
+    voter = this_voter(world)
+    timeout_us = voter.fetch_timeout_us + voter.wakes_late_us
+    wait_until(world, world.context[0].time_us + timeout_us)
+
+
+@inner_rule
+def become_prospective(world: Raft) -> None:
+    """Ask who would vote for this voter; its epoch stays, and the leader that it knew."""
+    voter = this_voter(world)
+    _change(world, PROSPECTIVE, voter.epoch, voter.leader, voter.voted_for)
+    _count_votes(world)
+    wait_until(world, world.context[0].time_us + election_timeout_us(world))
+
+
+@inner_rule
+def become_candidate(world: Raft) -> None:
+    """Begin an epoch, and vote for itself."""
+    voter = this_voter(world)
+    voter.retries = voter.retries + 1 if voter.state == CANDIDATE else 1
+    own = voter_of(world, world.context[0].handling)
+    _change(world, CANDIDATE, voter.epoch + 1, NONE, own)
+    _count_votes(world)
+    wait_until(world, world.context[0].time_us + election_timeout_us(world))
+
+
+@inner_rule
+def resume_candidacy(world: Raft) -> None:
+    """Be the candidate of an epoch that the voter has voted for itself in before it was started."""
+    voter = this_voter(world)
+    voter.retries = 1
+    _change(world, CANDIDATE, voter.epoch, NONE, voter.voted_for)
+    _count_votes(world)
+    wait_until(world, world.context[0].time_us + election_timeout_us(world))
+
+
+@inner_rule
+def vote_for(world: Raft, candidate: int) -> None:
+    """Vote for a candidate of the voter's epoch; who asks for votes itself goes on with that."""
+    voter = this_voter(world)
+    deadline_us = voter.deadline_us
+    if voter.state == PROSPECTIVE:
+        _change(world, PROSPECTIVE, voter.epoch, voter.leader, candidate)
+        wait_until(world, deadline_us)
+    else:
+        become_unattached(world, voter.epoch, candidate)
+
+
+@inner_rule
+def become_leader(world: Raft) -> None:
+    """Lead the epoch: its first record says that the leader has changed.
+
+    Up to where the log is committed the leader does not know until that record is.
+    """
+    voter = this_voter(world)
+    own = voter_of(world, world.context[0].handling)
+    count = len(world.voters)
+    _change(world, LEADER, voter.epoch, own, voter.voted_for)
+    voter.high_watermark = NONE
+    voter.claimed = False
+    voter.fetched_voters = 0
+    voter.epoch_start_offset = voter.log_end_offset
+    for other in range(count):
+        progress = world.follower_progress[own * count + other]
+        progress.end_offset = NONE
+        progress.fetched_us = NONE
+    begin_epoch(world, voter.epoch, voter.log_end_offset)
+    check_quorum_later(world)
+
+
+@inner_rule
+def found_epoch(world: Raft) -> None:
+    """Lead an epoch that has begun before the run."""
+    voter = this_voter(world)
+    _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
+    check_quorum_later(world)
+
+
+@inner_rule
+def check_quorum_later(world: Raft) -> None:
+    """A majority has fetched: it has 1.5 fetch time-outs until it has to have fetched again."""
+    voter = this_voter(world)
+    if voter.checks_quorum and len(world.voters) > 1:
+        wait_until(world, world.context[0].time_us + voter.fetch_timeout_us * 3 // 2)
+
+
+@inner_rule
+def become_resigned(world: Raft) -> None:
+    """Lead no more; the epoch stays until another one is known."""
+    voter = this_voter(world)
+    _change(world, RESIGNED, voter.epoch, voter.leader, voter.voted_for)
+    wait_until(world, world.context[0].time_us + election_timeout_us(world))
+
+
+@inner_rule
+def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) -> None:
+    """Leave a state and enter another one; what has to be on disk is written to it."""
+    voter = this_voter(world)
+    if voter.state == LEADER:
+        _leave_leadership(world)
+    is_stored = (
+        epoch == voter.epoch
+        and voted_for == voter.voted_for
+        and (leader == voter.leader or state in (PROSPECTIVE, RESIGNED))
+    )
+    voter.state = state
+    voter.epoch = epoch
+    voter.leader = leader
+    voter.voted_for = voted_for
+    voter.backs_off = False
+    wait_until(world, NONE)
+    if not is_stored:
+        write_to_disk(world, NO_TIME_US)
+    write_state_row(world)
+
+
+@inner_rule
+def write_state_row(world: Raft) -> None:
+    """Write down the state that the voter is in."""
+    voter = this_voter(world)
+    brokers = world.sizes[0].brokers
+    process = world.context[0].handling
+    row = new_row(world, process, VoterState)
+    row.broker = name_of_voter(world, process)
+    row.voter_state = voter.state
+    row.quorum_epoch = voter.epoch
+    row.quorum_leader = voter.leader if voter.leader == NONE else brokers + voter.leader
+    row.voted_for = voter.voted_for if voter.voted_for == NONE else brokers + voter.voted_for
+    write_row(world, row)
+
+
+@inner_rule
+def _leave_leadership(world: Raft) -> None:
+    """Drop what was appended and is in no log, refuse who waits, and tell the controller."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    voter.log_end_offset = voter.drained_offset
+    if voter.epoch_start_offset == voter.drained_offset:
+        voter.epoch_count -= 1
+    voter.drains = False
+    refuse_fetches(world, voter.fetches)
+    refuse_fetches(world, voter.voter_fetches)
+    lost = new_event(world, process, process, LeadershipLost)
+    lost.epoch = voter.epoch
+    set_timer(world, lost, world.context[0].time_us)
+
+
+@inner_rule
+def refuse_fetches(world: Raft, fetches: EventList) -> None:
+    """Answer all fetches that wait: the leader has changed."""
+    while fetches.first != NONE:
+        request = take_first(world, fetches)
+        refuse_fetch(world, request, NOT_LEADER_OR_FOLLOWER)
+        free_event(world, request)
+
+
+@inner_rule
+def refuse_fetch(world: Raft, request: Event, error: int) -> None:
+    """Answer a fetch with an error, and with the leader and the epoch that the voter knows."""
+    voter = this_voter(world)
+    response = new_response(world, request, RaftFetchResponse)
+    response.error = error
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    respond_when_written(world, response)
+
+
+@inner_rule
+def send_when_written(world: Raft, request: Event) -> None:
+    """Send a request once all is on disk that it may rest on."""
+    send(world, request, max(world.context[0].time_us, this_voter(world).writes_until_us))
+
+
+@inner_rule
+def _count_votes(world: Raft) -> None:
+    """Begin a count: the voter itself is for it."""
+    voter = this_voter(world)
+    voter.votes_granted = 1 << voter_of(world, world.context[0].handling)
+    voter.votes_rejected = 0
+
+
+@inner_rule
+def election_timeout_us(world: Raft) -> int:
+    """Source: QuorumState.randomElectionTimeoutMs@4.1.0: from one to two election time-outs."""
+    timeout_us = this_voter(world).election_timeout_us
+    return timeout_us + draw_raft(world, timeout_us)
+
+
+@inner_rule
+def draw_raft(world: Raft, limit: int) -> int:
+    """A random number below a limit, of the voter's own stream."""
+    voter = this_voter(world)
+    context = world.context[0]
+    voter.raft_draws += 1
+    return draw_below(limit, context.seed, RAFT, context.handling, voter.raft_draws - 1)
+
+
+@inner_rule
+def wait_until(world: Raft, deadline_us: int) -> None:
+    """Let the time in the state be over at a time (-1: never).
+
+    A deadline that moves on needs no timer of its own: the one that is set looks again.
+    """
+    voter = this_voter(world)
+    voter.deadline_us = deadline_us
+    if deadline_us == NONE:
+        return
+    if voter.deadline_timer_us == NONE or deadline_us < voter.deadline_timer_us:
+        process = world.context[0].handling
+        voter.deadline_number += 1
+        voter.deadline_timer_us = deadline_us
+        timer = new_event(world, process, process, VoterDeadline)
+        timer.number = voter.deadline_number
+        set_timer(world, timer, deadline_us)

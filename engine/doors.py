@@ -1,0 +1,53 @@
+"""The doors of the rooms: what processes of each role do with events, and with faults.
+
+The loop calls them by address (``compiled/rule_calls.py``), so only the rooms are compiled and
+loaded whose roles a scenario has: no KRaft quorum for a cluster with ZooKeeper, and no ZooKeeper
+for one with KRaft. A new role is one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from tidegauge.actors.broker import handle_broker_event, take_broker_fault
+from tidegauge.clients.client import handle_client_event
+from tidegauge.clients.rolling_restarts import take_operator_fault
+from tidegauge.compiled.rule_calls import address_of
+from tidegauge.controller.controller import handle_controller_event, take_controller_fault
+from tidegauge.controller.kraft.active_controller import handle_quorum_event
+from tidegauge.controller.kraft.controller_processes import take_quorum_fault
+from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    CONTROLLER,
+    QUORUM_CONTROLLER,
+    ZOOKEEPER,
+    Kernel,
+)
+
+
+class Doors(NamedTuple):
+    """The rules that take what comes to a process of a role."""
+
+    handle: Callable[..., Any]
+    take_fault: Callable[..., Any]
+
+
+DOORS = {
+    int(BROKER): Doors(handle_broker_event, take_broker_fault),
+    int(CONTROLLER): Doors(handle_controller_event, take_controller_fault),
+    int(ZOOKEEPER): Doors(handle_zookeeper_event, take_zookeeper_fault),
+    int(CLIENT): Doors(handle_client_event, take_operator_fault),
+    int(QUORUM_CONTROLLER): Doors(handle_quorum_event, take_quorum_fault),
+}
+
+
+def enter_doors(plan: ClusterPlan, kernel: Kernel) -> None:
+    """Enter the addresses of the doors of all roles that processes of a scenario have."""
+    for role, numbers in enumerate(plan.process_ranges):
+        if len(numbers) > 0:
+            kernel.roles[role].handle = address_of(DOORS[role].handle)
+            kernel.roles[role].take_fault = address_of(DOORS[role].take_fault)

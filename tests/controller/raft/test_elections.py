@@ -1,0 +1,130 @@
+"""Elections among the voters of a quorum: who leads next, when, and who does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scenario_runs import run_of
+from tidegauge.simulation.codes.voter_states import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    RESIGNED,
+)
+from voter_stories import SECOND, claims, cut, fault, logs, states, voters_story
+
+
+def test_the_next_leader_of_a_killed_one(tmp_path: Path) -> None:
+    """KafkaRaftClient.pollFollowerAsVoter: its followers wait for their fetch time-out of 2 s.
+
+    The killed one returns as the resigned leader of its epoch, and follows the new one.
+    """
+    run = run_of(voters_story([fault("crash", 0, at_s=3, for_s=5)]), tmp_path / "r")
+    _, (at_us, voter, epoch) = claims(run)
+    assert 1.4 * SECOND < at_us - 3 * SECOND < 4.5 * SECOND
+    assert voter != 0
+    assert epoch > 1
+    returned = [each for each in states(run, 0) if each.time_us > 8 * SECOND]
+    assert [(each.state, each.epoch) for each in returned] == [(RESIGNED, 1), (FOLLOWER, epoch)]
+
+
+@pytest.mark.parametrize(("voters", "backoffs_ms"), [(3, [0, 500]), (5, [0, 125, 250, 500])])
+def test_a_stopped_leader_names_its_successors(
+    tmp_path: Path, voters: int, backoffs_ms: list[int]
+) -> None:
+    """endEpochElectionBackoff: who has fetched most begins at once, the others later.
+
+    Those that have fetched refuse the first one's pre-vote, until so many ask themselves that they
+    are a majority: recorded with three voters, after 0.4 to 0.6 s.
+    """
+    story = voters_story([fault("restart", 0, at_s=3, for_s=5)], voters=voters, duration="6s")
+    run = run_of(story, tmp_path / "r")
+    assert states(run, 0)[1].state == RESIGNED
+    begun_ms = [
+        (each.time_us - 3 * SECOND) // 1000 for each in states(run) if each.state == PROSPECTIVE
+    ]
+    assert all(any(0 <= ms - due < 10 for due in backoffs_ms) for ms in begun_ms)
+    assert begun_ms[0] < 10
+    at_us, voter, epoch = claims(run)[-1]
+    assert 0.2 * SECOND < at_us - 3 * SECOND < 0.6 * SECOND
+    assert voter != 0
+    assert epoch == 2
+
+
+def test_a_voter_with_a_stale_log_is_not_elected(tmp_path: Path) -> None:
+    """EpochElection: a voter votes for nobody whose log ends before its own.
+
+    Voter 2 is cut off for 6 s, in which the log grows. The leader dies as the cut ends, so of the
+    two that are left only voter 1 can lead, whatever voter 2 asks for.
+    """
+    faults = [cut(2, [0, 1], at_s=3, for_s=6), fault("crash", 0, at_s=8.9, for_s=20)]
+    for seed in (1, 2, 3):
+        run = run_of(voters_story(faults, seed=seed, duration="20s"), tmp_path / str(seed))
+        assert [voter for _, voter, _ in claims(run)] == [0, 1]
+
+
+@pytest.mark.parametrize(("release", "is_unseated"), [("3.9", True), ("4.1", False)])
+def test_a_voter_that_comes_back(tmp_path: Path, release: str, is_unseated: bool) -> None:
+    """KIP-996: a voter that was cut off unseats a healthy leader, unless there is a pre-vote."""
+    story = voters_story([cut(2, [0, 1], at_s=3, for_s=8)], release=release, duration="20s")
+    run = run_of(story, tmp_path / "r")
+    assert (len(claims(run)) > 1) == is_unseated
+    assert any(each.state == CANDIDATE for each in states(run, 2)) == is_unseated
+    assert any(each.state == PROSPECTIVE for each in states(run, 2)) != is_unseated
+    assert all(each.epoch == 1 for each in states(run)) != is_unseated
+
+
+@pytest.mark.parametrize(("release", "resigns"), [("3.6", False), ("3.7", True)])
+def test_an_isolated_leader(tmp_path: Path, release: str, resigns: bool) -> None:
+    """KAFKA-15489: a leader without a majority resigns 3 s after the last fetches, from 3.7 on.
+
+    Before, it remains the leader of its epoch beside that of the majority. What it has appended
+    then was never committed, and is truncated once it follows.
+    """
+    story = voters_story([cut(0, [1, 2], at_s=3, for_s=9)], release=release, duration="25s")
+    run = run_of(story, tmp_path / "r")
+    resigned = [each.time_us for each in states(run, 0) if each.state == RESIGNED]
+    assert [2.4 * SECOND < at - 3 * SECOND <= 3 * SECOND for at in resigned] == [True] * resigns
+    _, (next_us, _, _) = claims(run)[:2]
+    assert next_us < 12 * SECOND
+    if not resigns:
+        assert states(run, 0)[1].time_us > 12 * SECOND
+    assert any(row["truncated"] for row in logs(run, 0))
+    ends = {(logs(run, voter)[-1]["log_end_offset"]) for voter in range(3)}
+    assert max(ends) - min(ends) <= 1
+
+
+def test_a_paused_leader_hears_of_its_successor(tmp_path: Path) -> None:
+    """Q12: once it runs again it is not the leader any more, and another one is."""
+    run = run_of(voters_story([fault("pause", 0, at_s=3, for_s=5)]), tmp_path / "r")
+    _, (at_us, voter, epoch) = claims(run)
+    assert 1.4 * SECOND < at_us - 3 * SECOND < 4.5 * SECOND
+    assert voter != 0
+    last = states(run, 0)[-1]
+    assert (last.state, last.epoch) == (FOLLOWER, epoch)
+
+
+def test_the_only_voter_elects_itself(tmp_path: Path) -> None:
+    """KafkaRaftClient.initialize: who is alone does not wait for a time-out."""
+    story = voters_story([fault("crash", 0, at_s=3, for_s=2)], voters=1, duration="8s")
+    run = run_of(story, tmp_path / "r")
+    started = [each for each in states(run) if each.time_us >= 5 * SECOND]
+    assert [(each.state, each.epoch) for each in started] == [(CANDIDATE, 2), (LEADER, 2)]
+    assert started[1].time_us == started[0].time_us
+    assert claims(run)[-1][2] == 2
+
+
+def test_no_leader_without_a_majority(tmp_path: Path) -> None:
+    """EpochElection.isVoteGranted: two of five voters do not elect; with a third they do."""
+    faults = [
+        fault("crash", 0, 1, at_s=3, for_s=20),
+        fault("crash", 2, at_s=3, for_s=7),
+    ]
+    run = run_of(voters_story(faults, voters=5, duration="20s"), tmp_path / "r")
+    (_, first, _), (at_us, voter, _) = claims(run)[:2]
+    assert first == 0
+    assert at_us > 10 * SECOND
+    assert voter in (2, 3, 4)

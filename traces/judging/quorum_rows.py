@@ -1,0 +1,57 @@
+"""The rows about the controllers of a quorum, and the checks that they can break."""
+
+from __future__ import annotations
+
+from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.quorum_rows import VoterLog, VoterState
+from tidegauge.simulation.trace_rows.row import Row
+from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.quorum_checks.committed_metadata_kept import check_commit, check_majority
+from tidegauge.traces.quorum_checks.metadata_log_matching import check_new_epoch
+from tidegauge.traces.quorum_checks.metadata_logs import begin_run, cut_log, last_epoch
+from tidegauge.traces.quorum_checks.one_quorum_leader import check_leader
+from tidegauge.traces.quorum_checks.quorum_leader_complete import check_log_of_leader
+from tidegauge.traces.quorum_checks.quorum_progress import check_progress
+
+
+@inner_rule
+def take_quorum_row(history: Histories, row: Row) -> None:
+    """Take what a row says of the quorum, or of what may keep it from going on."""
+    check_progress(history, row)
+    if row.kind == VoterState.KIND:
+        _take_state(history, view_as(row, VoterState))
+    elif row.kind == VoterLog.KIND:
+        _take_log(history, view_as(row, VoterLog))
+    elif row.kind == FaultBegan.KIND:
+        began = view_as(row, FaultBegan)
+        history.quorum[0].changed_us = row.time_us
+        if not history.faults[began.fault].is_over_at_once:
+            history.quorum[0].active_faults += 1
+    elif row.kind == FaultEnded.KIND:
+        history.quorum[0].changed_us = row.time_us
+        history.quorum[0].active_faults -= 1
+
+
+@inner_rule
+def _take_state(history: Histories, row: VoterState) -> None:
+    check_leader(history, row)
+    if row.voter_state == LEADER:
+        check_log_of_leader(history, row, row.broker - history.quorum[0].first_controller)
+
+
+@inner_rule
+def _take_log(history: Histories, row: VoterLog) -> None:
+    log = row.broker - history.quorum[0].first_controller
+    known = history.metadata_logs[log]
+    if row.log_end_offset < known.end_offset:
+        cut_log(history, log, row.log_end_offset)
+        check_majority(history, row)
+    if row.log_end_offset > known.end_offset and row.quorum_epoch != last_epoch(history, log):
+        check_new_epoch(history, row, log)
+        begin_run(history, log, row.quorum_epoch, known.end_offset)
+    known.end_offset = row.log_end_offset
+    known.is_told = True
+    check_commit(history, row, log)

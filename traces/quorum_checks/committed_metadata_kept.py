@@ -1,0 +1,60 @@
+"""A committed record of the metadata log stays in a majority of logs, and none takes its place.
+
+A controller counts for a commit with what is on its disk, so a loss of power takes nothing that is
+committed from a majority.
+
+Permitted: never.
+
+Example: ``tidegauge run 22-quorum-lost``
+keeps it.
+
+Source: the State Machine Safety property of Raft; KafkaRaftClient.flushLeaderLog and
+appendAsFollower, LeaderState.maybeUpdateHighWatermark@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.trace_rows.quorum_rows import VoterLog
+from tidegauge.traces.checks.breaches import note_breach_of_quorum
+from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.quorum_checks.metadata_logs import (
+    agrees_until,
+    committed_number,
+    extend_committed,
+    has_all_committed,
+)
+
+#: Its place among the checks.
+NUMBER = code(16)
+ONLY_WITH_KRAFT = True
+
+
+@inner_rule
+def check_majority(history: Histories, row: VoterLog) -> None:
+    """More is committed, or a log is shorter: a majority has what is committed.
+
+    Each controller first tells the log that it has had before the run.
+    """
+    count = committed_number(history)
+    told = 0
+    holders = 0
+    for log in range(count):
+        told += 1 if history.metadata_logs[log].is_told else 0
+        holders += 1 if has_all_committed(history, log) else 0
+    if told == count and 2 * holders <= count:
+        note_breach_of_quorum(history, NUMBER, row)
+
+
+@inner_rule
+def check_commit(history: Histories, row: VoterLog, log: int) -> None:
+    """A controller knows how far its log is committed: these are the committed records."""
+    committed = committed_number(history)
+    end_offset = history.metadata_logs[committed].end_offset
+    is_new = row.high_watermark > end_offset
+    if agrees_until(history, log, committed) < min(row.high_watermark, end_offset):
+        note_breach_of_quorum(history, NUMBER, row)
+    elif is_new:
+        extend_committed(history, log, row.high_watermark)
+        history.quorum[0].progress_us = row.time_us
+        check_majority(history, row)

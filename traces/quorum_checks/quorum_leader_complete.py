@@ -1,0 +1,31 @@
+"""The leader of a quorum has every record of the metadata log that is committed.
+
+A controller does not vote for one whose log is behind its own, and what is committed is in the logs
+of a majority. So a new leader writes behind all that brokers have ever read.
+
+Permitted: never.
+
+Example: ``tidegauge run 22-quorum-lost``
+keeps it.
+
+Source: the Leader Completeness property of Raft; KafkaRaftClient.handleVoteRequest@4.1.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.trace_rows.quorum_rows import VoterState
+from tidegauge.traces.checks.breaches import note_breach_of_quorum
+from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.quorum_checks.metadata_logs import has_all_committed
+
+#: Its place among the checks.
+NUMBER = code(14)
+ONLY_WITH_KRAFT = True
+
+
+@inner_rule
+def check_log_of_leader(history: Histories, row: VoterState, log: int) -> None:
+    """A controller begins to lead."""
+    if not has_all_committed(history, log):
+        note_breach_of_quorum(history, NUMBER, row)

@@ -1,0 +1,37 @@
+"""A quorum without faults commits something every 10 s, from 10 s after the last fault on.
+
+The active controller writes a NoOpRecord every metadata.max.idle.interval.ms, so a quorum that
+commits nothing has no leader. Where that setting is 0, or 5 s and more, nothing is said.
+
+Permitted: never.
+
+Example: ``tidegauge run 22-quorum-lost``
+keeps it: the quorum is down for longer, but by a fault.
+
+Source: the election time-outs of KafkaRaftClient@4.1.0; KIP-996, KAFKA-18345 for livelocks.
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.trace_rows.row import Row
+from tidegauge.traces.checks.breaches import note_breach_of_quorum
+from tidegauge.traces.checks.histories import Histories
+
+#: Its place among the checks.
+NUMBER = code(18)
+ONLY_WITH_KRAFT = True
+
+#: So long a quorum may take.
+PROGRESS_US = code(10_000_000)
+
+
+@inner_rule
+def check_progress(history: Histories, row: Row) -> None:
+    """Time has passed: something was committed, or a fault has acted, not long ago."""
+    quorum = history.quorum[0]
+    if quorum.active_faults > 0 or not quorum.writes_no_ops:
+        return
+    since_us = max(quorum.progress_us, quorum.changed_us)
+    if row.time_us > since_us + PROGRESS_US:
+        note_breach_of_quorum(history, NUMBER, row)
