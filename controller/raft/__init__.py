@@ -10,6 +10,7 @@ BeginQuorumEpoch, -End-         ``leadership.py``
 ReplicatedLog                   ``log.py``: ends, epochs, truncation, flush
 BatchAccumulator, LeaderState   ``replication.py``: what a leader appends, and who has it
 follower's fetches              ``follower.py``
+snapshots, cleaning of the log  ``snapshots.py``
 ControllerApis, RequestMetrics  ``responses.py``: how responses are sent and counted
 start and end of a process      ``processes.py``
 ==============================  =========================================================
