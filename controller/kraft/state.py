@@ -87,6 +87,8 @@ class ActiveController(Record):
     unclean_elections: i64
     elr_elections: i64
     timed_out_heartbeats: i64
+    #: How often a controller has become the active one, for the summary.
+    claims: i64
 
 
 class QuorumBroker(Record):

@@ -287,6 +287,9 @@ Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="a
 BrokerCount = Annotated[
     i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
 ]
+Deferred = Annotated[
+    i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
+]
 EpochCount = Annotated[i64, Column(COUNT, "entries of the leader-epoch cache", unit="entries")]
 Failures = Annotated[i64, Column(COUNT, "commits that have failed", unit="commits")]
 FollowerReplicas = Annotated[i64, Column(COUNT, "replicas throttled as followers", unit="replicas")]
