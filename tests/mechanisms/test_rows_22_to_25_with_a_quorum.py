@@ -77,4 +77,4 @@ def test_a_busy_controller_fences_live_brokers_up_to_3_4(
     ended = rows_of(run, "controller_event_done")
     assert max(row["processing_us"] for row in ended) > 8 * SECOND
     assert {broker for _, broker in fenced(run)} == (set(range(6)) if is_fenced else set())
-    assert run.rows("broker_stopped") == []
+    assert rows_of(run, "broker_stopped") == []
