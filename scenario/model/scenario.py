@@ -137,7 +137,7 @@ class Scenario(Deployment):
         """
         if not self.commits() or any(topic.name == OFFSETS_TOPIC for topic in self.topics):
             return self
-        # These two are the same in each mode, and whether the release has this one is checked later.
+        # These two are the same in each mode; whether the release has this one is checked later.
         default = broker_defaults(self.release, Release.parse(self.release).mode())
         settings = default | read_of(self.cluster.settings, default)
         # The limits are checked with all settings and topics.
