@@ -32,6 +32,8 @@ class Scope(Enum):
     QUORUM_BROKER = "broker in KRaft mode"
     CONTROLLER = "controller"
     QUORUM_CONTROLLER = "controller in KRaft mode"
+    RAFT = "broker or controller in KRaft mode"
+    RAFT_STATE = "broker or controller in KRaft mode, with its state"
     CLUSTER = "cluster, for kafka_exporter"
     REGISTERED_BROKER = "registered broker"
     TOPIC = "topic"

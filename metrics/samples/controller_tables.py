@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tidegauge.metrics.families.request_families import QUANTILES
 from tidegauge.metrics.samples import broker_tables
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
@@ -13,8 +14,13 @@ from tidegauge.metrics.samples.targets import controllers_of
 _COUNTED_OF_CLUSTER = (
     *("active_brokers", "fenced_brokers", "global_topics", "global_partitions"),
     *("offline_partitions", "preferred_replica_imbalance"),
-    *("leader_elections", "unclean_leader_elections", "elr_elections"),
 )
+
+#: Of a quorum's controller: what it counts of elections, and the column of all that it has read of.
+_ELECTIONS = {
+    "unclean_leader_elections": "known_unclean_leader_elections",
+    "elr_elections": "known_elr_elections",
+}
 
 
 def controllers(sources: Sources) -> Table:
@@ -32,14 +38,19 @@ def quorum_controllers(sources: Sources) -> Table:
     records = sources.snapshot.controllers
     targets = np.array(controllers_of(sources.layout.plan), dtype=np.int64)
     columns = columns_of(records)
-    if not sources.every_controller:
-        counted = {
+    if sources.every_controller:
+        columns |= {name: columns[known] for name, known in _ELECTIONS.items()}
+    else:
+        columns |= {
             name: columns[name] * records["active_controller"] for name in _COUNTED_OF_CLUSTER
         }
-        columns |= counted
     applied = sources.context.applied
     applied_us = np.full(len(targets), np.nan) if applied is None else applied.controllers_us
+    applied_us = np.where(records["last_applied_offset"] > 0, applied_us, np.nan)
     lag_us = (sources.snapshot.time_us - applied_us) * ~records["active_controller"]
     columns |= {"applied_ms": applied_us // 1000, "applied_lag_ms": lag_us // 1000}
+    times = sources.snapshot.controller_event_times
+    for number, part in enumerate(("queue", "processing")):
+        columns |= {f"{part}_{field}": times[field][number::2] for field in QUANTILES}
     labels = texts_of([""] * len(targets))
     return Table(targets, records["answers"], columns, labels.__getitem__)
