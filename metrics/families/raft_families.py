@@ -29,8 +29,8 @@ _NOW = {
     "current-vote": (
         "vote_id",
         (
-            "Id of the controller that this one has voted for; -1 if for none, up to 3.9 also once it "
-            "follows a leader."
+            "Id of the controller that this one has voted for; -1 if for none, up to 3.9 also once "
+            "there is a leader."
         ),
     ),
     "current-epoch": ("epoch", "Epoch of the quorum that this node knows."),
@@ -103,8 +103,8 @@ _COUNTS = {
     "incoming-byte-total": (
         "incoming_bytes",
         (
-            "Bytes of the responses that this node has received from voters: as the protocol writes "
-            "them, and as an estimate 72 for each record of the metadata log."
+            "Bytes of the responses that this node has received from voters: as Kafka's protocol "
+            "writes them, and as an estimate 72 for each record of the metadata log."
         ),
     ),
 }
