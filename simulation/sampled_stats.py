@@ -29,7 +29,7 @@ class SampledStat(Record):
     most_before: i64
 
 
-@inner_rule
+@rule
 def record_value(stat: SampledStat, now_us: int, value: int) -> None:
     """Enter a value of now."""
     if stat.values == 0 or now_us - stat.since_us >= _WINDOW_US:

@@ -1,7 +1,7 @@
 """Metrics of Raft: each broker and controller of a quorum as a client of it.
 
 Brokers are observers, which fetch the log and vote for nobody. Averages, maxima and rates are those
-of the last 30 to 60 s (``simulation/sampled_stats.py``); without any value there is no sample.
+of the last 30 to 60 s (``simulation/sampled_stats.py``); a mean or maximum of nothing is NaN.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ RAFT = (
             "gauge",
             Scope.RAFT,
             f"{column}_{of}_ms",
-            f"{name} time (virtual milliseconds) {meaning}.",
+            f"{name} time (virtual milliseconds) {meaning}; NaN if there was none.",
+            has_nan=True,
         )
         for attribute, (column, meaning) in _TIMES.items()
         for of, name in (("avg", "Mean"), ("max", "Longest"))

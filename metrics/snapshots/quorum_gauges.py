@@ -296,11 +296,12 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
             continue
         state = world.lifecycles[broker]
         gauge = gauges[broker]
-        gauge.exists = True
+        # What a process had on its disk it finds out anew.
+        gauge.exists = state.leader_epoch != NONE
         gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
         gauge.leader = state.leader
         gauge.vote = NONE
-        gauge.epoch = max(0, state.leader_epoch)
+        gauge.epoch = state.leader_epoch
         gauge.high_watermark = state.high_watermark
         gauge.log_end_offset = state.log_end_offset
         gauge.log_end_epoch = state.fetched_epoch

@@ -66,7 +66,7 @@ STRIMZI = {
         *("reassignmentbytesin_total", "reassignmentbytesout_total"),
         *("producemessageconversions_total", "fetchmessageconversions_total"),
     },
-    "kafka_network_requestchannel": {"requestqueuesize"},
+    "kafka_network_requestchannel": {"requestqueuesize", "responsequeuesize"},
     "kafka_cluster_partition": {
         *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
     },
