@@ -43,7 +43,9 @@ def raft(sources: Sources) -> Table:
 
 def _ratio(numbers: NDArray[Any], by: NDArray[Any]) -> NDArray[np.float64]:
     """Quotients; NaN where there is nothing to divide by."""
-    return np.divide(numbers, by, out=np.full(len(numbers), np.nan), where=by > 0)
+    quotients = np.full(len(numbers), np.nan)
+    np.divide(numbers, by, out=quotients, where=by > 0)
+    return quotients
 
 
 def _idle_ratio(sources: Sources) -> NDArray[np.float64]:
