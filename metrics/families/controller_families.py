@@ -2,7 +2,7 @@
 
 In ZooKeeper mode all brokers have the controller's gauges, and they are 0 on those that are not the
 controller. In KRaft mode the controllers have them: each counts the whole cluster, as it reads the
-log. Unless that is requested, only the active one shows its counts, so that sums are right.
+log. Unless that is requested, only the newest active one shows its counts, so that sums are right.
 """
 
 from __future__ import annotations

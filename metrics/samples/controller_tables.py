@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.metrics.families.request_families import QUANTILES
 from tidegauge.metrics.samples import broker_tables
-from tidegauge.metrics.samples.layout import texts_of
+from tidegauge.metrics.samples.layout import Flags, texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
 from tidegauge.metrics.samples.targets import controllers_of
 
@@ -41,9 +42,8 @@ def quorum_controllers(sources: Sources) -> Table:
     if sources.every_controller:
         columns |= {name: columns[known] for name, known in _ELECTIONS.items()}
     else:
-        columns |= {
-            name: columns[name] * records["active_controller"] for name in _COUNTED_OF_CLUSTER
-        }
+        counts = _is_the_newest(records)
+        columns |= {name: columns[name] * counts for name in _COUNTED_OF_CLUSTER}
     applied = sources.context.applied
     applied_us = np.full(len(targets), np.nan) if applied is None else applied.controllers_us
     applied_us = np.where(records["last_applied_offset"] > 0, applied_us, np.nan)
@@ -54,3 +54,10 @@ def quorum_controllers(sources: Sources) -> Table:
         columns |= {f"{part}_{field}": times[field][number::2] for field in QUANTILES}
     labels = texts_of([""] * len(targets))
     return Table(targets, records["answers"], columns, labels.__getitem__)
+
+
+def _is_the_newest(records: NDArray[np.void]) -> Flags:
+    """By controller: it is active, and not one that was superseded without knowing it."""
+    epochs = np.where(records["active_controller"], records["controller_epoch"], -1)
+    newest: Flags = records["active_controller"] & (epochs == epochs.max(initial=-1))
+    return newest

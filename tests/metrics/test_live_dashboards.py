@@ -44,6 +44,9 @@ OF_THE_REPORTER = {
     "Metrics Reporter KRaft": "strimzi-metrics-reporter/strimzi-kraft.json",
 }
 
+#: Of kafka_exporter, whose names are the same in every spelling.
+OF_THE_EXPORTER = {"kafka_exporter, overview": "kafka_exporter/kafka_exporter_overview.json"}
+
 #: A run for each mode and spelling, by what is added to the command.
 RUNS = {
     "ZooKeeper": (),
@@ -117,11 +120,11 @@ def test_every_panel_of_our_dashboard_is_full(servers: dict[str, Prometheus]) ->
 
 
 @pytest.mark.parametrize("mode", ["ZooKeeper", "KRaft"])
-@pytest.mark.parametrize("name", FILES | OF_THE_REPORTER)
+@pytest.mark.parametrize("name", FILES | OF_THE_REPORTER | OF_THE_EXPORTER)
 def test_of_their_panels_those_are_full_that_are_said_to_be(
     name: str, mode: str, servers: dict[str, Prometheus]
 ) -> None:
-    file = THEIRS / (FILES | OF_THE_REPORTER)[name]
+    file = THEIRS / (FILES | OF_THE_REPORTER | OF_THE_EXPORTER)[name]
     if not file.exists():
         pytest.skip(f"no {file}: dashboards of others are not part of the project")
     said = re.search(
