@@ -510,6 +510,11 @@ def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None
     ``protocol`` is its ``inter.broker.protocol.version``, or in KRaft mode the
     ``metadata.version`` of its cluster. It and the mode default to the release's own.
     """
+    return _rules_of(release, protocol, mode).copy()
+
+
+@cache
+def _rules_of(release: str, protocol: str | None, mode: Mode | None) -> ReleaseRules:
     rules = new_record(ReleaseRules)
     for name, cell in rule_cells_of(release, protocol, mode).items():
         setattr(rules, name, cell.value)
