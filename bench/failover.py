@@ -1,0 +1,124 @@
+"""How long a controller's failover takes, by the number of partitions, in both modes.
+
+Virtual time, from the kill of the active controller on. With ZooKeeper the next controller reads
+the state of every partition before it decides anything; in a KRaft quorum it has read all of it
+before. The controller of a ZooKeeper cluster is a broker, and dies as one; that of a KRaft cluster
+is a controller and nothing else. Nobody writes to the partitions. Every run has the same seed, so
+all that is drawn (the timeouts of elections, latencies) is the same for any number of partitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidegauge.engine.simulate import simulate
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.traces.run_folder import RunFolder
+
+PARTITIONS = (100, 10_000, 200_000)
+#: Of the last release with ZooKeeper, and of the newest one.
+RELEASES = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
+#: So long a cluster of 200,000 partitions takes at most to be up, and the failover after that.
+_UP_S = {ZOOKEEPER_MODE: 300, KRAFT_MODE: 60}
+_LATER_S = {ZOOKEEPER_MODE: 300, KRAFT_MODE: 15}
+
+
+class Failover(NamedTuple):
+    """The times from the kill of the controller, in seconds of virtual time."""
+
+    #: Another one is elected.
+    elected_s: float
+    #: It has elected the leader of a first partition, or in a quorum committed its first record.
+    first_s: float
+    #: It has elected leaders of all partitions that were led by the broker that died.
+    last_s: float
+    #: How long the run took, in seconds of this machine.
+    computed_s: float
+
+
+def scenario_of(mode: str, partitions: int, seed: int) -> Scenario:
+    """Three brokers; the first one is the controller if there is no quorum."""
+    faults = {ZOOKEEPER_MODE: 1, KRAFT_MODE: "controller:0"}
+    story: dict[str, Any] = {
+        "release": RELEASES[mode],
+        "mode": mode,
+        "seed": seed,
+        "duration": f"{_UP_S[mode] + _LATER_S[mode]}s",
+        "liveness": False,
+        "cluster": {
+            "brokers": 3,
+            "start": {1: "0s", 2: "100ms", 3: "100ms"},
+            "settings": {"auto.leader.rebalance.enable": False},
+        },
+        "topics": [{"name": "orders", "partitions": partitions, "replication_factor": 2}],
+        "faults": [{"kind": "crash", "brokers": [faults[mode]], "at": f"{_UP_S[mode]}s"}],
+    }
+    if mode == KRAFT_MODE:
+        del story["cluster"]["settings"]
+        story["controllers"] = {"count": 3}
+    return scenario_from_mapping(story, f"failover-{mode}-{partitions}")
+
+
+def failover(mode: str, partitions: int, seed: int) -> Failover:
+    """Run a failover, and measure it."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        run = simulate(scenario_of(mode, partitions, seed), Path(folder, "run"))
+        if mode == KRAFT_MODE:
+            elected = _times_s(run, "voter_state", voter_state=int(LEADER))
+            decided = _times_s(run, "controller_active")
+        else:
+            elected = _times_s(run, "controller_elected")
+            decided = _times_s(run, "partition_state")
+    return Failover(elected[0], decided[0], decided[-1], time.perf_counter() - started)
+
+
+def _times_s(run: RunFolder, kind: str, **columns: int) -> list[float]:
+    """When there were such rows after the kill, in seconds from it on; not those of a loss."""
+    table = run.table(kind)
+    killed_us = _UP_S[run.manifest["scenario"]["mode"]] * 1_000_000
+    wanted = table["time_us"] > killed_us
+    for name, value in columns.items():
+        wanted &= table[name] == value
+    return sorted(((table["time_us"][wanted] - killed_us) / 1e6).tolist())
+
+
+def main() -> None:
+    """Print a line for each number of partitions, and how the times compare."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--partitions", type=int, nargs="+", default=PARTITIONS)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+
+    print(f"Kill of the active controller: virtual seconds from then on (seed {arguments.seed})")
+    print(f"{'':12}ZooKeeper, {RELEASES[ZOOKEEPER_MODE]:27}   KRaft, {RELEASES[KRAFT_MODE]}")
+    print(f"{'':12}next        first     last partition   next        first record")
+    print(f"{'partitions':12}controller  elected   elected          controller  committed")
+    first: dict[str, list[float]] = {mode: [] for mode in RELEASES}
+    computed = []
+    for partitions in arguments.partitions:
+        zookeeper, kraft = (failover(mode, partitions, arguments.seed) for mode in RELEASES)
+        print(
+            f"{partitions:<12,}{zookeeper.elected_s:<12.3f}{zookeeper.first_s:<10.3f}"
+            f"{zookeeper.last_s:<17.3f}{kraft.elected_s:<12.3f}{kraft.first_s:.3f}",
+            flush=True,
+        )
+        first[ZOOKEEPER_MODE].append(zookeeper.first_s)
+        first[KRAFT_MODE].append(kraft.first_s)
+        computed.append(f"{zookeeper.computed_s:.0f} and {kraft.computed_s:.0f} s")
+    print(
+        f"The first decision, with {arguments.partitions[-1]:,} partitions and with "
+        f"{arguments.partitions[0]:,}: "
+        + ", ".join(f"{mode} x {times[-1] / times[0]:.3f}" for mode, times in first.items())
+    )
+    print(f"Computed in {'; '.join(computed)}")
+
+
+if __name__ == "__main__":
+    main()
