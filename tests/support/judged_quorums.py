@@ -79,14 +79,18 @@ def main(first: int, end: int) -> None:
         spans += judged.spans
         if judged.broken:
             failed += 1
-            print(f"seed {seed}: {', '.join(judged.broken)}", flush=True)
+            _say(f"seed {seed}: {', '.join(judged.broken)}")
         if done % 1000 == 0 or seed == end - 1:
             ms = 1000 * (time.perf_counter() - started) / done
-            print(
+            _say(
                 f"{done} schedules from seed {first} on, {failed} failed, {epochs} epochs, "
-                f"{spans} calm spans of {PROGRESS_S} s, {ms:.1f} ms each",
-                flush=True,
+                f"{spans} calm spans of {PROGRESS_S} s, {ms:.1f} ms each"
             )
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -19,11 +19,12 @@ import judged_quorums
 from broken_quorums import BROKEN
 from judged_quorums import failures
 from quorum_schedules import quorum_schedule
-from scenario_runs import run_of, shipped
+from scenario_runs import rows_of, run_of, shipped
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
+from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.run_folder import RunFolder
 
@@ -37,6 +38,22 @@ _PARTS = 20
 def test_schedules_with_a_minority_of_controllers_down_keep_raft_and_go_on() -> None:
     """The checks of the quorum, and a commit every 10 s while a majority is up and connected."""
     assert failures(range(60)) == {}
+
+
+@pytest.mark.parametrize("seed", [12397, 53191])
+def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_path: Path) -> None:
+    """A cut delays it until the next epoch has committed: no breach of quorum_leader_complete."""
+    assert failures([seed]) == {}
+    led = rows_of(
+        run_of(quorum_schedule(seed).scenario, tmp_path), "voter_state", voter_state=int(LEADER)
+    )
+    epochs = [row["quorum_epoch"] for row in led]
+    assert epochs != sorted(epochs)
+
+
+def test_a_suspended_broker_begins_with_a_topic_that_is_gone() -> None:
+    """It was created and deleted twice meanwhile: no breach of one_leader_per_epoch."""
+    assert failures([13429]) == {}
 
 
 @pytest.mark.long
