@@ -11,16 +11,17 @@ round. So the times of a quorum are medians over some seeds.
 from __future__ import annotations
 
 import argparse
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
@@ -94,12 +95,6 @@ def _times_s(run: RunFolder, kind: str, **columns: int) -> list[float]:
     return sorted(((table["time_us"][wanted] - killed_us) / 1e6).tolist())
 
 
-def median_of(mode: str, partitions: int, seeds: Sequence[int]) -> Failover:
-    """The median of each time, and how long all the runs took."""
-    *times, computed_s = zip(*(failover(mode, partitions, seed) for seed in seeds), strict=True)
-    return Failover(*(statistics.median(each) for each in times), sum(computed_s))
-
-
 def main() -> None:
     """Print a line for each number of partitions, and how the times compare."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -107,29 +102,36 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     arguments = parser.parse_args()
 
-    first, *_ = seeds = arguments.seeds
+    first_seed, *_ = seeds = arguments.seeds
     print("Kill of the active controller: virtual seconds from then on")
-    print(f"{'':12}{f'ZooKeeper, {RELEASES[ZOOKEEPER_MODE]}, seed {first}':42}", end="")
-    print(f"KRaft, {RELEASES[KRAFT_MODE]}, median of {len(seeds)} seeds")
+    print(f"{'':12}{f'ZooKeeper, {RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}':42}", end="")
+    print(f"KRaft, {RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
     print(f"{'':12}next        first     last partition      next        first record")
     print(f"{'partitions':12}controller  elected   elected             controller  committed")
-    decided: dict[str, list[float]] = {mode: [] for mode in RELEASES}
+    decided: dict[str, list[list[float]]] = {mode: [] for mode in RELEASES}
     computed = []
     for partitions in arguments.partitions:
-        zookeeper = median_of(ZOOKEEPER_MODE, partitions, [first])
-        kraft = median_of(KRAFT_MODE, partitions, seeds)
+        zookeeper = failover(ZOOKEEPER_MODE, partitions, first_seed)
+        kraft = [failover(KRAFT_MODE, partitions, seed) for seed in seeds]
         print(
             f"{partitions:<12,}{zookeeper.elected_s:<12.3f}{zookeeper.first_s:<10.3f}"
-            f"{zookeeper.last_s:<20.3f}{kraft.elected_s:<12.3f}{kraft.first_s:.3f}",
+            f"{zookeeper.last_s:<20.3f}{median(each.elected_s for each in kraft):<12.3f}"
+            f"{median(each.first_s for each in kraft):.3f}",
             flush=True,
         )
-        decided[ZOOKEEPER_MODE].append(zookeeper.first_s)
-        decided[KRAFT_MODE].append(kraft.first_s)
-        computed.append(f"{partitions:,}: {zookeeper.computed_s:.0f} and {kraft.computed_s:.0f} s")
+        decided[ZOOKEEPER_MODE].append([zookeeper.first_s])
+        decided[KRAFT_MODE].append([each.first_s for each in kraft])
+        seconds = (zookeeper.computed_s, sum(each.computed_s for each in kraft))
+        computed.append(f"{partitions:,}: {seconds[0]:.0f} and {seconds[1]:.0f} s")
     few, *_, many = arguments.partitions
-    ratios = (f"{mode} x {times[-1] / times[0]:.3f}" for mode, times in decided.items())
-    print(f"First decision, {many:,} partitions to {few:,}: {', '.join(ratios)}")
+    growth = ", ".join(f"{mode} x {_growth(times):.3f}" for mode, times in decided.items())
+    print(f"First decision, {many:,} partitions to {few:,}: {growth} (median of each seed's own)")
     print(f"Computed in {'; '.join(computed)}")
+
+
+def _growth(times: Sequence[Sequence[float]]) -> float:
+    """The median, over the seeds, of the last time to the first one."""
+    return median(last / first for first, last in zip(times[0], times[-1], strict=True))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ so a protocol before 0.11.0 comes with records that carry no epoch.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from functools import cache
 from typing import get_type_hints
 
@@ -510,7 +511,7 @@ def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None
     ``protocol`` is its ``inter.broker.protocol.version``, or in KRaft mode the
     ``metadata.version`` of its cluster. It and the mode default to the release's own.
     """
-    return _rules_of(release, protocol, mode).copy()
+    return copy(_rules_of(release, protocol, mode))
 
 
 @cache
