@@ -72,7 +72,7 @@ def test_schedules_of_failing_controllers_are_the_same_on_an_actor_for_each_brok
     seed: int, tmp_path: Path
 ) -> None:
     scenario = kraft_schedule(seed)
-    hit = {str(fault.kind) for fault in scenario.faults if "controller:" in str(fault)}
+    hit = {str(fault.kind) for fault in scenario.faults if "kind='controller'" in str(fault)}
     assert len(hit) >= 3
     assert differences_on_ray(scenario, tmp_path, [len(scenario.broker_ids())]) == []
 
