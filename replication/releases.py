@@ -23,6 +23,9 @@ so a protocol before 0.11.0 comes with records that carry no epoch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import copy
+from functools import cache
 from typing import get_type_hints
 
 from tidegauge.compiled.records import new_record
@@ -508,15 +511,21 @@ def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None
     ``protocol`` is its ``inter.broker.protocol.version``, or in KRaft mode the
     ``metadata.version`` of its cluster. It and the mode default to the release's own.
     """
+    return copy(_rules_of(release, protocol, mode))
+
+
+@cache
+def _rules_of(release: str, protocol: str | None, mode: Mode | None) -> ReleaseRules:
     rules = new_record(ReleaseRules)
     for name, cell in rule_cells_of(release, protocol, mode).items():
         setattr(rules, name, cell.value)
     return rules
 
 
+@cache
 def rule_cells_of(
     release: str, protocol: str | None = None, mode: Mode | None = None
-) -> dict[str, Cell]:
+) -> Mapping[str, Cell]:
     """The cell that each switch of this release has its value from."""
     return cells_that_apply(RULE_CELLS, release, protocol, mode)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import cache
 from itertools import pairwise
 from typing import Any, Self
 
@@ -107,14 +108,8 @@ class Latency(Part):
         if self.table_us is not None:
             return list(self.table_us)
         step = _PROBABILITIES[-1] // _TABLE_STEPS
-        return [self._at(step * number) for number in range(_TABLE_STEPS + 1)]
-
-    def _at(self, probability: int) -> int:
-        """The value at a probability that is given in 1/1600."""
-        place = bisect_left(_PROBABILITIES, probability, lo=1)
-        below, above = _PROBABILITIES[place - 1 : place + 1]
-        low_us, high_us = self._points[place - 1 : place + 1]
-        return low_us + (high_us - low_us) * (probability - below) // (above - below)
+        points = self._points
+        return [_value_at(step * number, points) for number in range(_TABLE_STEPS + 1)]
 
     @model_serializer
     def _written(self) -> dict[str, Any] | str:
@@ -122,6 +117,15 @@ class Latency(Part):
             return {"table": [format_duration(value) for value in self.table_us]}
         points = [format_duration(point) for point in self._points]
         return points[0] if len(set(points)) == 1 else dict(zip(_NAMES, points, strict=True))
+
+
+@cache
+def _value_at(probability: int, points: tuple[int, ...]) -> int:
+    """The value at a probability that is given in 1/1600, between five points."""
+    place = bisect_left(_PROBABILITIES, probability, lo=1)
+    below, above = _PROBABILITIES[place - 1 : place + 1]
+    low_us, high_us = points[place - 1 : place + 1]
+    return low_us + (high_us - low_us) * (probability - below) // (above - below)
 
 
 def _latency(least: str, p50: str, p90: str, p99: str, most: str) -> Latency:

@@ -6,6 +6,9 @@ at the start, is process 4, and its name in rows is 3.
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED, STATE_C
 from tidegauge.simulation.codes.voter_states import LEADER, RESIGNED, VOTER_STOPPED
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatResponse
 from tidegauge.traces.run_folder import RunFolder, TraceRow
+
+BENCH = Path(__file__).parents[2] / "bench" / "failover.py"
 
 SESSION_US = 4 * SECOND
 #: From one check of sessions to the next.
@@ -181,3 +186,13 @@ def test_each_epoch_has_one_active_controller(tmp_path: Path) -> None:
     epochs = [row["controller_epoch"] for row in activations(run)]
     assert all(one < other for one, other in pairwise(epochs))
     assert len(epochs) >= 2
+
+
+@pytest.mark.long
+def test_a_failover_takes_as_long_with_many_partitions_where_zookeeper_s_grows() -> None:
+    """Activation reads nothing again; KafkaController.initializeControllerContext reads it all."""
+    command = [sys.executable, str(BENCH), "--partitions", "100", "5000", "--seeds", "1"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    zookeeper, kraft = map(float, re.findall(r" x ([0-9.]+)", said))
+    assert zookeeper > 1.2
+    assert 0.95 < kraft < 1.05

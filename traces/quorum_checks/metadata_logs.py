@@ -99,6 +99,17 @@ def extend_committed(history: Histories, log: int, end_offset: int) -> None:
 
 
 @inner_rule
+def committed_before(history: Histories, epoch: int) -> int:
+    """The offset below which the leaders of earlier epochs have committed the log."""
+    end_offset = 0
+    for number in range(history.quorum[0].epochs):
+        known = history.quorum_epochs[number]
+        if known.epoch < epoch:
+            end_offset = max(end_offset, known.committed_end)
+    return end_offset
+
+
+@inner_rule
 def agrees_until(history: Histories, one: int, other: int) -> int:
     """The offset up to which two logs have the same records."""
     fewest = min(history.metadata_logs[one].runs, history.metadata_logs[other].runs)
