@@ -153,3 +153,41 @@ def test_a_broker_that_dies_with_the_controller_has_a_full_session_with_the_next
     for seed in range(1, seeds + 1):
         (waited_us,) = failover("crash", of, seed, 2).fenced
         assert session_us <= waited_us < session_us + session_us // CHECK_SHARE + COMMIT_US
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("release", ["3.6", "3.7", "3.9", "4.0", "4.1"])
+@pytest.mark.parametrize(
+    "kind",
+    ["crash", *(pytest.param(kind, marks=pytest.mark.long) for kind in ("restart", "pause"))],
+)
+def test_no_quorum_stays_without_a_controller(
+    kind: str, release: str, count: int, tmp_path: Path
+) -> None:
+    """The first controller leaves for 6 s, and a broker dies with it: another one fences that.
+
+    The only controller comes back as the active one of the next epoch, or goes on where it paused.
+    """
+    began = began_us(1)
+    left = {"kind": kind, "name": "gone", "brokers": ["controller:0"], "at": f"{began}us"}
+    dead = {"kind": "crash", "name": "dead", "brokers": [2], "at": f"{began}us", "for": "15s"}
+    parts = {
+        "release": release,
+        "controllers": {"count": count, "settings": {"broker.session.timeout.ms": 4000}},
+        "faults": [left | {"for": "6s"}, dead],
+        "duration": "40s",
+        "liveness": True,
+    }
+    run = failover_run(tmp_path, kind, "recorded", 1, **parts)
+    epochs = [
+        row["controller_epoch"] for row in run.rows("controller_active") if row["broker"] >= 0
+    ]
+    if (kind, count) == ("pause", 1):
+        assert epochs == [1]
+    else:
+        assert len(epochs) == 2
+    fenced = rows_of(run, "broker_state", broker=1, state_reason=BROKER_SESSION_EXPIRED)
+    assert fenced
+    assert run.summary is not None
+    assert run.summary["liveness"]["reached"]
+    assert not any(found["broken"] for found in run.summary["checks"].values())
