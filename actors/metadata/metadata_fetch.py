@@ -29,7 +29,13 @@ from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
 from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.raft_channel import (
+    METADATA_RECORD_BYTES,
+    count_request,
+    count_response,
+)
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
+from tidegauge.simulation.sampled_stats import record_value
 from tidegauge.simulation.topology import quorum_process
 
 
@@ -45,6 +51,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
+    count_request(state.channel, RaftFetchRequest.KIND)
     depart(world, broker, state.fetch, request)
     if not state.fetch.timer:
         _watch(world, broker)
@@ -122,6 +129,7 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
     """Learn of the leader; keep what is committed for the next publication, and fetch again."""
     broker = response.destination
     state = world.lifecycles[broker]
+    count_response(state.channel, RaftFetchResponse.KIND)
     if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
         return
     state.fetch.number = 0
@@ -134,6 +142,7 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
             _fetch_later(world, broker)
         return
     state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
+    _note_fetched(world, state, response)
     # What an earlier leader had, and this one has not, is truncated.
     state.log_end_offset = response.log_end_offset
     state.high_watermark = max(state.high_watermark, response.high_watermark)
@@ -143,6 +152,16 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
         move_items(world, response, world.events[state.pending])
     publish(world, broker)
     fetch_metadata(world, broker)
+
+
+@inner_rule
+def _note_fetched(world: Brokers, state: Lifecycle, response: RaftFetchResponse) -> None:
+    """Measure what has come of the log."""
+    state.fetched_epoch = response.leader_epoch
+    records = response.log_end_offset - state.log_end_offset
+    if records > 0:
+        record_value(state.fetched_records, world.context[0].time_us, records)
+        state.channel.incoming_bytes += records * METADATA_RECORD_BYTES
 
 
 @inner_rule

@@ -7,6 +7,7 @@ state, as in ZooKeeper mode.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.controller_stats import these_controller_stats
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
@@ -162,6 +163,7 @@ def _write_changes(
         elected.unclean = record.unclean
         _say_why(elected, record)
         write_row(world, elected)
+        _count_election(world, record)
     _write_moves(world, partition, known, registration)
     if record.reason == 0:
         return
@@ -177,6 +179,23 @@ def _write_changes(
         _say_why(removed, record)
         write_row(world, removed)
         gone = rest(gone)
+
+
+@inner_rule
+def _count_election(world: Quorum, record: MetadataRecord) -> None:
+    """Count an election at the controller that has committed it, and at all that read of it.
+
+    Source: ControllerMetricsChanges.handlePartitionChange@4.1.0.
+    """
+    stats = these_controller_stats(world)
+    stats.leader_elections += 1
+    stats.unclean_elections += 1 if record.unclean else 0
+    stats.elr_elections += 1 if record.from_elr else 0
+    for number in range(len(world.voters)):
+        if world.voters[number].runs:
+            reader = world.controller_stats[number]
+            reader.known_unclean_elections += 1 if record.unclean else 0
+            reader.known_elr_elections += 1 if record.from_elr else 0
 
 
 @inner_rule

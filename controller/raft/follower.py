@@ -16,6 +16,7 @@ from tidegauge.controller.raft.log import (
     truncate_to_diverging,
     write_log_row,
 )
+from tidegauge.controller.raft.measured import note_fetched
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
@@ -224,6 +225,7 @@ def _append(world: Raft, response: RaftFetchResponse) -> bool:
     if has_grown or voter.high_watermark != old_high_watermark:
         write_log_row(world, False)
     if has_grown:
+        note_fetched(world, voter.drained_offset - old_end)
         process = world.context[0].handling
         flush_later(world, cost_us(world, process, METADATA_APPEND))
     return has_grown

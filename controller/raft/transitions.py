@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.log import begin_epoch, write_to_disk
+from tidegauge.controller.raft.measured import note_candidacy, note_leader, these_stats
 from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
@@ -47,6 +48,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
 from tidegauge.simulation.messages.raft_timers import LeadershipLost, VoterDeadline
+from tidegauge.simulation.raft_channel import count_request
 from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.quorum_rows import VoterState
@@ -85,6 +87,7 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
     _change(world, FOLLOWER, epoch, leader, voted_for)
     voter.has_fetched = False
     voter.fetch_sent_us = NONE
+    note_leader(world)
     voter.wakes_late_us = draw_raft(world, MOST_LATE_US)
     wait_for_leader(world)
 
@@ -113,6 +116,7 @@ def become_candidate(world: Raft) -> None:
     voter.retries = voter.retries + 1 if voter.state == CANDIDATE else 1
     own = voter_of(world, world.context[0].handling)
     _change(world, CANDIDATE, voter.epoch + 1, NONE, own)
+    note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
@@ -123,6 +127,7 @@ def resume_candidacy(world: Raft) -> None:
     voter = this_voter(world)
     voter.retries = 1
     _change(world, CANDIDATE, voter.epoch, NONE, voter.voted_for)
+    note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
@@ -149,6 +154,7 @@ def become_leader(world: Raft) -> None:
     own = voter_of(world, world.context[0].handling)
     count = len(world.voters)
     _change(world, LEADER, voter.epoch, own, voter.voted_for)
+    note_leader(world)
     voter.high_watermark = NONE
     voter.claimed = False
     voter.fetched_voters = 0
@@ -166,6 +172,7 @@ def found_epoch(world: Raft) -> None:
     """Lead an epoch that has begun before the run."""
     voter = this_voter(world)
     _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
+    note_leader(world)
     check_quorum_later(world)
 
 
@@ -261,6 +268,7 @@ def refuse_fetch(world: Raft, request: Event, error: int) -> None:
 @inner_rule
 def send_when_written(world: Raft, request: Event) -> None:
     """Send a request once all is on disk that it may rest on."""
+    count_request(these_stats(world).channel, request.kind)
     send(world, request, max(world.context[0].time_us, this_voter(world).writes_until_us))
 
 

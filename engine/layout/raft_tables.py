@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import new_records
 from tidegauge.controller.raft.state import (
+    AppendedBatch,
     ControllerRequestStats,
     EpochStart,
     FollowerProgress,
     Raft,
     Voter,
+    VoterStats,
 )
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.release_versions import ProtocolVersion, Release
@@ -22,6 +24,8 @@ _FIRST_EPOCH = 1
 
 #: So many epochs each log has room for at first.
 _EPOCHS = 16
+#: ... and so many batches that are not committed are measured at most.
+_BATCHES = 64
 
 
 def new_raft(plan: ClusterPlan) -> Raft:
@@ -32,6 +36,8 @@ def new_raft(plan: ClusterPlan) -> Raft:
         voters=new_records(Voter, count),
         epoch_starts=new_records(EpochStart, count * _EPOCHS),
         follower_progress=new_records(FollowerProgress, count * count),
+        voter_stats=new_records(VoterStats, count),
+        appended_batches=new_records(AppendedBatch, count * _BATCHES),
         controller_requests=new_records(ControllerRequestStats, types),
         controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
         controller_request_times=new_records(Bucket, types * int(BUCKETS)),

@@ -6,6 +6,8 @@ import json
 import re
 
 from tidegauge.metrics.samples.targets import metrics_path, target_labels, targets_of
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
+from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 #: A name, an IPv4 or a bracketed IPv6 address, with a port or without.
@@ -17,14 +19,14 @@ def is_address(text: str) -> bool:
     return _ADDRESS.fullmatch(text) is not None
 
 
-def discovered_targets(plan: ClusterPlan, address: str) -> bytes:
+def discovered_targets(plan: ClusterPlan, address: str, spelling: Spelling = STRIMZI) -> bytes:
     """All targets at an address, each with its path and labels, as JSON."""
     groups = [
         {
             "targets": [address],
             "labels": {
                 "__metrics_path__": metrics_path(plan, target),
-                **target_labels(plan, target),
+                **target_labels(plan, target, spelling),
             },
         }
         for target in targets_of(plan)

@@ -16,7 +16,7 @@ from typing import Self
 from tidegauge.metrics.endpoint.pages import Pages
 from tidegauge.metrics.endpoint.server import Server, joined_address
 from tidegauge.metrics.samples.health import Health
-from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import AS_STRIMZI, Presentation
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -38,9 +38,9 @@ class Endpoint:
         plan: ClusterPlan,
         host: str = LOOPBACK,
         port: int = DEFAULT_PORT,
-        level: Level | None = None,
+        presentation: Presentation = AS_STRIMZI,
     ) -> None:
-        self._pages = Pages(plan, level)
+        self._pages = Pages(plan, presentation)
         self._server = _listening_server(self._pages, host, port)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), name="metrics", daemon=True

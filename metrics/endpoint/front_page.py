@@ -19,7 +19,7 @@ td {{ padding-right: 2rem; vertical-align: top }}
 </style>
 <h1>{name}</h1>
 <p>A cluster that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level
-<b>{level}</b>.</p>
+<b>{level}</b>, names are those of {exporter}.</p>
 <p><a href="/sd">/sd</a> lists the targets below for Prometheus (<code>http_sd_configs</code>);
 <a href="/metrics">/metrics</a> has the samples of all targets on one page, each with the labels
 of its target.</p>
@@ -45,5 +45,6 @@ def front_page(pages: Pages) -> bytes:
         name=escape(pages.plan.scenario.name),
         time=time,
         level=pages.level,
+        exporter=escape(pages.spelling.exporter),
         targets="\n".join(rows),
     ).encode()

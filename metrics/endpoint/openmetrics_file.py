@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from tidegauge.metrics.endpoint.formats import Format, number_text
 from tidegauge.metrics.endpoint.text_writer import header_of
-from tidegauge.metrics.families.family import Family
-from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import AS_STRIMZI, Presentation
 from tidegauge.metrics.samples.scraping import Scraper
 from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.metrics.spellings.spelling import SpelledFamily
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
@@ -49,7 +49,7 @@ class OpenMetricsFile:
         self,
         plan: ClusterPlan,
         path: Path,
-        level: Level | None = None,
+        presentation: Presentation = AS_STRIMZI,
         begins_s: float | None = None,
     ) -> None:
         """Write to ``path``, whose folder must exist.
@@ -57,7 +57,7 @@ class OpenMetricsFile:
         Args:
             plan: the cluster.
             path: the file; an existing one is replaced at the end, not earlier.
-            level: the level of detail for single partitions.
+            presentation: level of detail, names, and which controllers count.
             begins_s: real time of virtual time 0, in seconds since 1970;
             None: the run ends now.
 
@@ -71,7 +71,7 @@ class OpenMetricsFile:
         self._unfinished.touch()
         duration_s = plan.scenario.duration_us / 1e6
         self._begins_s = time.time() - duration_s if begins_s is None else begins_s
-        self._scraper = Scraper(plan, level)
+        self._scraper = Scraper(plan, presentation)
         self._times_us: list[int] = []
         self._metrics: dict[str, _Metric] = {}
 
@@ -83,7 +83,7 @@ class OpenMetricsFile:
             for labels, value in zip(scraped.labels, scraped.values, strict=True):
                 self._add(metric, labels, value)
 
-    def _metric(self, family: Family) -> _Metric:
+    def _metric(self, family: SpelledFamily) -> _Metric:
         name = family.metric_name
         if name not in self._metrics:
             header = f"{header_of(family, Format.OPENMETRICS)}\n"

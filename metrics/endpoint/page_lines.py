@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.endpoint.formats import Format
 from tidegauge.metrics.endpoint.text_writer import by_name, header_of
-from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.samples.exposition import Samples
 from tidegauge.metrics.samples.layout import Numbers, Texts
+from tidegauge.metrics.spellings.spelling import SpelledFamily
 
 
 class PageLines:
@@ -34,9 +34,9 @@ class PageLines:
         metrics = {}
         for samples in by_name(series):
             family = samples[0].family
-            if samples[0].targets[0] < 0:
-                continue
             targets, labels, values = self._in_order(samples)
+            if targets[-1] < 0:
+                continue
             known = self._metrics.get(family.name)
             if known is None or not known.take_over(values, targets, labels):
                 known = _MetricLines(family, targets, labels, values)
@@ -73,7 +73,7 @@ class _MetricLines:
     """The lines of one metric, target by target."""
 
     def __init__(
-        self, family: Family, targets: Numbers, labels: Texts, values: NDArray[Any]
+        self, family: SpelledFamily, targets: Numbers, labels: Texts, values: NDArray[Any]
     ) -> None:
         self.headers = {each: f"{header_of(family, each)}\n" for each in Format}
         self._name = family.name

@@ -16,11 +16,19 @@ from tidegauge.metrics.endpoint.page_lines import PageLines
 from tidegauge.metrics.endpoint.text_writer import written_page
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import Health, ScrapeCounts, SnapshotContext
-from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import AS_STRIMZI, Presentation
 from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
-from tidegauge.metrics.samples.targets import SIMULATION, target_labels, targets_of
+from tidegauge.metrics.samples.targets import (
+    SIMULATION,
+    is_alive,
+    is_node,
+    label_texts,
+    node_of,
+    responds,
+    targets_of,
+)
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -42,18 +50,16 @@ class _Publication(NamedTuple):
 class Pages:
     """The pages of one cluster."""
 
-    def __init__(self, plan: ClusterPlan, level: Level | None = None) -> None:
+    def __init__(self, plan: ClusterPlan, presentation: Presentation = AS_STRIMZI) -> None:
         self.plan = plan
-        self._exposition = Exposition(plan, level)
+        self.spelling = presentation.spelling
+        self._exposition = Exposition(plan, presentation)
         self._history = SuccessiveSnapshots(self._exposition.layout)
-        targets = targets_of(plan)
-        self._target_labels = texts_of(
-            label_text(target_labels(plan, target)) for target in targets
-        )
+        self._target_labels = texts_of(label_texts(plan, self.spelling))
         self._last: _Publication | None = None
         # Several threads respond; one at a time renders pages and counts.
         self._lock = threading.Lock()
-        self._scrapes = dict.fromkeys(targets, 0)
+        self._scrapes = dict.fromkeys(targets_of(plan), 0)
         self._render_cpu_seconds = 0.0
         self._lines = PageLines()
         self._lines_are_of: Snapshot | None = None
@@ -80,10 +86,10 @@ class Pages:
     def _why_not(self, last: _Publication | None, target: int | None) -> str | None:
         if last is None:
             return "the run has not begun"
-        if target is None or target < 0 or last.snapshot.brokers["answers"][target]:
+        if target is None or not is_node(target) or responds(last.snapshot, target):
             return None
-        is_alive = last.snapshot.brokers["alive"][target]
-        return f"broker {self.plan.brokers[target]} is {'paused' if is_alive else 'down'}"
+        node = f"{'broker' if target >= 0 else 'controller'} {node_of(self.plan, target)}"
+        return f"{node} is {'paused' if is_alive(last.snapshot, target) else 'down'}"
 
     def page(self, target: int | None, page_format: Format) -> bytes:
         """The page of a target, or that of all; ``NoPageError`` if it cannot be scraped."""

@@ -125,7 +125,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path in self._server.targets:
             self._answer_with_metrics(self._server.targets[path])
         elif path == "/sd":
-            targets = discovered_targets(pages.plan, self._address())
+            targets = discovered_targets(pages.plan, self._address(), pages.spelling)
             self._answer(HTTPStatus.OK, "application/json", targets)
         elif path == "/-/healthy":
             self._answer_plainly(HTTPStatus.OK, "Tidegauge is healthy")

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from math import isnan
 
 from tidegauge.metrics.endpoint.formats import Format
-from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.samples.exposition import Samples
 from tidegauge.metrics.samples.layout import Texts
+from tidegauge.metrics.spellings.spelling import SpelledFamily
 
 
 def written_page(
@@ -32,13 +33,16 @@ def by_name(series: Iterable[Samples]) -> Iterator[list[Samples]]:
         yield list(of_one_name)
 
 
-def header_of(family: Family, page_format: Format) -> str:
+def header_of(family: SpelledFamily, page_format: Format) -> str:
     """The header of a metric's samples, without the end of its last line."""
     name, text = family.name, family.help.replace("\\", r"\\").replace("\n", r"\n")
+    kind: str = family.kind
     if page_format is Format.OPENMETRICS:
         # Here the name of a metric is that of its samples without the suffix.
         name, text = family.metric_name, text.replace('"', r"\"")
-    return f"# HELP {name} {text}\n# TYPE {name} {family.kind}"
+    elif kind == "unknown":
+        kind = "untyped"
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}"
 
 
 def _block(series: list[Samples], page_format: Format, target_labels: Texts | None) -> bytes:
@@ -49,6 +53,10 @@ def _block(series: list[Samples], page_format: Format, target_labels: Texts | No
     return "".join(pieces).encode()
 
 
+def _float_text(value: float) -> str:
+    return "NaN" if isnan(value) else repr(value)
+
+
 def _lines(samples: Samples, target_labels: Texts | None) -> list[str]:
     """Lines of samples in pieces, each behind the end of the line before.
 
@@ -57,7 +65,7 @@ def _lines(samples: Samples, target_labels: Texts | None) -> list[str]:
     family, targets, labels, values = samples
     pieces = [f"\n{family.name}{{", "", "} ", ""] * len(values)
     pieces[1::4] = labels.tolist()
-    pieces[3::4] = map(repr if values.dtype.kind == "f" else str, values.tolist())
+    pieces[3::4] = map(_float_text if values.dtype.kind == "f" else str, values.tolist())
     if target_labels is not None:
         comma = "," if labels[0] else ""
         pieces[2::4] = (comma + target_labels + "} ")[targets].tolist()

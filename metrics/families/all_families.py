@@ -1,19 +1,21 @@
 """The one table of metrics: an entry here, and nothing else, makes a metric.
 
 An entry (``family.py``) names a scope and says how its value is read from the scope's columns: the
-fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Entries of the
-same name have different labels and follow each other.
+fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Its name
+follows from the spelling (``metrics/spellings``).
 
-Not served, as the simulation has no values for them: metrics of KRaft (raft, fenced brokers),
-connections, and all metrics of the JVM and the operating system.
+Not served, as the simulation has no values for them: connections, and all metrics of the JVM and
+the operating system.
 """
 
 from __future__ import annotations
 
 from tidegauge.metrics.families import (
     broker_families,
+    controller_families,
     exporter_families,
     own_families,
+    raft_families,
     replica_families,
     request_families,
 )
@@ -23,8 +25,15 @@ FAMILIES: tuple[Family, ...] = (
     *broker_families.REPLICA_MANAGER,
     *broker_families.FETCHERS_AND_BROKER,
     *broker_families.TRAFFIC,
-    *broker_families.CONTROLLER,
+    *broker_families.METADATA_LOG,
     *broker_families.OUR_OWN,
+    *controller_families.EVERY_MODE,
+    *controller_families.QUORUM,
+    *controller_families.ZOOKEEPER,
+    *raft_families.STATE,
+    *raft_families.RAFT,
+    *raft_families.CHANNEL,
+    *controller_families.OUR_OWN,
     *request_families.REQUESTS,
     *request_families.ZOOKEEPER_CLIENT,
     *replica_families.PARTITIONS,
@@ -33,6 +42,7 @@ FAMILIES: tuple[Family, ...] = (
     *exporter_families.CLUSTER,
     *exporter_families.PARTITIONS,
     *exporter_families.GROUPS,
+    *own_families.METADATA,
     *own_families.ZOOKEEPER,
     *own_families.SIMULATION,
     *own_families.ACTORS,

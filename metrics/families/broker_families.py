@@ -1,388 +1,330 @@
-"""Metrics of a broker and of its topics, as Strimzi's rules name Kafka's MBeans.
+"""Metrics of a broker and of its topics, by Kafka's MBeans.
 
-Counters belong to a process: they begin at 0 with each start of the broker. The names follow from
-the patterns of Strimzi's example of a JMX exporter. Where two styles exist, only this one is
-served, as queries that join the styles would count everything twice. ``BrokerTopicMetrics`` has
-series by topic only: those over all topics have the same name, and dashboards sum over them.
+Counters belong to a process: they begin at 0 with each start of the broker. ``BrokerTopicMetrics``
+has series by topic only: those over all topics have the same name, and dashboards sum over them.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from tidegauge.metrics.families.family import Family, Scope
+from tidegauge.metrics.families.mbean import MBean
 
 _REPLICA_MANAGER = "kafka.server:type=ReplicaManager,name="
-_FETCHER_MANAGER = "kafka.server:type=ReplicaFetcherManager,clientId=Replica,name="
+_FETCHER_MANAGER = "kafka.server:type=ReplicaFetcherManager,name="
 _TOPIC_METRICS = "kafka.server:type=BrokerTopicMetrics,name="
-_CONTROLLER = "kafka.controller:type=KafkaController,name="
+_METADATA = "kafka.server:type=broker-metadata-metrics"
+_HANDLER_POOL = "kafka.server:type=KafkaRequestHandlerPool,name="
 
 REPLICA_MANAGER = (
     Family(
-        "kafka_server_replicamanager_leadercount",
+        MBean(f"{_REPLICA_MANAGER}LeaderCount"),
         "gauge",
         Scope.BROKER,
         "leader_count",
         "Partitions that this broker leads.",
-        f"{_REPLICA_MANAGER}LeaderCount",
     ),
     Family(
-        "kafka_server_replicamanager_partitioncount",
+        MBean(f"{_REPLICA_MANAGER}PartitionCount"),
         "gauge",
         Scope.BROKER,
         "partition_count",
         "Replicas that this broker hosts.",
-        f"{_REPLICA_MANAGER}PartitionCount",
     ),
     Family(
-        "kafka_server_replicamanager_underreplicatedpartitions",
+        MBean(f"{_REPLICA_MANAGER}UnderReplicatedPartitions"),
         "gauge",
         Scope.BROKER,
         "under_replicated",
         "Partitions led here with fewer replicas in sync than assigned; no broker counts a "
         "partition without a leader.",
-        f"{_REPLICA_MANAGER}UnderReplicatedPartitions",
     ),
     Family(
-        "kafka_server_replicamanager_underminisrpartitioncount",
+        MBean(f"{_REPLICA_MANAGER}UnderMinIsrPartitionCount"),
         "gauge",
         Scope.BROKER,
         "under_min_isr",
         "Partitions led here with fewer replicas in sync than min.insync.replicas.",
-        f"{_REPLICA_MANAGER}UnderMinIsrPartitionCount",
     ),
     Family(
-        "kafka_server_replicamanager_atminisrpartitioncount",
+        MBean(f"{_REPLICA_MANAGER}AtMinIsrPartitionCount"),
         "gauge",
         Scope.BROKER,
         "at_min_isr",
         "Partitions led here with exactly as many replicas in sync as min.insync.replicas.",
-        f"{_REPLICA_MANAGER}AtMinIsrPartitionCount",
     ),
     Family(
-        "kafka_server_replicamanager_offlinereplicacount",
+        MBean(f"{_REPLICA_MANAGER}OfflineReplicaCount"),
         "gauge",
         Scope.BROKER,
         "offline_replicas",
         "Replicas in failed log directories of this broker.",
-        f"{_REPLICA_MANAGER}OfflineReplicaCount",
     ),
     Family(
-        "kafka_server_replicamanager_reassigningpartitions",
+        MBean(f"{_REPLICA_MANAGER}ReassigningPartitions"),
         "gauge",
         Scope.BROKER,
         "reassigning",
         "Partitions led here that are being reassigned.",
-        f"{_REPLICA_MANAGER}ReassigningPartitions",
     ),
     Family(
-        "kafka_server_replicamanager_isrshrinks_total",
+        MBean(f"{_REPLICA_MANAGER}IsrShrinksPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "isr_shrinks",
         "Times that this broker, as a leader, removed followers from an ISR; removals by the "
         "controller are not counted.",
-        f"{_REPLICA_MANAGER}IsrShrinksPerSec",
     ),
     Family(
-        "kafka_server_replicamanager_isrexpands_total",
+        MBean(f"{_REPLICA_MANAGER}IsrExpandsPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "isr_expands",
         "Times that this broker, as a leader, added a follower to an ISR.",
-        f"{_REPLICA_MANAGER}IsrExpandsPerSec",
     ),
     Family(
-        "kafka_server_replicamanager_failedisrupdates_total",
+        MBean(f"{_REPLICA_MANAGER}FailedIsrUpdatesPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "failed_isr_updates",
         "Changes of an ISR that were refused, as this leader's state was stale.",
-        f"{_REPLICA_MANAGER}FailedIsrUpdatesPerSec",
     ),
 )
 
 FETCHERS_AND_BROKER = (
     Family(
-        "kafka_server_replicafetchermanager_maxlag",
+        MBean(f"{_FETCHER_MANAGER}MaxLag,clientId=Replica"),
         "gauge",
         Scope.BROKER,
         "max_lag",
         "The most records by which a replica here is behind its leader's high watermark "
         "(not its log end).",
-        f"{_FETCHER_MANAGER}MaxLag",
-        labels={"clientId": "Replica"},
     ),
     Family(
-        "kafka_server_replicafetchermanager_failedpartitionscount",
+        MBean(f"{_FETCHER_MANAGER}FailedPartitionsCount,clientId=Replica"),
         "gauge",
         Scope.BROKER,
         "failed_partitions",
         "Replicas here that are no longer fetched because of an error.",
-        f"{_FETCHER_MANAGER}FailedPartitionsCount",
-        labels={"clientId": "Replica"},
     ),
     Family(
-        "kafka_server_kafkaserver_brokerstate",
+        MBean("kafka.server:type=KafkaServer,name=BrokerState"),
         "gauge",
         Scope.BROKER,
         "state",
         "1 starting, 2 recovering from an unclean shutdown, 3 running, "
         "6 in a controlled shutdown, 7 shutting down.",
-        "kafka.server:type=KafkaServer,name=BrokerState",
     ),
     Family(
-        "kafka_log_logmanager_offlinelogdirectorycount",
+        MBean("kafka.server:type=KafkaServer,name=linux-disk-write-bytes"),
+        "gauge",
+        Scope.BROKER,
+        "appended_bytes",
+        "Bytes that this broker has written to disk: those that it has appended to logs, from "
+        "producers and as a follower.",
+    ),
+    Family(
+        MBean("kafka.log:type=LogManager,name=OfflineLogDirectoryCount"),
         "gauge",
         Scope.BROKER,
         "offline_log_directories",
         "Log directories of this broker that have failed.",
-        "kafka.log:type=LogManager,name=OfflineLogDirectoryCount",
     ),
     Family(
-        "kafka_server_delayedoperationpurgatory_purgatorysize",
+        MBean(
+            "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize,delayedOperation=Produce"
+        ),
         "gauge",
         Scope.BROKER,
         "delayed_produces",
         "Requests in purgatory: Produce requests wait for the high watermark (acks=all), Fetch "
         "requests for records.",
-        "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
-        labels={"delayedOperation": "Produce"},
     ),
     Family(
-        "kafka_server_delayedoperationpurgatory_purgatorysize",
+        MBean(
+            "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize,delayedOperation=Fetch"
+        ),
         "gauge",
         Scope.BROKER,
         "delayed_fetches",
         "Requests in purgatory: Produce requests wait for the high watermark (acks=all), Fetch "
         "requests for records.",
-        "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
-        labels={"delayedOperation": "Fetch"},
     ),
     Family(
-        "kafka_network_requestchannel_requestqueuesize",
+        MBean("kafka.network:type=RequestChannel,name=RequestQueueSize"),
         "gauge",
         Scope.BROKER,
         "request_queue_size",
         "Requests that wait for a request handler.",
-        "kafka.network:type=RequestChannel,name=RequestQueueSize",
     ),
     Family(
-        "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent",
+        MBean("kafka.network:type=RequestChannel,name=ResponseQueueSize"),
+        "gauge",
+        Scope.BROKER,
+        lambda of: of["request_queue_size"] * 0,
+        "Responses that wait for a network thread: always 0, as those take no simulated time.",
+    ),
+    Family(
+        MBean("kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent"),
+        "gauge",
+        Scope.BROKER,
+        lambda of: of["handlers"].clip(0, 1),
+        "Idle share of the network threads' time (0 to 1): always 1, as they take no simulated "
+        "time.",
+        where=lambda of: of["handlers"] > 0,
+    ),
+    Family(
+        MBean(f"{_HANDLER_POOL}RequestHandlerAvgIdlePercent", "MeanRate"),
         "gauge",
         Scope.BROKER,
         lambda of: of["handlers_idle_us"] / (of["handlers"] * of["handlers_for_us"]).clip(1),
         "Idle share of the request handlers' time (0 to 1), as a mean since the start.",
-        "kafka.server:type=KafkaRequestHandlerPool,name=RequestHandlerAvgIdlePercent (MeanRate)",
         where=lambda of: (of["handlers"] > 0) & (of["handlers_for_us"] > 0),
     ),
     Family(
-        "kafka_network_socketserver_networkprocessoravgidle_percent",
-        "gauge",
+        MBean(f"{_HANDLER_POOL}RequestHandlerAvgIdlePercent", "Count"),
+        "counter",
         Scope.BROKER,
-        lambda of: np.ones_like(of["request_queue_size"]),
-        "Idle share of the network threads' time: always 1, as they take no simulated time.",
-        "kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent",
-    ),
-    Family(
-        "kafka_server_kafkaserver_linux_disk_write_bytes",
-        "gauge",
-        Scope.BROKER,
-        "appended_bytes",
-        "Bytes of records that this broker has appended to its logs, as a leader and as a "
-        "follower; other files are not simulated.",
-        "kafka.server:type=KafkaServer,name=linux-disk-write-bytes",
+        lambda of: of["handlers_idle_us"] * 1000 // of["handlers"].clip(1),
+        "Nanoseconds for which a request handler has been idle, as a mean of all of them.",
+        where=lambda of: of["handlers"] > 0,
     ),
 )
 
 TRAFFIC = (
     Family(
-        "kafka_server_brokertopicmetrics_messagesin_total",
+        MBean(f"{_TOPIC_METRICS}MessagesInPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "messages_in",
         "Records that producers have appended.",
-        f"{_TOPIC_METRICS}MessagesInPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_bytesin_total",
+        MBean(f"{_TOPIC_METRICS}BytesInPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "bytes_in",
         "Bytes that producers have appended.",
-        f"{_TOPIC_METRICS}BytesInPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_bytesout_total",
+        MBean(f"{_TOPIC_METRICS}BytesOutPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "bytes_out",
         "Bytes sent to consumers; bytes sent to followers are in replicationbytesout.",
-        f"{_TOPIC_METRICS}BytesOutPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_totalproducerequests_total",
+        MBean(f"{_TOPIC_METRICS}TotalProduceRequestsPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "produce_requests",
         "Appends requested by producers, one for each partition in a request.",
-        f"{_TOPIC_METRICS}TotalProduceRequestsPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_failedproducerequests_total",
+        MBean(f"{_TOPIC_METRICS}FailedProduceRequestsPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "failed_produce_requests",
         "Appends that failed; appends sent to a broker that does not lead are not counted.",
-        f"{_TOPIC_METRICS}FailedProduceRequestsPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_totalfetchrequests_total",
+        MBean(f"{_TOPIC_METRICS}TotalFetchRequestsPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         "fetch_requests",
         "Reads requested by consumers and followers, one for each partition in a request.",
-        f"{_TOPIC_METRICS}TotalFetchRequestsPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_failedfetchrequests_total",
+        MBean(f"{_TOPIC_METRICS}FailedFetchRequestsPerSec,topic=*", "Count"),
         "counter",
         Scope.BROKER_TOPIC,
         # ReplicaManager.readFromLocalLog@2.6.0 counts none of the errors that a read has here.
         lambda of: of["fetch_requests"] * 0,
         "Reads that failed unexpectedly: always 0, as errors that Kafka expects do not count "
         "and simulated reads have no others.",
-        f"{_TOPIC_METRICS}FailedFetchRequestsPerSec",
     ),
     *(
         Family(
-            f"kafka_server_brokertopicmetrics_{side.lower()}messageconversions_total",
+            MBean(f"{_TOPIC_METRICS}{direction}MessageConversionsPerSec", "Count"),
             "counter",
-            Scope.BROKER_TOPIC,
-            lambda of: np.zeros_like(of["fetch_requests"]),
-            f"Records that were converted for {clients}: always 0, as simulated records have one "
-            "format.",
-            f"{_TOPIC_METRICS}{side}MessageConversionsPerSec",
+            Scope.BROKER,
+            # KafkaApis.updateRecordConversionStats@2.6.0 counts conversions, and topics with any.
+            lambda of: of["starts"] * 0,
+            "Conversions of records between formats, of all topics: always 0, as clients and "
+            "brokers have one format.",
         )
-        for side, clients in (("Produce", "producers"), ("Fetch", "consumers"))
+        for direction in ("Produce", "Fetch")
     ),
     Family(
-        "kafka_server_brokertopicmetrics_replicationbytesin_total",
+        MBean(f"{_TOPIC_METRICS}ReplicationBytesInPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "replication_bytes_in",
         "Bytes that this broker has fetched as a follower, of all topics.",
-        f"{_TOPIC_METRICS}ReplicationBytesInPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_replicationbytesout_total",
+        MBean(f"{_TOPIC_METRICS}ReplicationBytesOutPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "replication_bytes_out",
         "Bytes that followers have fetched from this broker, of all topics.",
-        f"{_TOPIC_METRICS}ReplicationBytesOutPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_reassignmentbytesin_total",
+        MBean(f"{_TOPIC_METRICS}ReassignmentBytesInPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "reassignment_bytes_in",
         "The part of replicationbytesin that reassignments have caused.",
-        f"{_TOPIC_METRICS}ReassignmentBytesInPerSec",
     ),
     Family(
-        "kafka_server_brokertopicmetrics_reassignmentbytesout_total",
+        MBean(f"{_TOPIC_METRICS}ReassignmentBytesOutPerSec", "Count"),
         "counter",
         Scope.BROKER,
         "reassignment_bytes_out",
         "The part of replicationbytesout that reassignments have caused.",
-        f"{_TOPIC_METRICS}ReassignmentBytesOutPerSec",
     ),
 )
 
-CONTROLLER = (
+#: Of a broker as a reader of a quorum's log.
+METADATA_LOG = (
     Family(
-        "kafka_controller_kafkacontroller_activecontrollercount",
+        MBean(_METADATA, "last-applied-record-offset"),
         "gauge",
-        Scope.BROKER,
-        "active_controller",
-        "1 on the broker that regards itself as the controller; the sum must be 1.",
-        f"{_CONTROLLER}ActiveControllerCount",
+        Scope.QUORUM_BROKER,
+        "applied_offset",
+        "Offset of the last record of the metadata log that this broker has applied.",
     ),
     Family(
-        "kafka_controller_kafkacontroller_offlinepartitionscount",
+        MBean(_METADATA, "last-applied-record-timestamp"),
         "gauge",
-        Scope.BROKER,
-        "offline_partitions",
-        "Partitions without a leader, as the controller sees it; 0 on other brokers.",
-        f"{_CONTROLLER}OfflinePartitionsCount",
+        Scope.QUORUM_BROKER,
+        "applied_ms",
+        "Virtual time (milliseconds) at which that record was written, interpolated between "
+        "snapshots.",
     ),
     Family(
-        "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
+        MBean(_METADATA, "last-applied-record-lag-ms"),
         "gauge",
-        Scope.BROKER,
-        "preferred_replica_imbalance",
-        "Partitions whose leader is not the preferred replica, as the controller sees it; 0 on "
-        "other brokers.",
-        f"{_CONTROLLER}PreferredReplicaImbalanceCount",
+        Scope.QUORUM_BROKER,
+        "applied_lag_ms",
+        "Virtual milliseconds since that record was written.",
     ),
-    Family(
-        "kafka_controller_kafkacontroller_globaltopiccount",
-        "gauge",
-        Scope.BROKER,
-        "global_topics",
-        "Topics that the controller knows; 0 on other brokers.",
-        f"{_CONTROLLER}GlobalTopicCount",
-    ),
-    Family(
-        "kafka_controller_kafkacontroller_globalpartitioncount",
-        "gauge",
-        Scope.BROKER,
-        "global_partitions",
-        "Partitions that the controller knows; 0 on other brokers.",
-        f"{_CONTROLLER}GlobalPartitionCount",
-    ),
-    Family(
-        "kafka_controller_controllerstats_uncleanleaderelections_total",
-        "counter",
-        Scope.BROKER,
-        "unclean_leader_elections",
-        "Elections by this broker's controller of a leader that was not in the ISR.",
-        "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
-    ),
-    Family(
-        "kafka_controller_controllereventmanager_eventqueuesize",
-        "gauge",
-        Scope.BROKER,
-        "event_queue_size",
-        "Events that wait for this broker's controller.",
-        "kafka.controller:type=ControllerEventManager,name=EventQueueSize",
+    *(
+        Family(
+            MBean(_METADATA, f"metadata-{step}-error-count"),
+            "gauge",
+            Scope.QUORUM_BROKER,
+            lambda of: of["starts"] * 0,
+            "Errors with the metadata log: always 0, as simulated records are well-formed.",
+        )
+        for step in ("load", "apply")
     ),
 )
 
 OUR_OWN = (
     Family(
-        "tidegauge_leader_elections_total",
-        "counter",
-        Scope.BROKER,
-        "leader_elections",
-        "Leaders that this broker's controller has elected.",
-        "Tidegauge; Kafka counts it in kafka.controller:type=ControllerStats,"
-        "name=LeaderElectionRateAndTimeMs",
-    ),
-    Family(
-        "tidegauge_controller_epoch",
-        "gauge",
-        Scope.BROKER,
-        "controller_epoch",
-        "Epoch of the controller, on the broker that regards itself as the controller.",
-        "Tidegauge",
-        where="active_controller",
-    ),
-    Family(
         "tidegauge_isr_changes_pending",
         "gauge",
-        Scope.BROKER,
+        Scope.ZOOKEEPER_BROKER,
         "isr_changes_pending",
         "Partitions with an ISR change of which this broker has not yet notified the controller.",
         "Tidegauge; ReplicaManager.isrChangeSet in Kafka",
@@ -390,7 +332,7 @@ OUR_OWN = (
     Family(
         "tidegauge_isr_change_notifications_total",
         "counter",
-        Scope.BROKER,
+        Scope.ZOOKEEPER_BROKER,
         "isr_change_notifications",
         "Notifications that this broker has written to /isr_change_notification.",
         "Tidegauge",

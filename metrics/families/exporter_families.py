@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.metrics.families.family import Family, Scope
 
 _EXPORTER = "kafka_exporter"
+_FORK = "kafka_exporter as forked by Grafana"
 
 CLUSTER = (
     Family(
@@ -143,13 +144,21 @@ GROUPS = (
         _EXPORTER,
     ),
     Family(
+        "kafka_consumergroup_uncommitted_offsets",
+        "gauge",
+        Scope.GROUP_PARTITION,
+        "lag",
+        "The same as kafka_consumergroup_lag, under its name in Grafana's fork.",
+        _FORK,
+    ),
+    Family(
         "kafka_consumer_lag_millis",
         "gauge",
         Scope.GROUP_PARTITION,
         "lag_ms",
         "Time (virtual milliseconds) for which the first record that the group has not "
         "committed has been readable, interpolated between snapshots.",
-        "kafka_exporter as forked by Grafana",
+        _FORK,
         adds_up=False,
     ),
 )

@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from numpy.typing import NDArray
 
+from tidegauge.metrics.families.mbean import MBean
+
 #: The columns of a scope's rows (``samples/tables.py``), by name.
 Columns = Mapping[str, NDArray[Any]]
 
@@ -26,6 +28,12 @@ class Scope(Enum):
     ZOOKEEPER_CLIENT = "broker with ZooKeeper"
     REPLICA = "replica at its broker"
     FETCHED_REPLICA = "replica that its broker fetches from another"
+    ZOOKEEPER_BROKER = "broker in ZooKeeper mode"
+    QUORUM_BROKER = "broker in KRaft mode"
+    CONTROLLER = "controller"
+    QUORUM_CONTROLLER = "controller in KRaft mode"
+    RAFT = "broker or controller in KRaft mode"
+    RAFT_STATE = "broker or controller in KRaft mode, with its state"
     CLUSTER = "cluster, for kafka_exporter"
     REGISTERED_BROKER = "registered broker"
     TOPIC = "topic"
@@ -33,7 +41,8 @@ class Scope(Enum):
     GROUP = "consumer group"
     GROUP_TOPIC = "topic that a group reads"
     GROUP_PARTITION = "partition that a group reads"
-    ZOOKEEPER = "cluster, as ZooKeeper has it"
+    METADATA = "cluster, as its control plane has it"
+    ZOOKEEPER = "ZooKeeper"
     SIMULATION = "simulation"
     METRICS_LEVEL = "level of metrics"
     ACTOR = "actor"
@@ -41,31 +50,29 @@ class Scope(Enum):
 
 
 class Family(NamedTuple):
-    """A metric: its name, its meaning, and its expression over its scope's columns."""
+    """A metric: what it measures, its meaning, and its expression over its scope's columns."""
 
-    #: As samples have it: the name of a counter ends in ``_total``.
-    name: str
+    #: Kafka's MBean, which each spelling names in its own way; or the name of the samples, where
+    #: that is the same in all of them: a counter's ends in ``_total``.
+    measured: MBean | str
     kind: Literal["gauge", "counter"]
     scope: Scope
-    #: A column, or an expression. Where it is NaN there is no sample.
+    #: A column, or an expression. Where it is NaN there is no sample, unless ``has_nan``.
     value: str | Expression
     #: One sentence.
     help: str
-    #: The MBean and attribute, or the program that has it under this name.
-    source: str
+    #: The program that has it under this name, if it is not Kafka.
+    source: str = "Kafka"
     #: A column of flags, or an expression: selects the scope's rows that have a sample.
     where: str | Expression | None = None
-    #: Labels that all its samples have.
+    #: Labels that all its samples have; an MBean has such ones among its keys.
     labels: Mapping[str, str] = {}
     #: Whether the sum over a topic's partitions is meaningful.
     adds_up: bool = True
     #: Whether 0 may stand for omitted partitions: not where rules use the minimum.
     has_zeros: bool = True
-
-    @property
-    def metric_name(self) -> str:
-        """The name in OpenMetrics and prometheus_client: a counter's is without ``_total``."""
-        return self.name.removesuffix("_total") if self.kind == "counter" else self.name
+    #: NaN is served, as Kafka does where it has no value to take the mean of.
+    has_nan: bool = False
 
     def values(self, columns: Columns) -> NDArray[Any]:
         """The value of each of the scope's rows."""

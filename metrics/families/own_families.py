@@ -1,4 +1,4 @@
-"""Metrics of ZooKeeper, and of Tidegauge itself."""
+"""Metrics of the control plane, and of Tidegauge itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,58 @@ from tidegauge.metrics.families.family import Family, Scope
 
 _SOURCE = "Tidegauge"
 
+METADATA = (
+    Family(
+        "tidegauge_metadata_registered_brokers",
+        "gauge",
+        Scope.METADATA,
+        "registered_brokers",
+        "Brokers that are registered, and in KRaft mode not fenced.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_metadata_offline_partitions",
+        "gauge",
+        Scope.METADATA,
+        "offline_partitions",
+        "Partitions whose state names no leader.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_metadata_in_sync_replicas",
+        "gauge",
+        Scope.METADATA,
+        "in_sync_replicas",
+        "Replicas in the ISRs of all partitions.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_metadata_replicas",
+        "gauge",
+        Scope.METADATA,
+        "replicas",
+        "Replicas in the assignments of all partitions.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_metadata_preferred_replica_imbalance",
+        "gauge",
+        Scope.METADATA,
+        "not_preferred",
+        "Partitions that their preferred replica does not lead.",
+        _SOURCE,
+    ),
+)
+
 ZOOKEEPER = (
+    Family(
+        "num_alive_connections",
+        "gauge",
+        Scope.ZOOKEEPER,
+        "connections",
+        "Connections with ZooKeeper: those of brokers that run and hold a session.",
+        "ZooKeeper's own exporter",
+    ),
     Family(
         "tidegauge_zookeeper_isr_change_notifications",
         "gauge",
@@ -29,46 +80,6 @@ ZOOKEEPER = (
         Scope.ZOOKEEPER,
         "sessions",
         "Open sessions.",
-        _SOURCE,
-    ),
-    Family(
-        "tidegauge_zookeeper_registered_brokers",
-        "gauge",
-        Scope.ZOOKEEPER,
-        "registered_brokers",
-        "Brokers under /brokers/ids.",
-        _SOURCE,
-    ),
-    Family(
-        "tidegauge_zookeeper_offline_partitions",
-        "gauge",
-        Scope.ZOOKEEPER,
-        "offline_partitions",
-        "Partitions whose state names no leader.",
-        _SOURCE,
-    ),
-    Family(
-        "tidegauge_zookeeper_in_sync_replicas",
-        "gauge",
-        Scope.ZOOKEEPER,
-        "in_sync_replicas",
-        "Replicas in the ISRs of all partitions.",
-        _SOURCE,
-    ),
-    Family(
-        "tidegauge_zookeeper_replicas",
-        "gauge",
-        Scope.ZOOKEEPER,
-        "replicas",
-        "Replicas in the assignments of all partitions.",
-        _SOURCE,
-    ),
-    Family(
-        "tidegauge_zookeeper_preferred_replica_imbalance",
-        "gauge",
-        Scope.ZOOKEEPER,
-        "not_preferred",
-        "Partitions that their preferred replica does not lead.",
         _SOURCE,
     ),
 )

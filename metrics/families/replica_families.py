@@ -6,86 +6,80 @@ Every replica has the series of ``kafka.cluster:type=Partition``, with 0 where i
 from __future__ import annotations
 
 from tidegauge.metrics.families.family import Family, Scope
+from tidegauge.metrics.families.mbean import MBean
 
 _PARTITION = "kafka.cluster:type=Partition,name="
 _LOG = "kafka.log:type=Log,name="
 
 PARTITIONS = (
     Family(
-        "kafka_cluster_partition_underreplicated",
+        MBean(f"{_PARTITION}UnderReplicated,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "under_replicated",
         "1 on the leader if fewer replicas are in sync than assigned; 0 on followers.",
-        f"{_PARTITION}UnderReplicated",
     ),
     Family(
-        "kafka_cluster_partition_underminisr",
+        MBean(f"{_PARTITION}UnderMinIsr,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "under_min_isr",
         "1 on the leader if fewer replicas are in sync than min.insync.replicas; 0 on followers.",
-        f"{_PARTITION}UnderMinIsr",
     ),
     Family(
-        "kafka_cluster_partition_atminisr",
+        MBean(f"{_PARTITION}AtMinIsr,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "at_min_isr",
         "1 on the leader if exactly min.insync.replicas are in sync; 0 on followers.",
-        f"{_PARTITION}AtMinIsr",
     ),
     Family(
-        "kafka_cluster_partition_insyncreplicascount",
+        MBean(f"{_PARTITION}InSyncReplicasCount,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "in_sync_replicas",
         "Replicas in sync, as the leader sees it; 0 on followers.",
-        f"{_PARTITION}InSyncReplicasCount",
     ),
     Family(
-        "kafka_cluster_partition_replicascount",
+        MBean(f"{_PARTITION}ReplicasCount,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "replicas",
         "Replicas that are assigned, as the leader sees it; 0 on followers.",
-        f"{_PARTITION}ReplicasCount",
     ),
 )
 
 LOGS = (
     Family(
-        "kafka_log_log_size",
+        MBean(f"{_LOG}Size,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "size_bytes",
         "Bytes of this replica's log.",
-        f"{_LOG}Size",
     ),
     Family(
-        "kafka_log_log_logstartoffset",
+        MBean(f"{_LOG}LogStartOffset,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "log_start_offset",
         "First offset of this replica's log.",
-        f"{_LOG}LogStartOffset",
     ),
     Family(
-        "kafka_log_log_logendoffset",
+        MBean(f"{_LOG}LogEndOffset,topic=*,partition=*"),
         "gauge",
         Scope.REPLICA,
         "log_end_offset",
         "Offset of the next record of this replica's log.",
-        f"{_LOG}LogEndOffset",
     ),
     Family(
-        "kafka_server_fetcherlagmetrics_consumerlag",
+        MBean(
+            "kafka.server:type=FetcherLagMetrics,name=ConsumerLag,clientId=*,topic=*,partition=*"
+        ),
         "gauge",
         Scope.FETCHED_REPLICA,
         "lag",
         "Records by which this replica is behind its leader's high watermark (not its log end); "
         "-1 before its first fetch.",
-        "kafka.server:type=FetcherLagMetrics,name=ConsumerLag",
         adds_up=False,
     ),
 )

@@ -1,6 +1,6 @@
-"""Metrics of requests and of a broker's ZooKeeper client, as Strimzi's rules name them.
+"""Metrics of requests and of a broker's ZooKeeper client.
 
-Exporters make gauges of a histogram's percentiles, with a label ``quantile``. Kafka rounds the
+Exporters make gauges of a histogram's percentiles, most with a label ``quantile``. Kafka rounds the
 times in them to milliseconds; how exact quantiles are says ``simulation/histograms.py``.
 """
 
@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.metrics.families.family import Columns, Expression, Family, Scope
+from tidegauge.metrics.families.mbean import MBean
 
-#: Kafka's quantiles, as exporters spell them, by the column of each.
+#: The percentiles of Kafka's histograms: the attribute of each column.
 QUANTILES = {
-    "p50_ms": "0.50",
-    "p75_ms": "0.75",
-    "p95_ms": "0.95",
-    "p98_ms": "0.98",
-    "p99_ms": "0.99",
-    "p999_ms": "0.999",
+    "p50_ms": "50thPercentile",
+    "p75_ms": "75thPercentile",
+    "p95_ms": "95thPercentile",
+    "p98_ms": "98thPercentile",
+    "p99_ms": "99thPercentile",
+    "p999_ms": "999thPercentile",
 }
 
 _REQUEST_METRICS = "kafka.network:type=RequestMetrics,name="
@@ -73,55 +74,59 @@ def _zero(of: Columns) -> NDArray[np.int64]:
     return np.zeros_like(of["requests"])
 
 
-def _quantiles(
-    name: str, scope: Scope, column: str | None, meaning: str, source: str
-) -> tuple[Family, ...]:
-    """An entry for each quantile of a histogram; without a column all of them are 0."""
-    return tuple(
-        Family(
-            name,
+def histogram(
+    object_name: str, scope: Scope, column: str | None, counted: str, meaning: str
+) -> Iterator[Family]:
+    """An entry for each quantile of a histogram, and its count.
+
+    Without a column all quantiles are 0.
+    """
+    for field, attribute in QUANTILES.items():
+        yield Family(
+            MBean(object_name, attribute),
             "gauge",
             scope,
             _zero if column is None else f"{column}{field}",
             f"Quantiles of the time (virtual milliseconds) {meaning}.",
-            f"{source} (percentiles)",
-            labels={"quantile": quantile},
         )
-        for field, quantile in QUANTILES.items()
+    yield Family(
+        MBean(object_name, "Count"),
+        "counter",
+        scope,
+        counted,
+        "Number of values that the quantiles are of, those of long ago included.",
     )
 
 
 def _request_counts() -> Iterator[Family]:
     for scope in _SCOPES:
         yield Family(
-            "kafka_network_requestmetrics_requests_total",
+            MBean(f"{_REQUEST_METRICS}RequestsPerSec,request=*", "Count"),
             "counter",
             scope,
             "requests",
             "Requests that were responded to; Fetch is the sum of FetchConsumer and FetchFollower.",
-            f"{_REQUEST_METRICS}RequestsPerSec",
         )
     for scope in _ERROR_SCOPES:
         yield Family(
-            "kafka_network_requestmetrics_errors_total",
+            MBean(f"{_REQUEST_METRICS}ErrorsPerSec,request=*,error=*", "Count"),
             "counter",
             scope,
             "responses",
             "Responses by error, NONE included: of Produce, ListOffsets, OffsetForLeaderEpoch and "
             "Fetch from brokers the partitions in them; those to Metadata are not counted.",
-            f"{_REQUEST_METRICS}ErrorsPerSec",
         )
 
 
 def _request_times() -> Iterator[Family]:
     for name, (part, meaning) in _PARTS.items():
         for scope in _SCOPES:
-            yield from _quantiles(
-                f"kafka_network_requestmetrics_{name.lower()}",
+            yield from histogram(
+                f"{_REQUEST_METRICS}{name},request=*",
                 scope,
                 None if part is None else f"{part}_",
+                "requests",
                 meaning,
-                f"{_REQUEST_METRICS}{name}",
             )
 
 
@@ -144,39 +149,35 @@ REQUESTS = (*_request_counts(), *_request_times(), *_sums_of_times())
 
 ZOOKEEPER_CLIENT = (
     Family(
-        "kafka_server_sessionexpirelistener_zookeepersyncconnects_total",
+        MBean(f"{_SESSION}SyncConnectsPerSec", "Count"),
         "counter",
         Scope.ZOOKEEPER_CLIENT,
         "sync_connects",
         "Sessions that this broker has opened.",
-        f"{_SESSION}SyncConnectsPerSec",
     ),
     Family(
-        "kafka_server_sessionexpirelistener_zookeeperdisconnects_total",
+        MBean(f"{_SESSION}DisconnectsPerSec", "Count"),
         "counter",
         Scope.ZOOKEEPER_CLIENT,
         "disconnects",
         "Connections to ZooKeeper that this broker has lost with its session; those that were "
         "made anew within a session are not simulated.",
-        f"{_SESSION}DisconnectsPerSec",
     ),
     Family(
-        "kafka_server_sessionexpirelistener_zookeeperexpires_total",
+        MBean(f"{_SESSION}ExpiresPerSec", "Count"),
         "counter",
         Scope.ZOOKEEPER_CLIENT,
         "expires",
         "Sessions of this broker of which it has found that they have expired.",
-        f"{_SESSION}ExpiresPerSec",
     ),
     *(
         Family(
-            f"kafka_server_sessionexpirelistener_zookeeper{event.lower()}_total",
+            MBean(f"{_SESSION}{event}PerSec", "Count"),
             "counter",
             Scope.ZOOKEEPER_CLIENT,
             lambda of: np.zeros_like(of["responses"]),
             f"{meaning}: always 0, as the simulated client connects neither with authentication "
             "nor to read only.",
-            f"{_SESSION}{event}PerSec",
         )
         for event, meaning in _NEVER.items()
     ),
@@ -189,12 +190,12 @@ ZOOKEEPER_CLIENT = (
         "which exporters leave out.",
         "Tidegauge",
     ),
-    *_quantiles(
-        "kafka_server_zookeeperclientmetrics_zookeeperrequestlatencyms",
+    *histogram(
+        "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
         Scope.ZOOKEEPER_CLIENT,
         "",
+        "responses",
         "that ZooKeeper takes to respond to this broker; requests of its controller are not "
         "among them",
-        "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
     ),
 )

@@ -22,6 +22,29 @@ def brokers(sources: Sources) -> Table:
     return Table(targets, records["answers"], columns, labels.__getitem__)
 
 
+def brokers_with_zookeeper(sources: Sources) -> Table:
+    """Brokers, as far as they have to do with ZooKeeper."""
+    table = brokers(sources)
+    return table._replace(there=table.there & (not sources.layout.plan.is_kraft))
+
+
+def brokers_of_quorum(sources: Sources) -> Table:
+    """Brokers, as readers of a quorum's log."""
+    table = brokers(sources)
+    rows = rows_of_broker(sources, 1)
+    applied = sources.context.applied
+    unknown_us = np.full(len(table.targets), np.nan)
+    applied_us = unknown_us if applied is None else applied.brokers_us[rows]
+    columns = {
+        **table.columns,
+        "applied_ms": applied_us // 1000,
+        "applied_lag_ms": (sources.snapshot.time_us - applied_us) // 1000,
+    }
+    is_reader = sources.snapshot.brokers["applied_offset"][rows] >= 0
+    there = table.there & is_reader & sources.layout.plan.is_kraft
+    return table._replace(there=there, columns=columns)
+
+
 def broker_topics(sources: Sources) -> Table:
     """Topics at brokers."""
     layout = sources.layout

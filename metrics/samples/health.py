@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.metrics.samples.record_times import AppliedTimes
+
 
 class ActorHealth(NamedTuple):
     """One of the groups of processes that the run consists of; all since it began."""
@@ -62,6 +64,9 @@ class SnapshotContext(NamedTuple):
     #: For each of ``Snapshot.committed``: how long its first unread record has been readable.
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
+    applied: AppliedTimes | None = None
+    #: By node of a quorum, brokers first: the idle share of its Raft thread's time; NaN: unknown.
+    idle_ratio: NDArray[np.float64] | None = None
 
 
 def speed_between(before: Health, after: Health) -> float:

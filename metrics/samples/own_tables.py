@@ -1,4 +1,4 @@
-"""Tables beside Kafka's own: the cluster's state in ZooKeeper, and Tidegauge itself."""
+"""Tables beside Kafka's own: the control plane's view of the cluster, and Tidegauge itself."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import partitions_left_out
 from tidegauge.metrics.samples.table import Sources, Table, all_rows, columns_of, one_row
-from tidegauge.metrics.samples.targets import CONTROLLER, SIMULATION, target_name, targets_of
+from tidegauge.metrics.samples.targets import (
+    CONTROL_PLANE,
+    SIMULATION,
+    target_name,
+    targets_of,
+)
 
 
-def zookeeper(sources: Sources) -> Table:
-    """The state in ZooKeeper, counted over all partitions."""
+def metadata(sources: Sources) -> Table:
+    """The state in ZooKeeper, or in the log of a quorum, counted over all partitions."""
     records, partitions = sources.snapshot.cluster, sources.snapshot.partitions
     exists = partitions["exists"]
     counts = {
@@ -26,7 +31,15 @@ def zookeeper(sources: Sources) -> Table:
     columns = columns_of(records) | {
         name: np.array([counted.sum()]) for name, counted in counts.items()
     }
-    return one_row(CONTROLLER, bool(records["known"][0]), columns)
+    return one_row(CONTROL_PLANE, bool(records["known"][0]), columns)
+
+
+def zookeeper(sources: Sources) -> Table:
+    """ZooKeeper itself, in that mode."""
+    records = sources.snapshot.cluster
+    is_there = bool(records["known"][0]) and not sources.layout.plan.is_kraft
+    connections = np.array([sources.snapshot.zookeeper_clients["connected"].sum()])
+    return one_row(CONTROL_PLANE, is_there, columns_of(records) | {"connections": connections})
 
 
 def simulation(sources: Sources) -> Table:

@@ -13,7 +13,7 @@ from tidegauge.metrics.samples.broker_tables import rows_of_broker
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import Numbers, Texts, texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of
-from tidegauge.metrics.samples.targets import CONTROLLER
+from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.snapshots.request_gauges import (
     SERVED_CONTROLLER_TYPES,
     SERVED_TYPES,
@@ -95,19 +95,24 @@ def controller_requests(sources: Sources) -> Table:
     records = sources.snapshot.controller_requests
     times = sources.snapshot.controller_request_times.reshape(-1, len(PARTS))
     columns = _with_quantiles(records, times)
-    return _of_controllers(_CONTROLLER_TYPE_LABELS, records["requests"] > 0, columns)
+    return _of_controllers(sources, _CONTROLLER_TYPE_LABELS, records["requests"] > 0, columns)
 
 
 def controller_request_errors(sources: Sources) -> Table:
     """Types of requests at the controllers of a quorum with each error that there was."""
     records = sources.snapshot.controller_request_errors
     there = records["responses"] > 0
-    return _of_controllers(_CONTROLLER_ERROR_LABELS, there, columns_of(records))
+    return _of_controllers(sources, _CONTROLLER_ERROR_LABELS, there, columns_of(records))
 
 
-def _of_controllers(texts: Texts, there: NDArray[np.bool_], columns: dict[str, Any]) -> Table:
-    targets = np.full(len(there), CONTROLLER)
-    return Table(targets, there, columns, lambda numbers: texts[numbers % len(texts)])
+def _of_controllers(
+    sources: Sources, texts: Texts, there: NDArray[np.bool_], columns: dict[str, Any]
+) -> Table:
+    """A table in which each controller has a row for each of these texts."""
+    controllers = np.array(controllers_of(sources.layout.plan), dtype=np.int64)
+    targets = np.repeat(controllers, len(texts))
+    answers = np.repeat(sources.snapshot.controllers["answers"], len(texts))
+    return Table(targets, there & answers, columns, lambda numbers: texts[numbers % len(texts)])
 
 
 def zookeeper_clients(sources: Sources) -> Table:

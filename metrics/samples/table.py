@@ -39,6 +39,7 @@ class Sources(NamedTuple):
     level: Level
     #: The only broker whose rows are requested; None: all.
     broker: int | None = None
+    every_controller: bool = False
 
     def answers(self, brokers: Numbers) -> Flags:
         """Whether these brokers can be scraped."""

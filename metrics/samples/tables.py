@@ -8,16 +8,18 @@ from typing import NamedTuple
 from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples import (
     broker_tables,
+    controller_tables,
     exporter_tables,
     own_tables,
+    raft_tables,
     request_tables,
 )
 from tidegauge.metrics.samples.table import Sources, Table
-from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER, SIMULATION
+from tidegauge.metrics.samples.targets import CONTROL_PLANE, EXPORTER, SIMULATION, is_node
 
 
 class _Place(NamedTuple):
-    #: The target of a scope; None: each broker has its own rows.
+    #: The target of a scope; None: each broker, or each controller, has its own rows.
     target: int | None
     table: Callable[[Sources], Table]
 
@@ -27,11 +29,17 @@ _PLACES = {
     Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
     Scope.REQUEST: _Place(None, request_tables.requests),
     Scope.REQUEST_ERROR: _Place(None, request_tables.request_errors),
-    Scope.CONTROLLER_REQUEST: _Place(CONTROLLER, request_tables.controller_requests),
-    Scope.CONTROLLER_REQUEST_ERROR: _Place(CONTROLLER, request_tables.controller_request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(None, request_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(None, request_tables.controller_request_errors),
     Scope.ZOOKEEPER_CLIENT: _Place(None, request_tables.zookeeper_clients),
     Scope.REPLICA: _Place(None, broker_tables.replicas),
     Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
+    Scope.ZOOKEEPER_BROKER: _Place(None, broker_tables.brokers_with_zookeeper),
+    Scope.QUORUM_BROKER: _Place(None, broker_tables.brokers_of_quorum),
+    Scope.CONTROLLER: _Place(None, controller_tables.controllers),
+    Scope.QUORUM_CONTROLLER: _Place(None, controller_tables.quorum_controllers),
+    Scope.RAFT: _Place(None, raft_tables.raft),
+    Scope.RAFT_STATE: _Place(None, raft_tables.raft_states),
     Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
     Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
     Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),
@@ -39,7 +47,8 @@ _PLACES = {
     Scope.GROUP: _Place(EXPORTER, exporter_tables.groups),
     Scope.GROUP_TOPIC: _Place(EXPORTER, exporter_tables.group_topics),
     Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
-    Scope.ZOOKEEPER: _Place(CONTROLLER, own_tables.zookeeper),
+    Scope.METADATA: _Place(CONTROL_PLANE, own_tables.metadata),
+    Scope.ZOOKEEPER: _Place(CONTROL_PLANE, own_tables.zookeeper),
     Scope.SIMULATION: _Place(SIMULATION, own_tables.simulation),
     Scope.METRICS_LEVEL: _Place(SIMULATION, own_tables.metrics_level),
     Scope.ACTOR: _Place(SIMULATION, own_tables.actors),
@@ -52,7 +61,7 @@ def is_on_page(scope: Scope, target: int | None) -> bool:
     place = _PLACES[scope]
     if target is None:
         return True
-    return target >= 0 if place.target is None else target == place.target
+    return is_node(target) if place.target is None else target == place.target
 
 
 def table_of(scope: Scope, sources: Sources) -> Table:

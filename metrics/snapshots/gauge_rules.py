@@ -9,8 +9,6 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
-from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
@@ -110,6 +108,7 @@ def _read_broker(world: Brokers, broker: int, time_us: int, gauge: BrokerGauges)
     gauge.isr_changes_pending = state.changed_count
     gauge.request_queue_size = state.queue.length
     gauge.offline_log_directories = _ones(state.offline_directories)
+    gauge.applied_offset = world.lifecycles[broker].published_offset - 1 if is_kraft(world) else -1
     # Those of a broker that shuts down have ended.
     if state.loaded and not state.ends:
         gauge.handlers = state.num_io_threads
@@ -351,31 +350,6 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
     gauge.in_sync_replicas = size(isr_of(world, partition))
     gauge.replicas = size(replicas)
     gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
-
-
-@rule
-def read_quorum(
-    world: Quorum, gauges: Records[PartitionGauges], of_brokers: Records[BrokerGauges]
-) -> None:
-    """Enter what is committed, if the active controller of a quorum is hosted here.
-
-    Source: KRaftMetadataCache@4.1.0.
-    """
-    if not is_quorum_hosted(world):
-        return
-    for broker in range(world.sizes[0].brokers):
-        of_brokers[broker].registered = is_unfenced(world, broker)
-    for partition in range(len(world.partitions)):
-        known = world.committed_partitions[partition]
-        if not known.exists:
-            continue
-        gauge = gauges[partition]
-        gauge.exists = True
-        gauge.leader = broker_of(world, partition, known.leader)
-        gauge.leader_epoch = known.leader_epoch
-        gauge.in_sync_replicas = size(known.isr)
-        gauge.replicas = size(known.replicas)
-        gauge.leader_is_preferred = known.leader == first(known.replicas)
 
 
 @rule

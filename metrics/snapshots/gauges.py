@@ -76,6 +76,8 @@ class BrokerGauges(Record):
     # isr-change-propagation: partitions in the set of changes, notifications written.
     isr_changes_pending: i64
     isr_change_notifications: i64
+    #: The last record of a quorum's log that it has applied; -1: none, or there is no quorum.
+    applied_offset: i64
     #: It stands under /brokers/ids, or a quorum has it unfenced: so metadata names it.
     registered: flag
 
@@ -89,6 +91,39 @@ class BrokerGauges(Record):
     leader_elections: i64
     unclean_leader_elections: i64
     event_queue_size: i64
+
+
+class ControllerGauges(Record):
+    """A controller of a quorum, at its place; with ZooKeeper brokers have these (``BrokerGauges``).
+
+    What the active one has written, and is committed, counts on each of them: all read the log.
+    """
+
+    alive: flag
+    answers: flag
+
+    # MBeans of kafka.controller, KafkaController
+    active_controller: flag
+    controller_epoch: i64
+    active_brokers: i64
+    fenced_brokers: i64
+    offline_partitions: i64
+    preferred_replica_imbalance: i64
+    global_topics: i64
+    global_partitions: i64
+    last_applied_offset: i64
+    last_committed_offset: i64
+    events: i64
+    timed_out_heartbeats: i64
+    new_active_controllers: i64
+
+    # MBeans of kafka.controller, ControllerStats: elections that it has committed itself, and those
+    # that it has read of in the log.
+    leader_elections: i64
+    unclean_leader_elections: i64
+    elr_elections: i64
+    known_unclean_leader_elections: i64
+    known_elr_elections: i64
 
 
 class BrokerTopicGauges(Record):
@@ -145,16 +180,19 @@ class PartitionGauges(Record):
 
 
 class ClusterGauges(Record):
-    """ZooKeeper: one record."""
+    """What the control plane knows as a whole: one record."""
 
-    #: This snapshot has ZooKeeper in it.
+    #: This snapshot has the control plane in it.
     known: flag
+    #: Brokers under /brokers/ids, or unfenced in a quorum.
+    registered_brokers: i64
+
+    # ZooKeeper
     #: Children of /isr_change_notification.
     isr_change_notifications: i64
-    #: Transactions so far, open sessions, brokers under /brokers/ids.
+    #: Transactions so far, open sessions.
     zxid: i64
     sessions: i64
-    registered_brokers: i64
 
 
 class CommittedGauges(Record):

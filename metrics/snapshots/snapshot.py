@@ -21,7 +21,6 @@ from tidegauge.metrics.snapshots.gauge_rules import (
     read_brokers,
     read_controllers,
     read_groups,
-    read_quorum,
     read_replicas,
     read_zookeeper,
 )
@@ -30,16 +29,24 @@ from tidegauge.metrics.snapshots.gauges import (
     BrokerTopicGauges,
     ClusterGauges,
     CommittedGauges,
+    ControllerGauges,
     MemberGauges,
     PartitionGauges,
     ReplicaGauges,
 )
+from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
+from tidegauge.metrics.snapshots.quorum_gauges import (
+    RaftGauges,
+    read_observers,
+    read_quorum,
+    read_quorum_controllers,
+    read_voters,
+)
 from tidegauge.metrics.snapshots.request_gauges import (
     SERVED_CONTROLLER_TYPES,
     SERVED_TYPES,
     ErrorGauges,
-    HistogramGauges,
     RequestGauges,
     ZooKeeperClientGauges,
     new_sums,
@@ -71,6 +78,12 @@ class Snapshot(NamedTuple):
     committed: NDArray[np.void]
     #: By client (``ClusterPlan.clients``).
     members: NDArray[np.void]
+    #: The controllers of a quorum (``ClusterPlan.controllers``).
+    controllers: NDArray[np.void]
+    #: At ``2 * controller``: how long events wait for its thread, and how long they take it.
+    controller_event_times: NDArray[np.void]
+    #: The brokers and controllers of a quorum, as clients of Raft: first all brokers.
+    raft: NDArray[np.void]
     #: Requests, their errors and histograms of their times (``request_gauges.py``).
     requests: NDArray[np.void]
     request_errors: NDArray[np.void]
@@ -111,6 +124,9 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(ClusterGauges, 1),
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
+        _zeros(ControllerGauges, controllers),
+        _zeros(HistogramGauges, 2 * controllers),
+        _zeros(RaftGauges, brokers + controllers if plan.is_kraft else 0),
         _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
         _zeros(ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
         _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
@@ -142,7 +158,13 @@ def take_snapshot(
     read_controllers(plane, of_brokers)
     partitions = _records(taken.partitions)
     read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
-    read_quorum(state.view_as(Quorum), partitions, of_brokers)
+    quorum = state.view_as(Quorum)
+    read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
+    read_quorum_controllers(
+        quorum, _records(taken.controllers), _records(taken.controller_event_times)
+    )
+    read_voters(quorum, time_us, _records(taken.raft))
+    read_observers(brokers, time_us, _records(taken.raft))
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
     read_requests(
@@ -153,7 +175,7 @@ def take_snapshot(
         new_sums(),
     )
     read_controller_requests(
-        state.view_as(Quorum),
+        quorum,
         _records(taken.controller_requests),
         _records(taken.controller_request_errors),
         _records(taken.controller_request_times),

@@ -100,7 +100,7 @@ def differences(file: Path, repeat: int) -> list[str]:
     ]
 
 
-def test_a_recording_becomes_a_scenario(recording: Path) -> None:
+def test_every_step_of_a_recording_becomes_one_of_the_scenario(recording: Path) -> None:
     schedule = load_schedule(recording)
     translation = translate(schedule)
     scenario = translation.scenario

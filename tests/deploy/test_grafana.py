@@ -13,6 +13,7 @@ import yaml
 
 from panels import metrics_in, panels_of
 from tidegauge.metrics.families.all_families import FAMILIES
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "grafana/dashboards/tidegauge.json").read_text())
@@ -90,7 +91,7 @@ def test_a_panel_asks_the_chosen_prometheus_of_the_chosen_cluster(panel: dict[st
 
 
 def test_panels_ask_for_what_is_served() -> None:
-    served = {family.name for family in FAMILIES}
+    served = {one.name for one in STRIMZI.spelled(FAMILIES)}
     asked = {
         name: panel.title
         for panel in panels_of(DASHBOARD)
@@ -109,7 +110,7 @@ def test_counters_are_asked_for_their_increase_and_gauges_are_not() -> None:
 
 
 def test_variables_are_asked_of_what_is_served_and_follow_each_other() -> None:
-    served = {family.name for family in FAMILIES} | {"up"}
+    served = {one.name for one in STRIMZI.spelled(FAMILIES)} | {"up"}
     assert [variable["name"] for variable in VARIABLES] == [
         "datasource",
         "cluster",

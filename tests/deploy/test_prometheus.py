@@ -12,6 +12,7 @@ import yaml
 from panels import metrics_in
 from prometheus_server import needs_promtool
 from tidegauge.metrics.families.all_families import FAMILIES
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "prometheus"
 RULES = FOLDER / "rules" / "tidegauge.rules.yml"
@@ -77,7 +78,7 @@ def test_each_alert_fires_in_one_story_and_is_silent_at_another_time() -> None:
 def test_an_alert_asks_for_what_is_served_and_says_what_it_means(alert: str) -> None:
     rule = alerts()[alert]
     # `up` is Prometheus's own.
-    assert metrics_in(rule["expr"]) <= {family.name for family in FAMILIES} | {"up"}
+    assert metrics_in(rule["expr"]) <= {one.name for one in STRIMZI.spelled(FAMILIES)} | {"up"}
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert {"summary", "description"} == rule["annotations"].keys()
 

@@ -46,7 +46,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
         *({"process"}, {"followers"}, {"requests", "metadata"}, {""}),
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
-    "metrics": ({"", "families"}, {"snapshots"}, {"samples"}, {"endpoint"}),
+    "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
     "analysis": ({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"report"}),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.samples.targets import CONTROLLER, EXPORTER
+from tidegauge.metrics.samples.targets import CONTROL_PLANE, EXPORTER
 
 ORDERS_0 = EXPORTER, partition_label("orders", 0)
 ORDERS_1 = EXPORTER, partition_label("orders", 1)
@@ -25,8 +25,8 @@ def test_a_partition_without_a_leader_is_under_replicated_here_and_not_at_broker
     assert (sum(at_brokers.values()), here[ORDERS_0], here[ORDERS_1]) == (0, 1, 0)
     assert values_of(plan, snapshot, "kafka_topic_partition_leader")[ORDERS_0] == -1
     assert values_of(plan, snapshot, "kafka_topic_partition_leader_is_preferred")[ORDERS_0] == 0
-    offline = values_of(plan, snapshot, "tidegauge_zookeeper_offline_partitions")
-    assert offline == {(CONTROLLER, ""): 1}
+    offline = values_of(plan, snapshot, "tidegauge_metadata_offline_partitions")
+    assert offline == {(CONTROL_PLANE, ""): 1}
 
 
 def test_leaders_are_named_by_their_ids() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scenario_runs import shipped
 from small_clusters import BROKER_1, BROKER_2, BROKER_3, SECOND, cluster_of, producers_of
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.snapshots.gauges import BROKER_SHUTTING_DOWN
@@ -34,6 +35,29 @@ def of_topic(looks: list[Snapshot], broker: int, topic: int, name: str) -> list[
     """What a broker shows of a topic, look by look; nothing of a topic that it does not have."""
     rows = [look.broker_topics[broker * 2 + topic] for look in looks]
     return [int(row[name]) for row in rows if row["exists"]]
+
+
+def test_the_controllers_of_a_quorum_count_what_is_committed(tmp_path: Path) -> None:
+    """The counts of 18-last-replica-standing: its brokers are fenced one after the other.
+
+    The last known leader is elected uncleanly once nobody is eligible any more (KIP-966).
+    """
+    looks: list[Snapshot] = []
+    scenario = shipped("18-last-replica-standing")
+    simulate(scenario, tmp_path / "run", scrapes=Scrapes(SECOND, looks.append))
+    names = ("active_brokers", "fenced_brokers", "offline_partitions", "unclean_leader_elections")
+    counts = [tuple(int(look.controllers[name][0]) for name in names) for look in looks]
+    assert list(dict.fromkeys(counts[1:])) == [
+        *((3, 0, 0, 0), (2, 1, 0, 0), (1, 2, 0, 0), (0, 3, 1, 0)),
+        *((1, 2, 1, 0), (2, 1, 1, 0), (3, 0, 0, 1)),
+    ]
+    last = looks[-1]
+    assert last.controllers["active_controller"].tolist() == [True, False, False]
+    assert last.controllers["answers"].all()
+    # All brokers have applied what is committed, and metadata name them.
+    assert set(last.brokers["applied_offset"]) == set(last.controllers["last_committed_offset"])
+    assert last.cluster["registered_brokers"].tolist() == [3]
+    assert not last.brokers["active_controller"].any()
 
 
 def test_what_has_been_read_of_a_replica_stays_counted_when_its_directory_fails(

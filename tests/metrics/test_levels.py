@@ -7,6 +7,7 @@ import pytest
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.levels import MOST_PARTITIONS_IN_FULL, Level, default_level
+from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -91,7 +92,7 @@ def test_off_shows_nothing_of_partitions_but_still_counts_them() -> None:
     snapshot.brokers["under_replicated"][0] = 1
     labels = [
         label_text
-        for samples in Exposition(plan, Level.OFF).series(snapshot)
+        for samples in Exposition(plan, Presentation(Level.OFF)).series(snapshot)
         for label_text in samples.labels
     ]
     assert labels
@@ -133,4 +134,4 @@ def test_a_large_cluster_is_shown_by_topic_unless_asked_otherwise(
     plan = ClusterPlan(scenario_from_mapping(story, "large"))
     assert default_level(plan) == level
     assert Exposition(plan).level == level
-    assert Exposition(plan, Level.SPARSE).level == Level.SPARSE
+    assert Exposition(plan, Presentation(Level.SPARSE)).level == Level.SPARSE

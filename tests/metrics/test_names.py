@@ -8,11 +8,23 @@ from itertools import groupby
 import numpy as np
 import pytest
 
-from cluster_snapshots import healthy, plan_of
+from cluster_snapshots import healthy, kraft_plan_of, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Family
+from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
+from tidegauge.metrics.samples.idle_ratios import IdleRatios
+from tidegauge.metrics.samples.record_times import RecordTimes
+from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
+from tidegauge.metrics.spellings.spelling import SpelledFamily
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+SPELLED = SPELLING.spelled(FAMILIES)
+
+#: Of RequestMetrics: the parts of a request's time.
+TIMES = ("requestqueue", "local", "remote", "responsequeue", "responsesend", "total")
+#: Of a histogram: its quantiles, and its count.
+COUNTS = ("", "_count")
 
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {
@@ -26,18 +38,26 @@ STRIMZI = {
     "kafka_server_fetcherlagmetrics": {"consumerlag"},
     "kafka_server_kafkaserver": {"brokerstate", "linux_disk_write_bytes"},
     "kafka_server_delayedoperationpurgatory": {"purgatorysize"},
-    "kafka_server_kafkarequesthandlerpool": {"requesthandleravgidle_percent"},
+    "kafka_server_kafkarequesthandlerpool": {
+        *("requesthandleravgidle_percent", "requesthandleravgidlepercent_count"),
+    },
     "kafka_network_socketserver": {"networkprocessoravgidle_percent"},
+    "kafka_server_brokermetadatametrics": {
+        *("last_applied_record_offset", "last_applied_record_timestamp"),
+        *("last_applied_record_lag_ms", "metadata_load_error_count", "metadata_apply_error_count"),
+    },
     "kafka_network_requestmetrics": {
-        *("requests_total", "errors_total", "requestqueuetimems", "localtimems", "remotetimems"),
-        *("responsequeuetimems", "responsesendtimems", "totaltimems"),
+        *("requests_total", "errors_total"),
+        *(f"{part}timems{count}" for part in TIMES for count in COUNTS),
     },
     "kafka_server_sessionexpirelistener": {
         *("zookeepersyncconnects_total", "zookeeperdisconnects_total", "zookeeperexpires_total"),
         *("zookeeperauthfailures_total", "zookeepersaslauthentications_total"),
         "zookeeperreadonlyconnects_total",
     },
-    "kafka_server_zookeeperclientmetrics": {"zookeeperrequestlatencyms"},
+    "kafka_server_zookeeperclientmetrics": {
+        *("zookeeperrequestlatencyms", "zookeeperrequestlatencyms_count"),
+    },
     "kafka_server_brokertopicmetrics": {
         *("messagesin_total", "bytesin_total", "bytesout_total"),
         *("totalproducerequests_total", "failedproducerequests_total"),
@@ -46,7 +66,7 @@ STRIMZI = {
         *("reassignmentbytesin_total", "reassignmentbytesout_total"),
         *("producemessageconversions_total", "fetchmessageconversions_total"),
     },
-    "kafka_network_requestchannel": {"requestqueuesize"},
+    "kafka_network_requestchannel": {"requestqueuesize", "responsequeuesize"},
     "kafka_cluster_partition": {
         *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
     },
@@ -54,10 +74,29 @@ STRIMZI = {
     "kafka_log_logmanager": {"offlinelogdirectorycount"},
     "kafka_controller_kafkacontroller": {
         *("activecontrollercount", "offlinepartitionscount", "preferredreplicaimbalancecount"),
-        *("globaltopiccount", "globalpartitioncount"),
+        *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
+        *("metadataerrorcount", "lastappliedrecordoffset", "lastcommittedrecordoffset"),
+        *("lastappliedrecordtimestamp", "lastappliedrecordlagms"),
+        *("timedoutbrokerheartbeatcount", "newactivecontrollerscount"),
+        *("eventqueueoperationsstartedcount", "eventqueueoperationstimedoutcount"),
     },
-    "kafka_controller_controllerstats": {"uncleanleaderelections_total"},
-    "kafka_controller_controllereventmanager": {"eventqueuesize"},
+    "kafka_controller_controllerstats": {
+        *("uncleanleaderelections_total", "electionfromeligibleleaderreplicas_total"),
+    },
+    "kafka_controller_controllereventmanager": {
+        "eventqueuesize",
+        *(f"eventqueue{part}timems{count}" for part in ("", "processing") for count in COUNTS),
+    },
+    "kafka_server_raftmetrics": {
+        *("current_state", "current_leader", "current_vote", "current_epoch"),
+        *("high_watermark", "log_end_offset", "log_end_epoch"),
+        *("number_unknown_voter_connections", "fetch_records_rate", "append_records_rate"),
+        *("commit_latency_avg", "commit_latency_max", "poll_idle_ratio_avg"),
+        *("election_latency_avg", "election_latency_max"),
+    },
+    "kafka_server_raftchannelmetrics": {
+        *("request_total", "response_total", "outgoing_byte_total", "incoming_byte_total"),
+    },
 }
 
 KAFKA_EXPORTER = {
@@ -69,37 +108,38 @@ KAFKA_EXPORTER = {
     *("kafka_consumergroup_members", "kafka_consumergroup_current_offset"),
     *("kafka_consumergroup_current_offset_sum", "kafka_consumergroup_lag"),
     *("kafka_consumergroup_lag_sum", "kafka_consumer_lag_millis"),
+    *("kafka_consumergroup_uncommitted_offsets",),
 }
 
 
 def test_what_is_called_as_by_kafka_is_what_kafka_has() -> None:
     expected = {f"{bean}_{name}" for bean, names in STRIMZI.items() for name in names}
-    served = {family.name for family in FAMILIES if not family.name.startswith("tidegauge_")}
-    assert served == expected | KAFKA_EXPORTER
+    served = {one.name for one in SPELLED if not one.name.startswith("tidegauge_")}
+    assert served == expected | KAFKA_EXPORTER | {"num_alive_connections"}
 
 
 def test_names_of_raw_counts_are_not_served() -> None:
     # With two styles on the same labels rate() over either of them alerts for ever.
-    assert not [family.name for family in FAMILIES if "persec" in family.name]
+    assert not [one.name for one in SPELLED if "persec" in one.name]
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_a_metric_is_well_formed(family: Family) -> None:
-    assert re.fullmatch(r"[a-z_]+", family.name)
-    assert (family.kind == "counter") == family.name.endswith("_total")
-    assert re.fullmatch(r"[A-Z0-9-].*\.", family.help), "a sentence"
-    assert family.source
+@pytest.mark.parametrize("spelled", SPELLED, ids=lambda spelled: spelled.name)
+def test_a_metric_is_well_formed(spelled: SpelledFamily) -> None:
+    assert re.fullmatch(r"[a-z_]+", spelled.name)
+    assert (spelled.kind == "counter") == spelled.name.endswith("_total")
+    assert re.fullmatch(r"[A-Z0-9-].*\.", spelled.help), "a sentence"
+    assert spelled.family.source
 
 
 def test_entries_of_one_name_stand_behind_each_other_and_agree() -> None:
-    by_name = {name: list(group) for name, group in groupby(FAMILIES, lambda family: family.name)}
-    assert sum(len(group) for group in by_name.values()) == len(FAMILIES)
+    by_name = {name: list(group) for name, group in groupby(SPELLED, lambda spelled: spelled.name)}
+    assert sum(len(group) for group in by_name.values()) == len(SPELLED)
     for group in by_name.values():
-        assert len({(family.kind, family.help, family.source) for family in group}) == 1
+        assert len({(spelled.kind, spelled.help) for spelled in group}) == 1
 
 
-def test_every_metric_has_something_behind_it() -> None:
-    plan = plan_of()
+@pytest.mark.parametrize("plan", [plan_of(), kraft_plan_of()], ids=["ZooKeeper", "KRaft"])
+def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
     snapshot = healthy(plan)
     snapshot.brokers["handlers"] = 8
     actor = ActorHealth("brokers", 1, 1.0, 1.0, 1.0, 1.0)
@@ -109,6 +149,11 @@ def test_every_metric_has_something_behind_it() -> None:
         window_us=1.0,
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
         scrapes=ScrapeCounts({}, 1.0),
+        applied=RecordTimes().applied(snapshot),
+        idle_ratio=IdleRatios().of(snapshot),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
-    assert shown == {family.name for family in FAMILIES}
+    others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER, Scope.ZOOKEEPER_CLIENT}
+    if not plan.is_kraft:
+        others = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER, Scope.RAFT, Scope.RAFT_STATE}
+    assert shown == {one.name for one in SPELLED if one.family.scope not in others}

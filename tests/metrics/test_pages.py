@@ -22,6 +22,7 @@ from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, 
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
 from tidegauge.metrics.samples.layout import texts_of
 from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -79,7 +80,7 @@ def test_both_writers_write_the_same_samples_of_each_target(
 ) -> None:
     plan = odd_plan()
     snapshot, context = busy(plan)
-    exposition = Exposition(plan, level)
+    exposition = Exposition(plan, Presentation(level))
     for target in targets_of(plan):
         series = list(exposition.series(snapshot, context, target))
         ours = parsed(written_page(series, page_format), page_format)
@@ -95,7 +96,7 @@ def test_lines_that_are_kept_are_those_that_would_be_written_anew(
     """Values change, brokers go and come back, logs move: the pages are those of each snapshot."""
     plan = odd_plan()
     lines = PageLines()
-    exposition = Exposition(plan, level)
+    exposition = Exposition(plan, Presentation(level))
     snapshots = [busy(plan)[0] for _ in range(4)]
     snapshots[1].brokers["isr_shrinks"][0] += 7
     snapshots[1].replicas["log_end_offset"][::2] += 1_000

@@ -18,7 +18,7 @@ from small_clusters import BROKER_1, BROKER_2, MS, SECOND, cluster_of, network_o
 from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.targets import CONTROLLER
+from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, SERVED_TYPES
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -56,7 +56,7 @@ class Scraped:
     def quantile(self, part: str, request: str, broker: int, of: str = "0.95") -> float:
         """A quantile of a part of the time of a type of requests, in ms."""
         name = f"kafka_network_requestmetrics_{part.lower()}timems"
-        return self.value(name, broker, request=request, quantile=of)
+        return self.value(name, broker, quantile=of, request=request)
 
 
 def produced(
@@ -250,10 +250,11 @@ def test_a_controller_makes_requests_wait_for_the_commit(tmp_path: Path) -> None
     snapshot = scraped.snapshots[-1]
     requests = dict(zip(SERVED_CONTROLLER_TYPES, snapshot.controller_requests, strict=True))
     assert requests["BrokerRegistration"]["requests"] == 3
-    assert scraped.quantile("Remote", "BrokerRegistration", CONTROLLER, "0.999") == 35
-    assert scraped.quantile("Local", "BrokerRegistration", CONTROLLER, "0.999") == 0
+    (controller,) = controllers_of(scraped.plan)
+    assert scraped.quantile("Remote", "BrokerRegistration", controller, "0.999") == 35
+    assert scraped.quantile("Local", "BrokerRegistration", controller, "0.999") == 0
     # A heartbeat that changes nothing waits for nothing; a fetch for the next record.
-    assert scraped.quantile("Total", "BrokerHeartbeat", CONTROLLER, "0.50") <= 35
+    assert scraped.quantile("Total", "BrokerHeartbeat", controller, "0.50") <= 35
     assert requests["FetchFollower"] == requests["Fetch"]
     fetched = rows_of(scraped.run, "message", message_kind=int(RaftFetchResponse.KIND))
     assert 0 <= requests["Fetch"]["requests"] - len(fetched) <= 3
@@ -291,7 +292,7 @@ def test_times_of_long_ago_fade(tmp_path: Path) -> None:
     )
     name = "kafka_network_requestmetrics_localtimems"
     found = [
-        scraped.value(name, BROKER_1, second, request="Produce", quantile="0.98")
+        scraped.value(name, BROKER_1, second, quantile="0.98", request="Produce")
         for second in (4, 60, 400)
     ]
     assert found[:2] == [30, 30]

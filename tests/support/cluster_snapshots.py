@@ -8,7 +8,9 @@ from small_clusters import cluster_of
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
+from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -31,16 +33,24 @@ def plan_of(**parts: Any) -> ClusterPlan:
     return ClusterPlan(cluster_of(**(story | parts)))
 
 
+def kraft_plan_of(**parts: Any) -> ClusterPlan:
+    """The same cluster with a quorum of three controllers: 3000, 3001 and 3002."""
+    return plan_of(**({"release": "4.1", "controllers": {"count": 3}} | parts))
+
+
 def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     """All brokers answer, all replicas are in sync up to offset 100, groups have committed 90.
 
-    Broker 1 is the controller.
+    Broker 1 is the controller; of a quorum, the first one is active.
     """
     snapshot = new_snapshot(plan, time_us)
     snapshot.brokers["alive"] = snapshot.brokers["answers"] = True
     snapshot.brokers["state"] = RUNNING_AS_BROKER
     snapshot.brokers["registered"] = True
-    snapshot.brokers["active_controller"][0] = True
+    if plan.is_kraft:
+        _count_cluster(plan, snapshot)
+    else:
+        snapshot.brokers["active_controller"][0] = True
     snapshot.broker_topics["exists"] = True
     _replicate(plan, snapshot)
     snapshot.cluster["known"] = True
@@ -48,10 +58,37 @@ def healthy(plan: ClusterPlan, time_us: int = 10_000_000) -> Snapshot:
     snapshot.committed["known"] = True
     snapshot.committed["offset"] = 90
     snapshot.members["present"] = True
-    snapshot.requests["requests"] = 1000
-    snapshot.request_errors["responses"] = 1
-    snapshot.zookeeper_clients["exists"] = snapshot.zookeeper_clients["connected"] = True
+    for requests in (snapshot.requests, snapshot.controller_requests):
+        requests["requests"] = 1000
+    for errors in (snapshot.request_errors, snapshot.controller_request_errors):
+        errors["responses"] = 1
+    snapshot.zookeeper_clients["exists"] = snapshot.zookeeper_clients[
+        "connected"
+    ] = not plan.is_kraft
     return snapshot
+
+
+def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
+    """All controllers have read the same log, up to offset 99."""
+    controllers = snapshot.controllers
+    controllers["alive"] = controllers["answers"] = True
+    controllers["active_controller"][0] = True
+    controllers["active_brokers"] = len(plan.brokers)
+    controllers["global_topics"] = len(plan.scenario.topics)
+    controllers["global_partitions"] = len(plan.partitions)
+    controllers["last_applied_offset"] = controllers["last_committed_offset"] = 99
+    snapshot.brokers["applied_offset"] = 99
+    nodes = snapshot.raft
+    nodes["exists"] = True
+    nodes["is_voter"][len(plan.brokers) :] = True
+    nodes["state"] = STATE_TEXTS.index("observer")
+    nodes["state"][len(plan.brokers) :] = STATE_TEXTS.index("follower")
+    nodes["state"][len(plan.brokers)] = STATE_TEXTS.index("leader")
+    nodes["vote"] = -1
+    nodes["epoch"] = nodes["log_end_epoch"] = 1
+    nodes["high_watermark"] = nodes["log_end_offset"] = 100
+    nodes["fetched_for_us"] = nodes["appended_for_us"] = 30_000_000
+    nodes["commits"] = nodes["elections"] = 1
 
 
 def _replicate(plan: ClusterPlan, snapshot: Snapshot) -> None:
@@ -87,7 +124,7 @@ def values_of(
     context: SnapshotContext | None = None,
 ) -> dict[tuple[int, str], float]:
     """The samples of a metric: by target and own labels, as a page has them, the value."""
-    series = Exposition(plan, level).series(snapshot, context or SnapshotContext())
+    series = Exposition(plan, Presentation(level)).series(snapshot, context or SnapshotContext())
     return {
         (int(target), label_text): float(value)
         for family, *columns in series

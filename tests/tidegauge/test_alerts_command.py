@@ -125,6 +125,38 @@ def test_what_was_tried_can_be_kept_and_asked_again(folder: Path) -> None:
     assert "BrokerDown" in (kept / "promtool.txt").read_text()
 
 
+#: In Confluent's names, of a cluster with a quorum of controllers.
+CONFLUENTS = """
+groups:
+  - name: confluent
+    rules:
+      - {alert: Fenced, expr: 'kafka_controller_kafkacontroller_fencedbrokercount > 0'}
+      - alert: NotOneController
+        expr: sum(kafka_controller_kafkacontroller_activecontrollercount) != 1
+      - {alert: TooFew, expr: 'count(up{job="kafka-controller"} == 1) != 3'}
+      - {alert: Shrinks, expr: 'rate(kafka_server_replicamanager_isrshrinkspersec[1m]) > 0'}
+      - {alert: Strimzis, expr: 'rate(kafka_server_replicamanager_isrshrinks_total[1m]) > 0'}
+"""
+
+
+@needs_promtool
+def test_rules_in_the_names_of_another_exporter_are_tried_on_a_quorum(folder: Path) -> None:
+    """A crash is a fenced broker, after its session; its leaders are elected by the controller."""
+    (folder / "rules.yml").write_text(CONFLUENTS, encoding="utf-8")
+    kraft = INCIDENT.partition("alerts:")[0] + 'release: "4.1"\ncontrollers: {count: 3}\n'
+    kraft += "alerts: {fire: {Fenced: 30s}, clear: {Fenced: 45s}, silent: all}\n"
+    (folder / "night.yaml").write_text(kraft, encoding="utf-8")
+    options = ("--rules", "rules.yml", "--incidents", "night.yaml", "--json")
+    result = alerts(*options, "--metrics-spelling", "confluent")
+    assert result.exit_code == 0, result.output
+    found = verdicts(result)
+    assert found["night.yaml", "Fenced"]["fired_after_seconds"] == 15
+    # Fencing is no change that a leader has asked for.
+    for silent in ("NotOneController", "TooFew", "Shrinks"):
+        assert found["night.yaml", silent]["verdict"] == "stayed silent"
+    assert found["night.yaml", "Strimzis"]["verdict"] == "not simulated"
+
+
 @needs_promtool
 def test_an_expectation_of_an_alert_that_no_file_has_is_told(folder: Path) -> None:
     typing_error = INCIDENT.replace("fire: {BrokerMissing: 90s,", "fire: {BrokerMising: 90s,")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.options.watching import spelling_named
 from tidegauge.views.output import INTERRUPTED, console, fail, print_json, report
 from tidegauge.views.run_batch import jobs_of, make_batch_folder
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 DEFAULT_INTERVAL = "15s"
+DEFAULT_SPELLING = "strimzi"
 #: Prometheus allows less, but no cluster is scraped so often.
 _LEAST_INTERVAL_US = 1_000_000
 
@@ -48,6 +50,14 @@ def rehearse_alerts(
             "section `alerts`. Repeatable. Default: all shipped incidents.",
         ),
     ] = None,
+    metrics_spelling: Annotated[
+        str,
+        typer.Option(
+            "--metrics-spelling",
+            metavar="NAME|FILE",
+            help="Names of Kafka's metrics, as for `tidegauge run`.",
+        ),
+    ] = DEFAULT_SPELLING,
     promtool: Annotated[
         str | None,
         typer.Option(
@@ -105,11 +115,12 @@ def rehearse_alerts(
     names = _incidents_of(incidents or [ALL])
     with report(as_json=as_json):
         rehearsal = _prepared(
-            paths, promtool, _intervals(scrape_interval, evaluation_interval), keep
+            *(paths, promtool, _intervals(scrape_interval, evaluation_interval), keep),
+            metrics_spelling,
         )
         announce_compilation()
         ended = _rehearsed(rehearsal, names, jobs_of(jobs, len(names)))
-        again = _command(paths, promtool, scrape_interval, evaluation_interval)
+        again = _command(*(paths, promtool, scrape_interval, evaluation_interval), metrics_spelling)
         show_summary(console(), rehearsal, ended, again)
     if as_json:
         print_json(content_of(rehearsal, ended))
@@ -117,9 +128,12 @@ def rehearse_alerts(
         raise typer.Exit(1)
 
 
-def _command(paths: Sequence[Path], promtool: str | None, scrape: str, evaluation: str) -> str:
+def _command(
+    paths: Sequence[Path], promtool: str | None, scrape: str, evaluation: str, spelling: str
+) -> str:
     """The shell command that tries the same rules again."""
     words = ["tidegauge", "alerts", *(f"--rules={path}" for path in paths)]
+    words += [] if spelling == DEFAULT_SPELLING else [f"--metrics-spelling={spelling}"]
     words += [] if promtool is None else [f"--promtool={promtool}"]
     words += [] if scrape == DEFAULT_INTERVAL else [f"--scrape-interval={scrape}"]
     words += [] if evaluation == DEFAULT_INTERVAL else [f"--evaluation-interval={evaluation}"]
@@ -165,7 +179,11 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
 
 
 def _prepared(
-    paths: Sequence[Path], promtool: str | None, intervals: Intervals, keep: Path | None
+    paths: Sequence[Path],
+    promtool: str | None,
+    intervals: Intervals,
+    keep: Path | None,
+    spelling: str,
 ) -> Rehearsal:
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     from tidegauge.rehearsal.alerts import alerts_of
@@ -173,7 +191,8 @@ def _prepared(
     from tidegauge.rehearsal.promtool import PromtoolError, check_rules, find_promtool
 
     files = _rule_files(paths)
-    alerts = alerts_of(files, served_metrics())
+    named = spelling_named(spelling)
+    alerts = alerts_of(files, served_metrics(named))
     if not alerts.alerts:
         fail(f"{', '.join(map(str, paths))}: there is no alert in it")
     if keep is not None:
@@ -184,7 +203,7 @@ def _prepared(
             check_rules(program, files, Path(folder))
     except PromtoolError as error:
         fail(str(error))
-    return Rehearsal(files, alerts, program, intervals, keep)
+    return Rehearsal(files, alerts, program, intervals, keep, named)
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:

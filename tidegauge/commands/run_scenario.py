@@ -89,6 +89,24 @@ def run_scenario(
             "only) or off. Default: full up to 10,000 partitions, then topic.",
         ),
     ] = None,
+    metrics_spelling: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-spelling",
+            metavar="NAME|FILE",
+            help="Names of Kafka's metrics: strimzi (default), strimzi-metrics-reporter, "
+            "jmx-exporter, jmx-exporter-example, grafana-cloud, confluent, bitnami, or a file of "
+            "rules for the JMX exporter.",
+        ),
+    ] = None,
+    metrics_controllers: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-controllers",
+            help="KRaft controllers that report counts of the cluster: active (default: sums are "
+            "right), or faithful: each of them, as in Kafka.",
+        ),
+    ] = None,
     openmetrics: Annotated[
         Path | None,
         typer.Option(
@@ -172,7 +190,10 @@ def run_scenario(
         *(scenario, tuple(changes or ()), seed, trace_level),
         Hosting(inline=inline, ray=ray, actors=actors, address=address),
         wanted_speed(speed, metrics),
-        WatchRequest(metrics, metrics_level, openmetrics, openmetrics_start),
+        WatchRequest(
+            *(metrics, metrics_level, openmetrics, openmetrics_start),
+            *(metrics_spelling, metrics_controllers),
+        ),
     )
     request.check()
     _check_seeds(request, seeds, jobs)

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
     from tidegauge.engine.simulate import Scrapes
     from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
     from tidegauge.metrics.samples.levels import Level
+    from tidegauge.metrics.samples.presentation import Presentation
+    from tidegauge.metrics.spellings.spelling import Spelling
     from tidegauge.scenario.reading import Scenario
 
 #: The interval between scrapes that are written to a file, in virtual time.
 _PERIOD_US = 5_000_000
+
+#: Which controllers of a quorum count the cluster: the active one, or each as in Kafka.
+ACTIVE = "active"
+FAITHFUL = "faithful"
 
 _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:]*):)?(?P<port>\d{1,5})")
 
@@ -35,21 +41,45 @@ class WatchRequest(NamedTuple):
     #: A file for the series of the whole run, and the real time of virtual time 0 in it.
     openmetrics: Path | None = None
     begins: str | None = None
+    #: A spelling's name or a file of rules; and which controllers count the cluster.
+    spelling: str | None = None
+    controllers: str | None = None
 
     def check(self) -> None:
         """Fail if the options contradict each other."""
-        if self.level is not None and self.metrics is None and self.openmetrics is None:
-            fail("--metrics-level needs --metrics or --openmetrics")
+        if self.metrics is None and self.openmetrics is None:
+            for option, value in self._choices().items():
+                if value is not None:
+                    fail(f"{option} needs --metrics or --openmetrics")
         if self.begins is not None and self.openmetrics is None:
             fail("--openmetrics-start needs --openmetrics: it sets the times in that file")
 
     def words(self) -> list[str]:
         """The options as on the command line."""
         words = [] if self.metrics is None else ["--metrics", self.metrics]
-        words += [] if self.level is None else ["--metrics-level", self.level]
+        for option, value in self._choices().items():
+            words += [] if value is None else [option, value]
         words += [] if self.openmetrics is None else ["--openmetrics", str(self.openmetrics)]
         words += [] if self.begins is None else ["--openmetrics-start", self.begins]
         return words
+
+    def _choices(self) -> dict[str, str | None]:
+        """The options about how metrics are shown."""
+        return {
+            "--metrics-level": self.level,
+            "--metrics-spelling": self.spelling,
+            "--metrics-controllers": self.controllers,
+        }
+
+
+def spelling_named(text: str) -> Spelling:
+    """A spelling by its name or file; the command ends if there is none."""
+    from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
+
+    try:
+        return spelling_of(text)
+    except SpellingError as error:
+        fail(f"--metrics-spelling {text}: {error}")
 
 
 class Watchers(NamedTuple):
@@ -108,13 +138,25 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
     assert request.metrics is not None
     host, port = address_of(request.metrics)
     try:
-        endpoint = Endpoint(ClusterPlan(scenario), host, port, _level(request.level))
+        endpoint = Endpoint(ClusterPlan(scenario), host, port, _presentation(request))
     except EndpointError as error:
         fail(f"--metrics {request.metrics}: {error}")
     with endpoint:
         url = f"http://{endpoint.address}"
         typer.echo(f"Metrics: {url}/metrics, and the targets of all brokers: {url}/sd")
         yield LiveMetrics(endpoint, speed)
+
+
+def _presentation(request: WatchRequest) -> Presentation:
+    """The presentation; the command ends if an option has no such value."""
+    from tidegauge.metrics.samples.presentation import Presentation
+
+    presentation = Presentation(_level(request.level))
+    if request.spelling is not None:
+        presentation = presentation._replace(spelling=spelling_named(request.spelling))
+    if request.controllers not in (None, ACTIVE, FAITHFUL):
+        fail(f"--metrics-controllers {request.controllers}: must be {ACTIVE} or {FAITHFUL}")
+    return presentation._replace(every_controller=request.controllers == FAITHFUL)
 
 
 def _level(text: str | None) -> Level | None:
@@ -138,7 +180,7 @@ def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
     assert path is not None
     try:
         file = OpenMetricsFile(
-            ClusterPlan(scenario), path, _level(request.level), _begin_s(request.begins)
+            ClusterPlan(scenario), path, _presentation(request), _begin_s(request.begins)
         )
     except OSError as error:
         fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")

@@ -23,7 +23,10 @@ from typing import NamedTuple
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
+from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.scraping import UP, Scraper
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
+from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal.alerts import Alerts
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, evaluate
 from tidegauge.rehearsal.recording import Recording
@@ -51,6 +54,8 @@ class Rehearsal(NamedTuple):
     intervals: Intervals
     #: Where the series and promtool's tests are kept, a folder for each incident; None: nowhere.
     keep: Path | None
+    #: The names of Kafka's metrics.
+    spelling: Spelling = STRIMZI
 
 
 class Rehearsed(NamedTuple):
@@ -73,10 +78,10 @@ class Rehearsed(NamedTuple):
         return self.error is None and not any(each.verdict.is_failure for each in self.judged)
 
 
-def served_metrics() -> frozenset[str]:
+def served_metrics(spelling: Spelling) -> frozenset[str]:
     """The names of all metrics that a run in virtual time has for rules."""
-    names = {family.name for family in FAMILIES if family.scope not in _OF_LIVE_RUNS}
-    return frozenset(names | {UP.name})
+    families = [family for family in FAMILIES if family.scope not in _OF_LIVE_RUNS]
+    return frozenset({UP.name, *(spelled.name for spelled in spelling.spelled(families))})
 
 
 def load_incident(name: str) -> Scenario:
@@ -250,7 +255,8 @@ def _remove(kept: Path | None) -> None:
 
 def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Recording:
     """The series of a run of this scenario, as Prometheus would scrape them for the rules."""
-    scraper = Scraper(ClusterPlan(scenario), only=rehearsal.alerts.metrics)
+    presentation = Presentation(spelling=rehearsal.spelling)
+    scraper = Scraper(ClusterPlan(scenario), presentation, rehearsal.alerts.metrics)
     recording = Recording()
     simulate(
         scenario,
