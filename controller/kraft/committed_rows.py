@@ -116,6 +116,7 @@ def _write_partition(
     if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
+    known.row_process = process
     known.row_sequence = row.sequence
     if had_other_replicas:
         _write_replicas(world, partition, registration)
@@ -290,6 +291,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.controller_epoch = this_voter(world).epoch
         row.writer = name_of_voter(world, world.context[0].handling)
         write_row(world, row)
+        known.row_process = process
         known.row_sequence = row.sequence
         log_change(
             world,

@@ -168,6 +168,7 @@ class CommittedPartition(PartitionRegistration):
 
     #: The offset of its newest record, and the row about that one.
     offset: i64 = -1
+    row_process: i64 = -1
     row_sequence: i64 = -1
     #: It exists.
     exists: flag

@@ -15,6 +15,7 @@ from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordingE
 from tidegauge.conformance.step_outcome import StepOutcome
 from tidegauge.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
+from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.enumerations import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
 
@@ -192,7 +193,8 @@ def test_while_the_quorum_elects_a_harness_produces_to_the_leader_that_it_knows(
         "result": {"exact": {"quiesce": {}, "results": {"t-0": [{"to": 1}]}}},
     }
     read = schedule(tmp_path, paused, produced, produced, controllers=[10, 11, 12])
-    asked = [step.to for step in translate(read).scenario.steps if step.action() == "produce"]
+    steps = translate(read).scenario.steps
+    asked = [step.to for step in steps if isinstance(step, ProduceStep)]
     assert asked == [1, None]
 
 

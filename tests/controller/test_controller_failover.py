@@ -146,6 +146,18 @@ def test_two_controllers_are_active_where_none_checks_its_quorum(
         assert {row["broker"] for row in fenced} == {0, 1, 2}
 
 
+def test_what_a_lost_controller_has_written_is_the_cause_of_what_a_broker_does_later(
+    tmp_path: Path,
+) -> None:
+    """A broker that returns is told of it by the next controller, which has not written it."""
+    run = story(tmp_path, crash(3, 4, 20), fault("crash", 12, 15, "controller:0"), duration="40s")
+    shrunk = rows_of(run, "partition_state")[-2]
+    assert shrunk["process"] == 4
+    (followed,) = (row for row in run.rows("became_follower") if row["time_us"] > 20 * SECOND)
+    cause = followed["cause_process"], followed["cause_sequence"]
+    assert cause == (shrunk["process"], shrunk["sequence"])
+
+
 def test_the_only_controller_comes_back_to_what_was_committed(tmp_path: Path) -> None:
     """With one voter nothing moves while it is down; then all sessions begin anew."""
     alone = THREE | {"count": 1}
