@@ -24,7 +24,6 @@ so a protocol before 0.11.0 comes with records that carry no epoch.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import copy
 from functools import cache
 from typing import get_type_hints
 
@@ -511,11 +510,6 @@ def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None
     ``protocol`` is its ``inter.broker.protocol.version``, or in KRaft mode the
     ``metadata.version`` of its cluster. It and the mode default to the release's own.
     """
-    return copy(_rules_of(release, protocol, mode))
-
-
-@cache
-def _rules_of(release: str, protocol: str | None, mode: Mode | None) -> ReleaseRules:
     rules = new_record(ReleaseRules)
     for name, cell in rule_cells_of(release, protocol, mode).items():
         setattr(rules, name, cell.value)
