@@ -3,7 +3,7 @@
 Virtual time, from the kill of the active controller on. With ZooKeeper the next controller reads
 the state of every partition before it decides anything; in a KRaft quorum it has read all of it
 before. The controller of a ZooKeeper cluster is a broker, and dies as one; that of a KRaft cluster
-is a controller and nothing else. Nobody writes to the partitions. A seed draws the same timeouts of
+is a controller and nothing else. The partitions get no records. A seed draws the same timeouts of
 elections for any number of partitions; where two of them are close, a split vote can cost another
 round. So the times of a quorum are medians over some seeds.
 """

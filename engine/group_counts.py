@@ -51,7 +51,7 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
         for field in fields
     }
     # The active controller of a quorum, too, has taken over.
-    counts["failovers"] += sum(int(voter.runs) for voter in world.voters)
+    counts["failovers"] += sum(int(state.claims) for state in world.active_controller)
     costs = {}
     for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
         use = world.quantile_uses[place]

@@ -203,6 +203,23 @@ DEFAULTS: Table = {
         Cell("3.3.0", 20, "KIP-595, RaftConfig.QUORUM_RETRY_BACKOFF_MS_CONFIG@3.3.0",
              mode=KRAFT_MODE),
     ),
+    # With KRaft: snapshots of the metadata log, of every node.
+    "metadata.log.max.record.bytes.between.snapshots": (
+        Cell("3.3.0", 20 * 1024 * 1024,
+             "KIP-630, KafkaConfig.MetadataSnapshotMaxNewRecordBytes@3.3.0", mode=KRAFT_MODE),
+    ),
+    "metadata.log.max.snapshot.interval.ms": (
+        Cell("3.4.0", 3_600_000, "KIP-876, KafkaConfig.MetadataSnapshotMaxIntervalMs@3.4.0",
+             mode=KRAFT_MODE),
+    ),
+    "metadata.max.retention.bytes": (
+        Cell("3.3.0", 100 * 1024 * 1024, "KIP-630, KafkaConfig.MetadataMaxRetentionBytes@3.3.0",
+             mode=KRAFT_MODE),
+    ),
+    "metadata.max.retention.ms": (
+        Cell("3.3.0", 7 * 24 * 3_600_000, "KIP-630, KafkaConfig.MetadataMaxRetentionMillis@3.3.0",
+             mode=KRAFT_MODE),
+    ),
     "unclean.leader.election.interval.ms": (
         Cell("3.9.0", 300_000,
              "KAFKA-12670, ReplicationConfigs.UNCLEAN_LEADER_ELECTION_INTERVAL_MS_CONFIG@3.9.0",

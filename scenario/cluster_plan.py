@@ -52,6 +52,14 @@ class PlannedProcess(NamedTuple):
     rack: int
 
 
+class PlannedSnapshots(NamedTuple):
+    """When a node of a KRaft cluster writes a snapshot of the metadata log."""
+
+    max_bytes: int
+    #: 0: not by time.
+    interval_ms: int
+
+
 class PlannedQuorum(NamedTuple):
     """The controllers of a KRaft cluster, and the settings that each of them has."""
 
@@ -65,6 +73,9 @@ class PlannedQuorum(NamedTuple):
     fetch_timeout_ms: int
     request_timeout_ms: int
     retry_backoff_ms: int
+    snapshots: PlannedSnapshots
+    retention_bytes: int
+    retention_ms: int
     auto_leader_rebalance_enable: bool
     leader_imbalance_check_interval_seconds: int
     #: 0 in a release that does not look for leaderless partitions by itself.
@@ -78,6 +89,7 @@ class PlannedRegistration(NamedTuple):
     registration_timeout_ms: int
     #: 0 in a release that does not tell the controllers about failed log directories.
     log_dir_failure_timeout_ms: int
+    snapshots: PlannedSnapshots
 
 
 class PlannedPartition(NamedTuple):
@@ -157,6 +169,9 @@ class ClusterPlan:
             fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
             request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
             retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
+            snapshots=_snapshots_of(settings),
+            retention_bytes=settings["metadata.max.retention.bytes"],
+            retention_ms=settings["metadata.max.retention.ms"],
             auto_leader_rebalance_enable=bool(settings["auto.leader.rebalance.enable"]),
             leader_imbalance_check_interval_seconds=settings[
                 "leader.imbalance.check.interval.seconds"
@@ -173,6 +188,7 @@ class ClusterPlan:
             settings["broker.heartbeat.interval.ms"],
             settings["initial.broker.registration.timeout.ms"],
             settings.get("log.dir.failure.timeout.ms", 0),
+            _snapshots_of(settings),
         )
 
     def session_timeout_ms(self, broker: int) -> int:
@@ -429,3 +445,10 @@ class ClusterPlan:
             if client.group is not None and client.group.name == endpoint.group:
                 return numbers[CLIENT][number + endpoint.client]
         raise AssertionError(f"no process is {endpoint}")
+
+
+def _snapshots_of(settings: Mapping[str, int]) -> PlannedSnapshots:
+    return PlannedSnapshots(
+        settings["metadata.log.max.record.bytes.between.snapshots"],
+        settings.get("metadata.log.max.snapshot.interval.ms", 0),
+    )

@@ -20,7 +20,7 @@ COST_NAMES = (
     *("offsets_load", "offsets_load_mebibyte", "broker_stop_interrupting"),
     *("metadata_record", "metadata_append", "metadata_fsync"),
     *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
-    *("broker_registration", "broker_stop_request"),
+    *("broker_registration", "broker_stop_request", "metadata_snapshot_mebibyte"),
 )
 REQUEST = code(int(NETWORK_TABLES) + 0)
 REQUEST_PARTITION = code(int(NETWORK_TABLES) + 1)
@@ -51,6 +51,7 @@ METADATA_PUBLICATION_PARTITION = code(int(NETWORK_TABLES) + 25)
 METADATA_FIRST_PUBLICATION = code(int(NETWORK_TABLES) + 26)
 BROKER_REGISTRATION = code(int(NETWORK_TABLES) + 27)
 BROKER_STOP_REQUEST = code(int(NETWORK_TABLES) + 28)
+METADATA_SNAPSHOT_MEBIBYTE = code(int(NETWORK_TABLES) + 29)
 
 
 @inner_rule

@@ -1,32 +1,30 @@
 """What a node has sent and received as a client of the quorum's voters (``raft-channel-metrics``).
 
 Requests and responses are those that are simulated. Their bytes are those that Kafka's protocol
-takes for them, with one topic, one partition, a client id of 16 letters and no hosts' names. A
-record of the metadata log counts as a NoOpRecord in a batch of its own, whatever it says: that is
-an estimate.
+takes for them, with one topic, one partition, a client id of 16 letters and no hosts' names.
 
 Source: Selector.SelectorMetrics, RequestHeader, ResponseHeader; the schemas of FetchRequest 17,
-VoteRequest 2, BeginQuorumEpochRequest 1 and EndQuorumEpochRequest 1; DefaultRecordBatch@4.1.0.
+VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
+FetchSnapshotRequest 1@4.1.0.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, i64
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.messages.raft_requests import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,
     EndQuorumEpochRequest,
     EndQuorumEpochResponse,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     RaftFetchRequest,
     RaftFetchResponse,
     VoteRequest,
     VoteResponse,
 )
-
-#: A batch of one record without a key, of 4 bytes.
-METADATA_RECORD_BYTES = code(72)
 
 #: With the size in front and the header of each.
 _SIZES = {
@@ -38,6 +36,8 @@ _SIZES = {
     BeginQuorumEpochResponse: 49,
     EndQuorumEpochRequest: 135,
     EndQuorumEpochResponse: 49,
+    FetchSnapshotRequest: 135,
+    FetchSnapshotResponse: 89,
 }
 _SIZE_BY_KIND = {each.KIND: size for each, size in _SIZES.items()}
 #: By kind of event; 0: it is none of them.

@@ -1,36 +1,48 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
-Nobody tells a broker who leads the quorum. It asks the leader that it knows. If it knows none, if
+A broker finds out who leads the quorum. It asks the leader that it knows. If it knows none, if
 that one has not answered for controller.quorum.fetch.timeout.ms, or if the last request to it has
 failed, it asks a random controller: the response names the leader and the epoch.
 
 The response comes when more is committed, or after a while. Its entries are kept until a
-publication takes them. A process begins at the beginning of the log, and never reads what is
-committed twice.
+publication takes them. A process begins with the log on its disk, whose entries come with its first
+response, and never reads what is committed twice.
+
+If the leader's log begins behind the end of the broker's, the response names a snapshot instead.
+The broker fetches that piece by piece, publishes what it has missed at once, and fetches the log
+from there on.
 
 Simplified: after a response that names no other leader the broker waits for
 controller.quorum.retry.backoff.ms, where Kafka's asks again at once. What of its log is not
 committed has no contents here: its log ends where that of the newest leader does.
 
-Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse and
-maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
+Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse,
+handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
 """
 
 from __future__ import annotations
 
-from tidegauge.actors.metadata.metadata_publisher import publish
+from tidegauge.actors.metadata.metadata_publisher import publish, write_snapshot_row
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.requests_in_flight import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
+from tidegauge.simulation.codes.snapshot_steps import LOADED
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
+from tidegauge.simulation.messages.event import ControllerRequest, Event
 from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
-from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
+from tidegauge.simulation.messages.raft_requests import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+    RaftFetchRequest,
+    RaftFetchResponse,
+    RaftResponse,
+)
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.raft_channel import (
-    METADATA_RECORD_BYTES,
     count_request,
     count_response,
 )
@@ -51,7 +63,27 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
     request.high_watermark = state.high_watermark
-    count_request(state.channel, RaftFetchRequest.KIND)
+    _depart(world, broker, request)
+
+
+@inner_rule
+def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, position: int) -> None:
+    """Ask the leader for a piece of a snapshot."""
+    state = world.lifecycles[broker]
+    to = quorum_process(world, state.leader)
+    request = new_event(world, broker, to, FetchSnapshotRequest)
+    request.current_leader_epoch = state.leader_epoch
+    request.high_watermark = state.high_watermark
+    request.snapshot_epoch = epoch
+    request.snapshot_offset = offset
+    request.position = position
+    _depart(world, broker, request)
+
+
+@inner_rule
+def _depart(world: Brokers, broker: int, request: ControllerRequest) -> None:
+    state = world.lifecycles[broker]
+    count_request(state.channel, request.kind)
     depart(world, broker, state.fetch, request)
     if not state.fetch.timer:
         _watch(world, broker)
@@ -80,7 +112,7 @@ def _watch(world: Brokers, broker: int) -> None:
 @BROKER.handles(RaftFetchGivesUp)
 @inner_rule
 def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
-    """The fetch in flight may have got no response in time: then ask somebody else at once."""
+    """The fetch in flight may have got no response in time: then ask another controller at once."""
     broker = timer.destination
     state = world.lifecycles[broker]
     state.fetch.timer = False
@@ -105,7 +137,7 @@ def _fail(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
     state.fetch.number = 0
     was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
-    # Whoever else was asked: the next one may be the leader again.
+    # If another one was asked, the next one may be the leader again.
     state.leader_failed = was_leader
 
 
@@ -128,10 +160,45 @@ def handle_raft_fetch_due(world: Brokers, timer: RaftFetchDue) -> None:
 def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> None:
     """Learn of the leader; keep what is committed for the next publication, and fetch again."""
     broker = response.destination
-    state = world.lifecycles[broker]
-    count_response(state.channel, RaftFetchResponse.KIND)
-    if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
+    if not _has_answer(world, broker, response):
         return
+    if response.snapshot_offset != NONE:
+        _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
+        return
+    _note_fetched(world, world.lifecycles[broker], response)
+    # What an earlier leader had, and this one has not, is truncated.
+    _take(world, broker, response, response.log_end_offset, response.high_watermark)
+
+
+@BROKER.handles(FetchSnapshotResponse)
+@inner_rule
+def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotResponse) -> None:
+    """Fetch the next piece of a snapshot; the whole of it takes the place of the log."""
+    broker = response.destination
+    if not _has_answer(world, broker, response):
+        return
+    epoch = response.snapshot_epoch
+    offset = response.snapshot_offset
+    position = response.position + response.bytes
+    world.lifecycles[broker].channel.incoming_bytes += response.bytes
+    if position < response.size_bytes:
+        _fetch_snapshot(world, broker, epoch, offset, position)
+        return
+    world.lifecycles[broker].log_start_offset = offset
+    world.lifecycles[broker].fetched_epoch = response.leader_epoch
+    write_snapshot_row(world, broker, LOADED, offset, epoch, response.size_bytes)
+    # The publication of a snapshot resets what counts for the next one.
+    world.lifecycles[broker].snapshot_from_offset = NONE
+    _take(world, broker, response, offset, offset)
+
+
+@inner_rule
+def _has_answer(world: Brokers, broker: int, response: RaftResponse) -> bool:
+    """Whether the leader has answered the fetch in flight; after an error the broker asks again."""
+    state = world.lifecycles[broker]
+    count_response(state.channel, response.kind)
+    if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
+        return False
     state.fetch.number = 0
     state.leader_failed = False
     is_news = _learn_leader(world, state, response)
@@ -140,12 +207,19 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
             fetch_metadata(world, broker)
         else:
             _fetch_later(world, broker)
-        return
+        return False
     state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
-    _note_fetched(world, state, response)
-    # What an earlier leader had, and this one has not, is truncated.
-    state.log_end_offset = response.log_end_offset
-    state.high_watermark = max(state.high_watermark, response.high_watermark)
+    return True
+
+
+@inner_rule
+def _take(
+    world: Brokers, broker: int, response: Event, log_end_offset: int, high_watermark: int
+) -> None:
+    """Keep what was fetched for the next publication, and fetch what is behind it."""
+    state = world.lifecycles[broker]
+    state.log_end_offset = log_end_offset
+    state.high_watermark = max(state.high_watermark, high_watermark)
     if response.first_item != NONE:
         if state.pending == NONE:
             state.pending = new_event(world, broker, broker, RaftFetchResponse).index
@@ -165,7 +239,7 @@ def _note_fetched(world: Brokers, state: Lifecycle, response: RaftFetchResponse)
 
 
 @inner_rule
-def _learn_leader(world: Brokers, state: Lifecycle, response: RaftFetchResponse) -> bool:
+def _learn_leader(world: Brokers, state: Lifecycle, response: RaftResponse) -> bool:
     """Learn of a new epoch, or of the leader of the known one; whether there was such news.
 
     Source: KafkaRaftClient.maybeTransition@3.9.0.

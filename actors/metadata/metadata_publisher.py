@@ -23,6 +23,7 @@ from tidegauge.actors.storage.checkpoints import (
     want_files,
 )
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.codes.snapshot_steps import WRITTEN
 from tidegauge.simulation.costs import (
     METADATA_FIRST_PUBLICATION,
     METADATA_PUBLICATION,
@@ -32,7 +33,9 @@ from tidegauge.simulation.costs import (
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_timers import MetadataPublicationGoesOn, ReadyToUnfence
-from tidegauge.simulation.metadata_log import ONE_LOG, move_on
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES, ONE_LOG, move_on
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot
 
 _FALSE = code(False)
 
@@ -84,7 +87,7 @@ def _apply_later(world: Brokers, broker: int) -> None:
 @BROKER.handles(MetadataPublicationGoesOn)
 @inner_rule
 def handle_metadata_publication_goes_on(world: Brokers, timer: MetadataPublicationGoesOn) -> None:
-    """Load the logs; then apply the delta, and publish what has come meanwhile."""
+    """Load the logs; then apply the delta, and publish what has come since."""
     broker = timer.destination
     state = world.lifecycles[broker]
     if world.brokers[broker].ends:
@@ -115,6 +118,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
         state.publishing = NONE
         apply_delta(world, broker, delta)
         free_event(world, delta)
+    _look_after_snapshots(world, broker)
     if not is_first:
         return
     start_high_watermark_checkpoints(world, broker)
@@ -122,3 +126,46 @@ def _end_publication(world: Brokers, broker: int) -> None:
     if world.brokers[broker].starts > 1:
         ready_us += cost_us(world, broker, METADATA_FIRST_PUBLICATION)
     set_timer(world, new_event(world, broker, broker, ReadyToUnfence), ready_us)
+
+
+@inner_rule
+def _look_after_snapshots(world: Brokers, broker: int) -> None:
+    """Write a snapshot of the metadata log after so many bytes, or after so long.
+
+    The first publication of a process, and that of a snapshot, begin the count.
+
+    Source: SnapshotGenerator.publishLogDelta@3.9.0.
+    """
+    state = world.lifecycles[broker]
+    now_us = world.context[0].time_us
+    offset = state.published_offset
+    if state.snapshot_from_offset == NONE:
+        state.snapshot_from_offset = offset
+        state.snapshot_from_us = now_us
+    grown_bytes = (offset - state.snapshot_from_offset) * METADATA_RECORD_BYTES
+    interval_us = state.snapshot_interval_us
+    is_old = interval_us > 0 and now_us - state.snapshot_from_us >= interval_us
+    if grown_bytes >= state.snapshot_max_bytes or is_old:
+        state.snapshot_from_offset = offset
+        state.snapshot_from_us = now_us
+        write_snapshot_row(world, broker, WRITTEN, offset, state.leader_epoch, NONE)
+
+
+@inner_rule
+def write_snapshot_row(
+    world: Brokers, broker: int, step: int, end_offset: int, epoch: int, size_bytes: int
+) -> None:
+    """Write down what has happened to a snapshot of a broker; the row causes nothing."""
+    context = world.context[0]
+    cause_process = context.cause_process
+    cause_sequence = context.cause_sequence
+    row = new_row(world, broker, MetadataSnapshot)
+    row.broker = broker
+    row.snapshot_step = step
+    row.end_offset = end_offset
+    row.quorum_epoch = epoch
+    row.snapshot_bytes = size_bytes
+    row.log_start_offset = world.lifecycles[broker].log_start_offset
+    write_row(world, row)
+    context.cause_process = cause_process
+    context.cause_sequence = cause_sequence

@@ -76,8 +76,7 @@ class LifecycleMemory(Record):
     # The metadata log, as an observer of it (KafkaRaftClient).
     #: The last fetch, to the leader, has failed.
     leader_failed: flag
-    #: The end of the log that was fetched, and how much of it is committed.
-    log_end_offset: i64
+    #: How much of its log is committed.
     high_watermark: i64 = -1
     #: The newest epoch that it has heard of, its leader among the controllers (-1: unknown), and
     #: until when it believes in that one.
@@ -99,6 +98,10 @@ class LifecycleMemory(Record):
     #: is being published; -1: none.
     pending: i64 = -1
     publishing: i64 = -1
+    #: From there on bytes and time count for the next snapshot (SnapshotGenerator); -1: nothing is
+    #: published yet.
+    snapshot_from_offset: i64 = -1
+    snapshot_from_us: i64
 
 
 class Lifecycle(LifecycleMemory):
@@ -118,6 +121,13 @@ class Lifecycle(LifecycleMemory):
     fetch_request_timeout_us: i64
     fetch_backoff_us: i64
 
+    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    snapshot_max_bytes: i64
+    snapshot_interval_us: i64
+
+    #: Where the metadata log on its disk begins and ends.
+    log_start_offset: i64
+    log_end_offset: i64
     #: The broker epoch in its clean-shutdown files.
     clean_epoch: i64 = -1
     #: How many requests it has sent, how often one was planned, and how often a voter was drawn.

@@ -94,6 +94,11 @@ PANELS = (
         (Mark("queue", "events left behind one that was taken", GOOD, "bar"),),
     ),
     Panel(
+        "Responses of the controller that wait for a commit",
+        "responses",
+        (Mark("deferred", "the most at a sample", WARNING, "line"),),
+    ),
+    Panel(
         "Largest isr_change_notification",
         "partitions",
         (Mark("notified", "when it was sent", GOOD, "point"),),
@@ -156,6 +161,7 @@ def _queries(run: OneRun) -> Iterator[str]:
         run.bar_us,
         {"queue": "max(queue_length)", "queued": "max(queued_us) / 1e6"},
     )
+    yield measured("metadata_samples", run.sample_us, {"deferred": "max(deferred)"})
     yield measured("notifications", run.bucket_us, {"notified": "max(partition_count)"})
     yield measured(
         _most_of_brokers(run.sample_us), run.sample_us, {"under_replicated": "sum(most)"}

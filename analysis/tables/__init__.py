@@ -18,7 +18,7 @@
 ``notifications.py``      changes in notifications, and their delays
 ``controller.py``         events of the controller, and their time in its queue
 ``clients.py``            throughput and failures of clients, second by second; refusals
-``gauges.py``             values of brokers' own gauges
+``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults; steps

@@ -30,7 +30,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_SESSIONS,
 )
 from tidegauge.analysis.tables.faults import FAULTS, STEPS
-from tidegauge.analysis.tables.gauges import BROKER_SAMPLES
+from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
 from tidegauge.analysis.tables.isr_changes import ISR_CHANGES
 from tidegauge.analysis.tables.isr_intervals import (
     ISR_INTERVALS,
@@ -84,6 +84,7 @@ TABLES: dict[str, ResultTable] = {
         NOTIFICATIONS,
         CONTROLLER_EVENTS,
         BROKER_SAMPLES,
+        METADATA_SAMPLES,
         HW_LAG,
         TRUNCATIONS,
         ACKNOWLEDGED,

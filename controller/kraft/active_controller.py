@@ -16,6 +16,7 @@ ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 PeriodicTaskControlManager      ``periodic_tasks.py``
 QuorumControllerMetrics         ``controller_stats.py``
 claim, renounce                 ``claims.py``; ``activity.py``
+SnapshotGenerator               ``snapshots.py``
 ControllerServer                ``controller_processes.py``
 ConfigurationControlManager     ``topic_configs.py``
 (what an operator asks)         ``described.py``
@@ -35,6 +36,7 @@ from tidegauge.controller.kraft import (
     observers,
     periodic_tasks,
     reassignments,
+    snapshots,
     topic_configs,
     topics,
 )
@@ -69,7 +71,7 @@ from tidegauge.simulation.raft_channel import IS_RAFT_RESPONSE
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
     *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks, claims),
+    *(described, metadata_log, observers, periodic_tasks, claims, snapshots),
     *(deadlines, elections, follower, leadership, replication),
 )
 

@@ -62,6 +62,7 @@ def _claim(world: Quorum) -> None:
     voter.claimed_epoch = voter.epoch
     state.voter = voter_of(world, world.context[0].handling)
     state.epoch = voter.epoch
+    state.claims += 1
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)

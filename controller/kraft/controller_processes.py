@@ -4,7 +4,7 @@
 what ends it        what is left
 ==================  =====================================================================
 crash (SIGKILL)     its epoch and vote, and its log: the page cache is the machine's
-loss of power       its epoch and vote, and what it had flushed of its log; nobody is told
+loss of power       its epoch and vote, and what it had flushed of its log; peers get no notice
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 

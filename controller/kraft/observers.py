@@ -21,6 +21,7 @@ from tidegauge.controller.raft.replication import (
     take_voter_fetch,
 )
 from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.events import (
@@ -33,6 +34,7 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.quorum_requests import PublishedPartition
 from tidegauge.simulation.messages.quorum_timers import RaftFetchExpires
@@ -53,6 +55,9 @@ def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
         return False
     if request.voter != NONE:
         return take_voter_fetch(world, request)
+    if needs_snapshot(world, request):
+        offer_snapshot(world, request)
+        return False
     if _has_more(world, request):
         _answer(world, request)
         return False
@@ -147,15 +152,17 @@ def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     if response.high_watermark > request.high_watermark:
-        _name_changes(world, response, request.source, request.high_watermark)
+        name_changes(
+            world, response, request.source, request.high_watermark, response.high_watermark
+        )
     respond(world, response)
 
 
 @inner_rule
-def _name_changes(
-    world: Quorum, response: RaftFetchResponse, broker: int, since_offset: int
+def name_changes(
+    world: Quorum, response: Event, broker: int, since_offset: int, until_offset: int
 ) -> None:
-    """Name the partitions that a broker hosts, or has a log of, and that have changed.
+    """Name the partitions that a broker hosts, or has a log of, and that have last changed then.
 
     The log of changes is read backwards: what a broker has missed is at its end, and of each
     partition only the newest change counts.
@@ -167,7 +174,7 @@ def _name_changes(
         if change.subject < 0:
             continue
         known = world.committed_partitions[change.subject]
-        if known.offset != change.position:
+        if known.offset != change.position or known.offset >= until_offset:
             continue
         slot = slot_of(world, change.subject, broker)
         if slot >= 0:
@@ -175,7 +182,7 @@ def _name_changes(
 
 
 @inner_rule
-def _name(world: Quorum, response: RaftFetchResponse, partition: int, slot: int) -> None:
+def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
     known = world.committed_partitions[partition]
     topic = world.quorum_topics[world.partitions[partition].topic]
     item = new_item(world, response, partition, PublishedPartition)

@@ -96,7 +96,7 @@ def min_insync_replicas_of(world: Quorum, partition: int) -> int:
 
 @inner_rule
 def election_of(world: Quorum, partition: int) -> int:
-    """The election that a change tries where nobody asked for a kind of it."""
+    """The election that a change tries if no kind of it is requested."""
     topic = world.quorum_topics[world.partitions[partition].topic]
     return election_of_topic(topic.unclean_leader_election)
 

@@ -68,13 +68,15 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
 @QUORUM.handles(QuorumSample)
 @inner_rule
 def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
-    """Record how far the metadata log is, at the active controller."""
+    """Record how far the active controller is with the metadata log, and what waits for it."""
     voter = this_voter(world)
     if decides(world):
         sampled = new_row(world, timer.destination, MetadataSampled)
         sampled.broker = name_of_voter(world, timer.destination)
         sampled.log_end_offset = voter.log_end_offset
         sampled.high_watermark = voter.high_watermark
+        sampled.queue_length = voter.queue.length
+        sampled.deferred = voter.deferred.length
         write_row(world, sampled)
     sample_later(world)
     return False
@@ -90,7 +92,7 @@ def sample_later(world: Quorum) -> None:
 
 @inner_rule
 def _part_of(world: Quorum, period_us: int, kind: int) -> int:
-    """A part of a task's period, drawn anew for each kind of timer."""
+    """A part of a task's period, drawn for each kind of timer."""
     process = world.context[0].handling
     return draw_below(period_us, world.context[0].seed, PERIODIC_TASKS, process, kind)
 

@@ -82,6 +82,8 @@ class ActiveController(Record):
     leaderless_partitions: i64
     #: Those that their preferred replica does not lead.
     imbalanced_partitions: i64
+    #: How often a controller has become the active one, for the summary.
+    claims: i64
 
 
 class ControllerStats(Measured):
@@ -94,7 +96,7 @@ class ControllerStats(Measured):
     leader_elections: i64
     unclean_elections: i64
     elr_elections: i64
-    #: ... and those that it has read of in the log, whoever has made them.
+    #: ... and those that it has read of in the log, of any controller.
     known_unclean_elections: i64
     known_elr_elections: i64
 
@@ -219,8 +221,8 @@ class Quorum(Raft, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended and is not committed, by whomever, and beside each the partition as
-    #: it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
+    #: A ring: what was appended by any controller and is not committed, and beside each the
+    #: partition as it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: What pure rules work on: one record each.

@@ -16,8 +16,9 @@ from tidegauge.controller.raft.log import (
     truncate_to_diverging,
     write_log_row,
 )
-from tidegauge.controller.raft.measured import note_fetched
+from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
+from tidegauge.controller.raft.snapshots import load_snapshot, look_after_snapshots
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     become_follower,
@@ -31,11 +32,15 @@ from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER
 from tidegauge.simulation.costs import METADATA_APPEND, cost_us
 from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.messages.fault_events import Disconnected
 from tidegauge.simulation.messages.raft_requests import (
     FetchedEpoch,
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
     RaftFetchRequest,
     RaftFetchResponse,
+    RaftResponse,
 )
 from tidegauge.simulation.messages.raft_timers import (
     RaftFlushed,
@@ -92,14 +97,35 @@ def fetch_from_leader(world: Raft) -> None:
     voter = this_voter(world)
     process = world.context[0].handling
     request = new_event(world, process, quorum_process(world, voter.leader), RaftFetchRequest)
-    voter.fetch_number += 1
-    voter.fetch_sent_us = world.context[0].time_us
-    request.correlation_id = voter.fetch_number
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
     request.last_fetched_epoch = last_epoch(world)
     request.high_watermark = voter.high_watermark
+    _send_fetch(world, request)
+
+
+@inner_rule
+def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
+    """Send a fetch for a piece of the leader's snapshot instead."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    request = new_event(world, process, quorum_process(world, voter.leader), FetchSnapshotRequest)
+    request.voter = voter_of(world, process)
+    request.current_leader_epoch = voter.epoch
+    request.snapshot_epoch = epoch
+    request.snapshot_offset = offset
+    request.position = position
+    _send_fetch(world, request)
+
+
+@inner_rule
+def _send_fetch(world: Raft, request: ControllerRequest) -> None:
+    """Send a fetch once the one before is on disk, and look after its response."""
+    voter = this_voter(world)
+    voter.fetch_number += 1
+    voter.fetch_sent_us = world.context[0].time_us
+    request.correlation_id = voter.fetch_number
     send_when_written(world, request)
     if not voter.fetch_watch:
         _watch(world, voter.fetch_sent_us + voter.request_timeout_us)
@@ -171,12 +197,11 @@ def lose_connection(world: Raft, closed: Disconnected) -> None:
             append_event(world, voter.voter_fetches, request)
 
 
-@RAFT.handles(RaftFetchResponse)
 @inner_rule
-def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> bool:
-    """Take over what the leader has sent, or truncate the log where it diverges.
+def _has_answer(world: Raft, response: RaftResponse) -> bool:
+    """Whether the leader has answered the fetch under way; a newer leader is followed instead.
 
-    Source: KafkaRaftClient.handleFetchResponse@4.1.0.
+    After an error the follower fetches again, later.
     """
     voter = this_voter(world)
     if voter.fetch_sent_us == NONE or response.correlation_id != voter.fetch_number:
@@ -192,6 +217,40 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
         return False
     voter.has_fetched = True
     wait_for_leader(world)
+    return True
+
+
+@RAFT.handles(FetchSnapshotResponse)
+@inner_rule
+def handle_fetch_snapshot_response(world: Raft, response: FetchSnapshotResponse) -> bool:
+    """Fetch the next piece of a snapshot; the whole of it takes the place of the log.
+
+    Source: KafkaRaftClient.handleFetchSnapshotResponse@4.1.0.
+    """
+    if not _has_answer(world, response):
+        return False
+    note_snapshot(world, response.bytes)
+    position = response.position + response.bytes
+    if position < response.size_bytes:
+        fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, position)
+    else:
+        load_snapshot(world, response)
+        fetch_from_leader(world)
+    return False
+
+
+@RAFT.handles(RaftFetchResponse)
+@inner_rule
+def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> bool:
+    """Take over what the leader has sent, or truncate the log where it diverges.
+
+    Source: KafkaRaftClient.handleFetchResponse@4.1.0.
+    """
+    if not _has_answer(world, response):
+        return False
+    if response.snapshot_offset != NONE:
+        fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, 0)
+        return False
     if response.diverging_epoch != NONE:
         truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
         write_log_row(world, True)
@@ -224,6 +283,7 @@ def _append(world: Raft, response: RaftFetchResponse) -> bool:
     has_grown = voter.drained_offset > old_end
     if has_grown or voter.high_watermark != old_high_watermark:
         write_log_row(world, False)
+        look_after_snapshots(world)
     if has_grown:
         note_fetched(world, voter.drained_offset - old_end)
         process = world.context[0].handling

@@ -14,7 +14,8 @@ from tidegauge.controller.raft.state import Raft, VoterStats
 from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.raft_channel import METADATA_RECORD_BYTES, count_response
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
+from tidegauge.simulation.raft_channel import count_response
 from tidegauge.simulation.sampled_stats import record_value
 
 
@@ -36,6 +37,12 @@ def note_fetched(world: Raft, records: int) -> None:
     stats = these_stats(world)
     record_value(stats.fetched_records, world.context[0].time_us, records)
     stats.channel.incoming_bytes += records * METADATA_RECORD_BYTES
+
+
+@inner_rule
+def note_snapshot(world: Raft, size_bytes: int) -> None:
+    """The follower has fetched a piece of a snapshot."""
+    these_stats(world).channel.incoming_bytes += size_bytes
 
 
 @inner_rule

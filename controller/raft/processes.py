@@ -59,6 +59,7 @@ def start_voter(world: Raft) -> None:
     own = voter_of(world, world.context[0].handling)
     voter.runs = True
     voter.flushed_offset = voter.drained_offset
+    voter.snapshot_from_us = world.context[0].time_us
     write_log_row(world, False)
     if len(world.voters) == 1:
         stand_for_election(world)
@@ -114,6 +115,7 @@ def end_voter(world: Raft) -> None:
     voter.deadline_us = NONE
     voter.deadline_timer_us = NONE
     voter.writes_until_us = 0
+    voter.snapshot_from_offset = NONE
     free_all(world, voter.fetches)
     free_all(world, voter.voter_fetches)
     forget_request_times(world)

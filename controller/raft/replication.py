@@ -17,6 +17,11 @@ from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
 from tidegauge.controller.raft.measured import note_batch, note_committed, these_stats
 from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.snapshots import (
+    look_after_snapshots,
+    needs_snapshot,
+    offer_snapshot,
+)
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.transitions import (
     NO_TIME_US,
@@ -137,6 +142,7 @@ def advance_high_watermark(world: Raft) -> None:
     voter.high_watermark = offset
     note_committed(world, offset)
     write_log_row(world, False)
+    look_after_snapshots(world)
     commits = new_event(world, process, process, QuorumCommits)
     commits.offset = offset
     commits.epoch = voter.epoch
@@ -183,24 +189,28 @@ def _end_of(world: Raft, voter: int) -> int:
 
 
 @inner_rule
-def refuses_fetch(world: Raft, request: RaftFetchRequest) -> bool:
-    """Whether a fetch is answered with an error: it asks no leader, or not that of its epoch.
+def error_of_request(world: Raft, asked_epoch: int) -> int:
+    """Why a request to the leader of an epoch is refused: there is none here, or of another one.
 
     An observer that knows no epoch (-1) asks any leader.
 
     Source: KafkaRaftClient.validateLeaderOnlyRequest@4.1.0.
     """
     voter = this_voter(world)
-    asked = request.current_leader_epoch
-    if asked != NONE and asked < voter.epoch:
-        refuse_fetch(world, request, errors.FENCED_LEADER_EPOCH)
-    elif asked > voter.epoch:
-        refuse_fetch(world, request, errors.UNKNOWN_LEADER_EPOCH)
-    elif voter.state != LEADER:
-        refuse_fetch(world, request, errors.NOT_LEADER_OR_FOLLOWER)
-    else:
-        return False
-    return True
+    if asked_epoch != NONE and asked_epoch < voter.epoch:
+        return errors.FENCED_LEADER_EPOCH
+    if asked_epoch > voter.epoch:
+        return errors.UNKNOWN_LEADER_EPOCH
+    return errors.NONE if voter.state == LEADER else errors.NOT_LEADER_OR_FOLLOWER
+
+
+@inner_rule
+def refuses_fetch(world: Raft, request: RaftFetchRequest) -> bool:
+    """Whether a fetch is answered with an error."""
+    error = error_of_request(world, request.current_leader_epoch)
+    if error != errors.NONE:
+        refuse_fetch(world, request, error)
+    return error != errors.NONE
 
 
 @inner_rule
@@ -210,6 +220,9 @@ def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
     Source: KafkaRaftClient.tryCompleteFetchRequest@4.1.0.
     """
     voter = this_voter(world)
+    if needs_snapshot(world, request):
+        offer_snapshot(world, request)
+        return False
     if _diverges(world, request):
         return False
     _note_fetch(world, request)
@@ -250,15 +263,26 @@ def _diverges(world: Raft, request: RaftFetchRequest) -> bool:
 def _note_fetch(world: Raft, request: RaftFetchRequest) -> None:
     """A follower has all before its fetch offset on its disk.
 
-    Source: LeaderState.updateReplicaState, updateCheckQuorumForFollowingVoter@4.1.0.
+    Source: LeaderState.updateReplicaState@4.1.0.
     """
-    voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
     count = len(world.voters)
     progress = world.follower_progress[own * count + request.voter]
     progress.end_offset = request.fetch_offset
     progress.fetched_us = world.context[0].time_us
-    voter.fetched_voters |= 1 << request.voter
+    count_fetching_voter(world, request.voter)
+    advance_high_watermark(world)
+
+
+@inner_rule
+def count_fetching_voter(world: Raft, follower: int) -> None:
+    """A follower has fetched from the log or from a snapshot: the leader still has a quorum.
+
+    Source: LeaderState.updateCheckQuorumForFollowingVoter@4.1.0.
+    """
+    voter = this_voter(world)
+    count = len(world.voters)
+    voter.fetched_voters |= 1 << follower
     fetched = 0
     for other in range(count):
         fetched += (voter.fetched_voters >> other) & 1
@@ -266,7 +290,6 @@ def _note_fetch(world: Raft, request: RaftFetchRequest) -> None:
     if 2 * (fetched + 1) > count:
         voter.fetched_voters = 0
         check_quorum_later(world)
-    advance_high_watermark(world)
 
 
 @inner_rule

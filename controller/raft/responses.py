@@ -32,6 +32,12 @@ def respond_when_written(world: Raft, response: Event) -> None:
 
 
 @inner_rule
+def respond_after(world: Raft, response: Event, delay_us: int) -> None:
+    """Send a response that takes so long to send."""
+    _respond_at(world, response, world.context[0].time_us + delay_us)
+
+
+@inner_rule
 def _respond_at(world: Raft, response: Event, at_us: int) -> None:
     if TYPE_OF_RESPONSE[response.kind] >= 0:
         _mark(world, response, at_us)

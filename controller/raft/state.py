@@ -33,6 +33,13 @@ class Voter(Record):
     request_timeout_us: i64
     retry_backoff_us: i64
 
+    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    snapshot_max_bytes: i64
+    snapshot_interval_us: i64
+    #: The log is cleaned once all that there is of it is larger, or the oldest snapshot older.
+    retention_bytes: i64
+    retention_us: i64
+
     # Switches by release.
     #: Fetches are answered at once when more is committed, and not only when more is appended.
     fetch_carries_high_watermark: flag
@@ -90,6 +97,8 @@ class Voter(Record):
     fetch_watch: flag
 
     # The log. Offsets count records from the beginning of the cluster.
+    #: Its first record; what was before is in a snapshot only.
+    log_start_offset: i64
     #: The next record gets this one.
     log_end_offset: i64
     #: Up to here records are in the log, and not in the leader's memory only.
@@ -103,6 +112,16 @@ class Voter(Record):
     truncations: i64
     #: A timer waits until the linger time of the oldest record that is not drained is over.
     drains: flag
+
+    # Snapshots.
+    #: How many it has in ``Raft.snapshots``.
+    snapshot_count: i64
+    #: From there on bytes and time count for the next one (-1: nothing was committed yet); both
+    #: begin at 0 with its process.
+    snapshot_from_offset: i64 = -1
+    snapshot_from_us: i64
+    #: When it was last looked at whether the log can be cleaned.
+    cleaned_us: i64
 
     #: Its process runs.
     runs: flag
@@ -134,6 +153,16 @@ class EpochStart(Record):
 
     epoch: i64
     start_offset: i64
+
+
+class Snapshot(Record):
+    """All that the records before an offset have led to (Kafka: a checkpoint file)."""
+
+    end_offset: i64
+    #: Of the last record in it.
+    epoch: i64
+    bytes: i64
+    written_us: i64
 
 
 class FollowerProgress(Record):
@@ -189,6 +218,8 @@ class Raft(Cluster, part=7):
     voters: Records[Voter]
     #: Of each voter's log, oldest first: ``len(epoch_starts) // len(voters)`` places each.
     epoch_starts: Records[EpochStart]
+    #: Of each voter, oldest first: ``len(snapshots) // len(voters)`` places each.
+    snapshots: Records[Snapshot]
     #: Of each follower, by its leader: at ``leader * len(voters) + follower``.
     follower_progress: Records[FollowerProgress]
     voter_stats: Records[VoterStats]

@@ -8,9 +8,9 @@ follower       controller.quorum.fetch.timeout.ms since    fetches from its lead
 ..             its last fetch
 prospective    an election time-out, drawn                 asks who would vote for it (4.0 on)
 candidate      an election time-out, drawn                 has voted for itself, asks for votes
-leader         1.5 fetch time-outs since a majority has    appends; tells all others of its epoch
+leader         1.5 fetch time-outs since a majority has    appends; announces its epoch
 ..             fetched (3.7 on)
-resigned       an election time-out, drawn                 tells all others that it has resigned
+resigned       an election time-out, drawn                 announces that it has resigned
 =============  ==========================================  ======================================
 
 ``deadlines.py`` has what follows when the time is over. The epoch, the leader and the vote are
@@ -64,10 +64,10 @@ NO_TIME_US = code(0)
 
 @inner_rule
 def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
-    """Know no leader of an epoch; of a later one than that of the voter if it votes for nobody.
+    """Know no leader of an epoch; of a later one than that of the voter if it does not vote.
 
-    Who waits for an election already waits no longer because of a later epoch, but anew once it
-    has voted.
+    Who waits for an election already waits no longer because of a later epoch, but once more
+    when it has voted.
     """
     voter = this_voter(world)
     waits = voter.state in (UNATTACHED, CANDIDATE, PROSPECTIVE, RESIGNED) and not voter.backs_off
@@ -134,7 +134,7 @@ def resume_candidacy(world: Raft) -> None:
 
 @inner_rule
 def vote_for(world: Raft, candidate: int) -> None:
-    """Vote for a candidate of the voter's epoch; who asks for votes itself goes on with that."""
+    """Vote for a candidate of the voter's epoch; a prospective voter continues."""
     voter = this_voter(world)
     deadline_us = voter.deadline_us
     if voter.state == PROSPECTIVE:

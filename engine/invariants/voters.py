@@ -59,6 +59,23 @@ def epochs_of_a_log_ascend(world: Checked) -> int:
     return HOLDS
 
 
+@VOTERS.of("snapshots")
+def snapshots_of_a_voter_ascend(world: Checked) -> int:
+    """The snapshots of a voter ascend and are of its log, which begins with none or the oldest."""
+    if len(world.voters) == 0:
+        return HOLDS
+    room = len(world.snapshots) // len(world.voters)
+    for number in range(len(world.voters)):
+        voter = world.voters[number]
+        before = voter.log_start_offset - 1
+        for place in range(number * room, number * room + voter.snapshot_count):
+            snapshot = world.snapshots[place]
+            if not before < snapshot.end_offset <= voter.drained_offset:
+                return place
+            before = snapshot.end_offset
+    return HOLDS
+
+
 @VOTERS.of("follower_progress")
 def a_follower_has_no_more_than_its_leader(world: Checked) -> int:
     """A leader counts no follower beyond the end of its own log."""

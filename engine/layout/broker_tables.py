@@ -147,6 +147,8 @@ def _lifecycles(
         own.fetch_timeout_us = 1000 * plan.quorum.fetch_timeout_ms
         own.fetch_request_timeout_us = 1000 * plan.quorum.request_timeout_ms
         own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
+        own.snapshot_max_bytes = planned.snapshots.max_bytes
+        own.snapshot_interval_us = 1000 * planned.snapshots.interval_ms
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.records import new_records
+from tidegauge.compiled.records import R, Records, grown, new_records
 from tidegauge.controller.raft.state import (
     AppendedBatch,
     ControllerRequestStats,
     EpochStart,
     FollowerProgress,
     Raft,
+    Snapshot,
     Voter,
     VoterStats,
 )
@@ -22,9 +23,10 @@ from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT
 _FIRST_LEADER = 0
 _FIRST_EPOCH = 1
 
-#: So many epochs each log has room for at first.
+#: So many epochs each log has room for at first, and so many snapshots each voter.
 _EPOCHS = 16
-#: ... and so many batches that are not committed are measured at most.
+_SNAPSHOTS = 8
+#: So many batches that are not committed are measured at most.
 _BATCHES = 64
 
 
@@ -35,6 +37,7 @@ def new_raft(plan: ClusterPlan) -> Raft:
     raft = Raft(
         voters=new_records(Voter, count),
         epoch_starts=new_records(EpochStart, count * _EPOCHS),
+        snapshots=new_records(Snapshot, count * _SNAPSHOTS),
         follower_progress=new_records(FollowerProgress, count * count),
         voter_stats=new_records(VoterStats, count),
         appended_batches=new_records(AppendedBatch, count * _BATCHES),
@@ -60,6 +63,10 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None
         voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
         voter.request_timeout_us = planned.request_timeout_ms * 1000
         voter.retry_backoff_us = planned.retry_backoff_ms * 1000
+        voter.snapshot_max_bytes = planned.snapshots.max_bytes
+        voter.snapshot_interval_us = planned.snapshots.interval_ms * 1000
+        voter.retention_bytes = planned.retention_bytes
+        voter.retention_us = planned.retention_ms * 1000
         voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
         voter.checks_quorum = release >= Release.parse("3.7.0")
         voter.has_pre_vote = release >= Release.parse("4.0.0")
@@ -67,15 +74,23 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None
 
 
 def enlarge_raft(world: Raft) -> None:
-    """Enlarge the room for the epochs of all logs once half of that of one is in use."""
+    """Enlarge the room for epochs and snapshots once half of that of one voter is in use."""
     count = len(world.voters)
     if count == 0:
         return
-    room = len(world.epoch_starts) // count
-    if 2 * max(int(voter.epoch_count) for voter in world.voters) <= room:
-        return
-    larger = new_records(EpochStart, 2 * len(world.epoch_starts))
-    for number in range(count):
-        for place in range(number * room, (number + 1) * room):
-            larger[place + number * room] = world.epoch_starts[place]
-    world.epoch_starts = larger
+    epochs = max(int(voter.epoch_count) for voter in world.voters)
+    world.epoch_starts = _enlarged(world.epoch_starts, count, epochs)
+    snapshots = max(int(voter.snapshot_count) for voter in world.voters)
+    world.snapshots = _enlarged(world.snapshots, count, snapshots)
+
+
+def _enlarged(table: Records[R], voters: int, used: int) -> Records[R]:
+    """A table with twice the room for each voter, if more than half of that of one is used."""
+    room = len(table) // voters
+    if 2 * used <= room:
+        return table
+    larger = grown(table, 2 * len(table))
+    for number in range(1, voters):
+        for place in range(room):
+            larger[2 * number * room + place] = table[number * room + place]
+    return larger

@@ -1,6 +1,6 @@
 """Metrics of Raft: each broker and controller of a quorum as a client of it.
 
-Brokers are observers, which fetch the log and vote for nobody. Averages, maxima and rates are those
+Brokers are observers, which fetch the log and do not vote. Averages, maxima and rates are those
 of the last 30 to 60 s (``simulation/sampled_stats.py``); a mean or maximum of nothing is NaN.
 """
 

@@ -161,7 +161,7 @@ ZOOKEEPER_CLIENT = (
         Scope.ZOOKEEPER_CLIENT,
         "disconnects",
         "Connections to ZooKeeper that this broker has lost with its session; those that were "
-        "made anew within a session are not simulated.",
+        "renewed within a session are not simulated.",
     ),
     Family(
         MBean(f"{_SESSION}ExpiresPerSec", "Count"),

@@ -23,7 +23,7 @@ def raft(sources: Sources) -> Table:
     nodes = (*range(len(plan.brokers)), *controllers_of(plan)) if plan.is_kraft else ()
     targets = np.array(nodes, dtype=np.int64)
     answers = np.append(snapshot.brokers["answers"], snapshot.controllers["answers"])
-    # -1 is the place of nobody, the last.
+    # -1 stands for no node: the last place.
     ids = np.array((*plan.controllers, -1))
     columns = columns_of(records) | {
         "leader_id": ids[records["leader"]],

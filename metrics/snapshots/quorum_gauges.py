@@ -288,7 +288,7 @@ def _read_channel(stats: ChannelStats, gauge: RaftGauges) -> None:
 
 @rule
 def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) -> None:
-    """Enter the brokers of a quorum that are hosted here and run: they vote for nobody."""
+    """Enter the brokers of a quorum that are hosted here and run: they do not vote."""
     if not is_kraft(world):
         return
     for broker in range(world.sizes[0].brokers):
@@ -296,7 +296,7 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
             continue
         state = world.lifecycles[broker]
         gauge = gauges[broker]
-        # What a process had on its disk it finds out anew.
+        # What a process had on its disk it finds out again.
         gauge.exists = state.leader_epoch != NONE
         gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
         gauge.leader = state.leader

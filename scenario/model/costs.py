@@ -320,6 +320,12 @@ class Costs(Part):
         "the batch of the shutdown follows SIGTERM by 5 ms or more, by 12 to 20 ms if idle.",
     )
 
+    metadata_snapshot_mebibyte: Latency = Field(
+        default=_always("9ms"),
+        description="The transfer of each MiB of a snapshot of the metadata log, to a controller "
+        "or broker that needs records from before the leader's log. Assumed: 1 Gbit/s.",
+    )
+
     def in_mode(self, mode: Mode) -> Costs:
         """These costs with the defaults of the mode: some were measured in both."""
         defaults = _KRAFT_DEFAULTS if mode == KRAFT_MODE else {}
@@ -343,7 +349,7 @@ _COSTS: dict[Mode, tuple[str, ...]] = {
     KRAFT_MODE: (
         *("metadata_record", "metadata_append", "metadata_fsync"),
         *("metadata_publication", "metadata_publication_partition", "metadata_first_publication"),
-        *("broker_registration", "broker_stop_request"),
+        *("broker_registration", "broker_stop_request", "metadata_snapshot_mebibyte"),
     ),
 }
 

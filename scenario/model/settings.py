@@ -36,8 +36,14 @@ PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
 )
+#: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
+#: nobody reads their copies of the metadata log.
+_OF_EVERY_NODE = (
+    *("metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"),
+    *("metadata.max.retention.bytes", "metadata.max.retention.ms"),
+)
 #: With KRaft: the controllers' own. With ZooKeeper the last three are those of brokers.
-CONTROLLER_SETTINGS = (
+_OF_CONTROLLERS = (
     *("broker.session.timeout.ms", "metadata.max.idle.interval.ms"),
     *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
     *("controller.quorum.election.backoff.max.ms", "controller.quorum.fetch.timeout.ms"),
@@ -46,6 +52,8 @@ CONTROLLER_SETTINGS = (
     *("auto.leader.rebalance.enable", "leader.imbalance.check.interval.seconds"),
     "leader.imbalance.per.broker.percentage",
 )
+#: With KRaft: of controllers.
+CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *_OF_CONTROLLERS)
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -91,7 +99,7 @@ CONSUMER_DEFAULTS: Table = {
 
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
-_ONLY_OF_CONTROLLERS = set(CONTROLLER_SETTINGS[:-3])
+_ONLY_OF_CONTROLLERS = set(_OF_CONTROLLERS[:-3])
 
 _ONLY_WITH_KRAFT = {
     name for name, cells in DEFAULTS.items() if all(cell.mode == KRAFT_MODE for cell in cells)
@@ -123,6 +131,7 @@ _MAY_BE_ZERO = {
     ),
     *("max.incremental.fetch.session.cache.slots", "log.initial.task.delay.ms"),
     *("metadata.max.idle.interval.ms", "controller.quorum.append.linger.ms"),
+    "metadata.log.max.snapshot.interval.ms",
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     *THROTTLED_RATES,
@@ -130,7 +139,11 @@ _MAY_BE_ZERO = {
 _LARGEST = 2**31 - 1
 _LARGEST_OF_ALL = 2**63 - 1
 _LARGEST_OF_COUNTS = dict.fromkeys(
-    ("log.flush.interval.messages", *THROTTLED_RATES), _LARGEST_OF_ALL
+    (
+        *("log.flush.interval.messages", *THROTTLED_RATES),
+        *("metadata.log.max.record.bytes.between.snapshots", "metadata.max.retention.bytes"),
+    ),
+    _LARGEST_OF_ALL,
 )
 _LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
 
@@ -191,7 +204,7 @@ def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
     """The defaults of a broker; flags are booleans."""
     others = _ONLY_OF_PRODUCERS
     if mode == KRAFT_MODE:
-        others = others | set(CONTROLLER_SETTINGS)
+        others = others | set(_OF_CONTROLLERS)
     defaults = {
         name: value
         for name, value in defaults_of(release, mode).items()
@@ -317,7 +330,7 @@ def problems_of_topic_settings(
 
 
 def _wrong_place(name: str, kind: str) -> str | None:
-    if kind == "brokers" and name in CONTROLLER_SETTINGS:
+    if kind == "brokers" and name in _OF_CONTROLLERS:
         # Settings of ZooKeeper's controller, which is a broker, too: only KRaft gets here.
         return "is a setting of controllers in mode kraft; use controllers.settings"
     if name in NAMES[kind]:

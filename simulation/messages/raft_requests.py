@@ -1,6 +1,6 @@
 """Requests between the voters of a KRaft quorum, and of observers that read its log.
 
-A voter is named by its number within the quorum, -1: nobody.
+A voter is named by its number within the quorum, -1: none.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class RaftFetchResponse(RaftResponse, kind=103):
     #: larger than the last one fetched, and its end; -1: it does not.
     diverging_epoch: i64 = -1
     diverging_offset: i64 = -1
+    #: The leader's log begins later: a fetch needs this snapshot, named by the epoch of its last
+    #: record and its end offset; -1: none.
+    snapshot_epoch: i64 = -1
+    snapshot_offset: i64 = -1
 
 
 class FetchedEpoch(PartitionData):
@@ -60,6 +64,33 @@ class FetchedEpoch(PartitionData):
     epoch: i64
     start_offset: i64
     end_offset: i64
+
+
+class FetchSnapshotRequest(ControllerRequest, kind=163, api_key=59):
+    """A voter or an observer fetches a piece of a snapshot, from a position in bytes on."""
+
+    #: As in :class:`RaftFetchRequest`.
+    voter: i64 = -1
+    current_leader_epoch: i64 = -1
+    high_watermark: i64
+    snapshot_epoch: i64
+    snapshot_offset: i64
+    position: i64
+
+
+class FetchSnapshotResponse(RaftResponse, kind=164):
+    """A piece of a snapshot, and the size of all of it; or why there is none.
+
+    To an observer the last piece has entries of ``PublishedPartition``: of the replicas that the
+    broker hosts, all that was committed between the high watermark that it knew and the end of the
+    snapshot, the newest of each.
+    """
+
+    snapshot_epoch: i64
+    snapshot_offset: i64
+    position: i64
+    bytes: i64
+    size_bytes: i64
 
 
 class VoteRequest(RaftRequest, kind=145, api_key=52):
@@ -83,7 +114,7 @@ class VoteResponse(RaftResponse, kind=146):
 
 
 class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
-    """A new leader tells a voter that it has been elected."""
+    """A new leader notifies a voter of its election."""
 
     leader: i64
     epoch: i64

@@ -34,6 +34,14 @@ class QuorumAppended(Timer, kind=153):
     """There is more in the leader's log, committed or not, for observers that wait."""
 
 
+class SnapshotDue(Timer, kind=165):
+    """The controller is to write a snapshot of what its voter has committed."""
+
+    #: The end of the snapshot, and the epoch of the last record in it.
+    offset: i64
+    epoch: i64
+
+
 class VoterStopped(Timer, kind=154):
     """A voter that was told to stop has a successor, or has waited for long enough."""
 

@@ -18,6 +18,7 @@ from tidegauge.simulation.messages.quorum_requests import (
 from tidegauge.simulation.messages.raft_requests import (
     BeginQuorumEpochResponse,
     EndQuorumEpochResponse,
+    FetchSnapshotResponse,
     RaftFetchResponse,
     VoteResponse,
 )
@@ -51,6 +52,7 @@ _OF_RESPONSES = {
     VoteResponse: "Vote",
     BeginQuorumEpochResponse: "BeginQuorumEpoch",
     EndQuorumEpochResponse: "EndQuorumEpoch",
+    FetchSnapshotResponse: "FetchSnapshot",
     # The last one: Fetch, which is served behind it, counts the same requests.
     RaftFetchResponse: "FetchFollower",
 }

@@ -25,6 +25,7 @@ from tidegauge.simulation.codes.occasions import (
     STOPS,
     UNSEEN,
 )
+from tidegauge.simulation.codes.snapshot_steps import SNAPSHOT_STEPS
 from tidegauge.simulation.codes.voter_states import VOTER_STATES
 from tidegauge.simulation.messages import kinds
 
@@ -166,6 +167,7 @@ SeenHighWatermark = Annotated[
     ),
 ]
 LogEndOffset = Annotated[i64, Column(OFFSET, "log end offset of the replica")]
+LogStartOffset = Annotated[i64, Column(OFFSET, "the first offset of a log")]
 MemberEndOffset = Annotated[
     i64, Column(OFFSET, "log end offset of the follower that joins the ISR")
 ]
@@ -223,6 +225,9 @@ MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAM
 Moment = Annotated[i64, Column(CODE, "the occasion on which a high watermark moves", names=MOMENTS)]
 Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=ROLL_STATES)]
 Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=REASONS)]
+SnapshotStep = Annotated[
+    i64, Column(CODE, "what a node does with a snapshot", names=SNAPSHOT_STEPS)
+]
 State = Annotated[
     i64, Column(CODE, "what the control plane takes a broker for", names=BROKER_STATES)
 ]
@@ -282,6 +287,9 @@ Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="a
 BrokerCount = Annotated[
     i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
 ]
+Deferred = Annotated[
+    i64, Column(COUNT, "responses of a controller that wait for a commit", unit="responses")
+]
 EpochCount = Annotated[i64, Column(COUNT, "entries of the leader-epoch cache", unit="entries")]
 Failures = Annotated[i64, Column(COUNT, "commits that have failed", unit="commits")]
 FollowerReplicas = Annotated[i64, Column(COUNT, "replicas throttled as followers", unit="replicas")]
@@ -312,6 +320,7 @@ RecordsToRecover = Annotated[i64, Column(COUNT, "records behind recovery points"
 Remaining = Annotated[
     i64, Column(COUNT, "partitions that the broker still leads", unit="partitions")
 ]
+SnapshotBytes = Annotated[i64, Column(COUNT, "size of a snapshot; -1: unknown", unit="bytes")]
 Start = Annotated[i64, Column(COUNT, "restarts of the consumer before", unit="restarts")]
 UnderMinIsr = Annotated[
     i64,

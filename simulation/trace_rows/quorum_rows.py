@@ -34,3 +34,19 @@ class VoterLog(CanonicalRow, number=100):
     log_end_offset: column.LogEndOffset
     high_watermark: column.HighWatermark
     truncated: column.Truncated
+
+
+class MetadataSnapshot(CanonicalRow, number=101):
+    """A node has written or loaded a snapshot of the metadata log, or its log begins with one."""
+
+    STORY = (
+        "{broker} {snapshot_step} a snapshot of the metadata log up to {end_offset}, epoch "
+        "{quorum_epoch}; its log begins at {log_start_offset}"
+    )
+
+    broker: column.Broker
+    snapshot_step: column.SnapshotStep
+    end_offset: column.EndOffset
+    quorum_epoch: column.QuorumEpoch
+    snapshot_bytes: column.SnapshotBytes
+    log_start_offset: column.LogStartOffset

@@ -50,9 +50,12 @@ class MetadataSampled(Sample, number=98):
     """A metadata log (KRaft), every sample_every: the active controller's, or what a broker has."""
 
     STORY = (
-        "{broker} has the metadata log to before {log_end_offset}, committed to {high_watermark}"
+        "{broker} has the metadata log to before {log_end_offset}, committed to {high_watermark}; "
+        "{queue_length} in its queue, {deferred} for a commit"
     )
 
     broker: column.Broker
     log_end_offset: column.LogEndOffset
     high_watermark: column.HighWatermark
+    queue_length: column.QueueLength
+    deferred: column.Deferred

@@ -714,6 +714,12 @@ def _(world: World) -> None:
     world.epoch_starts[0].epoch = world.voters[0].epoch + 1
 
 
+@violates("snapshots_of_a_voter_ascend")
+def _(world: World) -> None:
+    world.voters[0].snapshot_count = 1
+    world.snapshots[0].end_offset = world.voters[0].drained_offset + 1
+
+
 @violates("a_follower_has_no_more_than_its_leader")
 def _(world: World) -> None:
     world.follower_progress[1].end_offset = world.voters[0].drained_offset + 1

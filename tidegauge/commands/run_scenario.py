@@ -249,7 +249,7 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
-    show_summary(run.summary)
+    show_summary(run.summary, has_quorum=loaded.has_kraft)
     unexpected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {run.path}")
     typer.echo(f"      tidegauge report {run.path}")

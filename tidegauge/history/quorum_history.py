@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tidegauge.simulation.codes.snapshot_steps import CLEANED
 from tidegauge.simulation.codes.voter_states import LEADER, VOTER_STATES, VOTER_STOPPED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _STATE = "voter_state"
 _LOG = "voter_log"
 _SAMPLED = "metadata_sampled"
-_KINDS = frozenset({_STATE, _LOG, _SAMPLED})
+_SNAPSHOT = "metadata_snapshot"
+_KINDS = frozenset({_STATE, _LOG, _SAMPLED, _SNAPSHOT})
 
 
 class QuorumNode(NamedTuple):
@@ -31,6 +33,13 @@ class QuorumNode(NamedTuple):
     state: str
     is_voter: bool
     is_running: bool
+    #: Where its log begins, and the end of its newest snapshot; 0: it has none.
+    log_start_offset: int
+    snapshot_offset: int
+    #: At the last sample of the active controller: events in its queue, responses that wait for a
+    #: commit.
+    queue_length: int
+    deferred: int
 
 
 class DescribedQuorum(NamedTuple):
@@ -126,10 +135,25 @@ class _KnownQuorum:
         self._names = run.directory
         self._states: dict[int, TraceRow] = {}
         self._logs: dict[int, TraceRow] = {}
+        self._samples: dict[int, TraceRow] = {}
+        self._starts: dict[int, int] = {}
+        self._snapshots: dict[int, int] = {}
 
     def take(self, row: TraceRow) -> None:
         """Take the next row."""
-        (self._states if row.kind == _STATE else self._logs)[row["broker"]] = row
+        number = row["broker"]
+        if row.kind == _STATE:
+            self._states[number] = row
+            # What was sampled of a leader is over with that.
+            self._samples.pop(number, None)
+        elif row.kind == _SNAPSHOT:
+            self._starts[number] = row["log_start_offset"]
+            if row["snapshot_step"] != CLEANED:
+                self._snapshots[number] = row["end_offset"]
+        else:
+            self._logs[number] = row
+            if row.kind == _SAMPLED:
+                self._samples[number] = row
 
     def described(self, time_us: int) -> DescribedQuorum:
         """The quorum, as it is known now."""
@@ -151,6 +175,7 @@ class _KnownQuorum:
 
     def _node(self, number: int) -> QuorumNode:
         log = self._logs.get(number)
+        sample = self._samples.get(number)
         state = self._states.get(number)
         is_voter = number >= len(self._names.brokers)
         words = "observer"
@@ -164,4 +189,8 @@ class _KnownQuorum:
             words,
             is_voter,
             words != VOTER_STATES[int(VOTER_STOPPED)],
+            self._starts.get(number, 0),
+            self._snapshots.get(number, 0),
+            0 if sample is None else sample["queue_length"],
+            0 if sample is None else sample["deferred"],
         )

@@ -169,6 +169,7 @@ metadata_publication_partition: 20us
 metadata_first_publication: 150ms
 broker_registration: 300ms
 broker_stop_request: 11ms
+metadata_snapshot_mebibyte: 9ms
 """,
     ],
     Latency: [

@@ -22,7 +22,8 @@ _MOMENTS = 20
 def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
-    Without a time all leaders follow, and how many records each node lacked over the run.
+    Without a time all leaders follow, and over the run how many records each node lacked and what
+    waited for the active controller.
     """
     from tidegauge.history.metadata_log import check_has_quorum
     from tidegauge.history.quorum_history import described_quorum
@@ -64,6 +65,8 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
     rows = [
         (
             str(node.node),
+            str(node.log_start_offset),
+            str(node.snapshot_offset or "-"),
             str(node.log_end_offset),
             str(quorum.lag_of(node)),
             time_text(node.time_us),
@@ -71,7 +74,8 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
         )
         for node in quorum.nodes
     ]
-    _print_table(out, ("NodeId", "LogEndOffset", "Lag", "LastChange", "Status"), rows)
+    headings = ("NodeId", "LogStartOffset", "Snapshot", "LogEndOffset", "Lag", "LastChange")
+    _print_table(out, (*headings, "Status"), rows)
 
 
 def _print_leaders(out: Console, run: RunFolder) -> None:
@@ -110,11 +114,20 @@ def _print_lags(out: Console, run: RunFolder) -> None:
                 str(quorum.epoch),
                 "none" if quorum.leader is None else str(quorum.leader),
                 str(quorum.high_watermark),
+                *_waiting(quorum),
                 *(lags.get(node, "-") for node in ids),
             )
         )
     names = [f"Lag{node}" for node in ids]
-    _print_table(out, ("Time", "Epoch", "Leader", "HighWatermark", *names), rows)
+    headings = ("Time", "Epoch", "Leader", "HighWatermark", "Queue", "Deferred")
+    _print_table(out, (*headings, *names), rows)
+
+
+def _waiting(quorum: DescribedQuorum) -> tuple[str, str]:
+    """Events in the active controller's queue, and its responses that wait for a commit."""
+    if quorum.leader is None:
+        return "-", "-"
+    return str(quorum.nodes[0].queue_length), str(quorum.nodes[0].deferred)
 
 
 def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

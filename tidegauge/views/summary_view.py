@@ -15,8 +15,8 @@ _LONG_MS = 1_000
 _LISTED = 5
 
 
-def show_summary(summary: dict[str, Any]) -> None:
-    """Print the most important figures."""
+def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
+    """Print the most important figures; those of the control plane depend on its mode."""
     typer.echo(
         f"{counted(summary['events'], 'event')} in {summary['loop_seconds']:.2f} s: "
         f"{summary['times_real_time']:,.4g} times real time"
@@ -33,8 +33,8 @@ def show_summary(summary: dict[str, Any]) -> None:
     typer.echo(
         f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
         f"{counted(summary['isr_expands'], 'expand')} by leaders, "
-        f"{counted(summary['isr_removals'], 'removal')} by controllers, "
-        f"{counted(summary['isr_notifications'], 'notification')}"
+        f"{counted(summary['isr_removals'], 'removal')} by controllers"
+        f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
     )
     from tidegauge.simulation.durations import time_text
 
@@ -51,6 +51,12 @@ def show_summary(summary: dict[str, Any]) -> None:
         f"{summary['unclean_elections']} of them uncleanly; brokers started: {summary['starts']} "
         "times"
     )
+    if has_quorum:
+        queued = _about(summary["controller_queue_ms"]["max"])
+        typer.echo(
+            f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
+            f"an event waited in its queue for {queued} at most"
+        )
     _show_losses(summary["records_lost_by_partition"])
     for name, latency in summary["produce_ms"].items():
         p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.codes.snapshot_steps import LOADED
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
-from tidegauge.simulation.trace_rows.quorum_rows import VoterLog, VoterState
+from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot, VoterLog, VoterState
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.quorum_checks.committed_metadata_kept import check_commit, check_majority
+from tidegauge.traces.quorum_checks.committed_metadata_kept import (
+    check_commit,
+    check_majority,
+    check_snapshot,
+)
 from tidegauge.traces.quorum_checks.metadata_log_matching import check_new_epoch
-from tidegauge.traces.quorum_checks.metadata_logs import begin_run, cut_log, last_epoch
+from tidegauge.traces.quorum_checks.metadata_logs import (
+    begin_behind_snapshot,
+    begin_run,
+    cut_log,
+    last_epoch,
+)
 from tidegauge.traces.quorum_checks.one_quorum_leader import check_leader
 from tidegauge.traces.quorum_checks.quorum_leader_complete import check_log_of_leader
 from tidegauge.traces.quorum_checks.quorum_progress import check_progress
@@ -25,6 +35,8 @@ def take_quorum_row(history: Histories, row: Row) -> None:
         _take_state(history, view_as(row, VoterState))
     elif row.kind == VoterLog.KIND:
         _take_log(history, view_as(row, VoterLog))
+    elif row.kind == MetadataSnapshot.KIND:
+        _take_snapshot(history, view_as(row, MetadataSnapshot))
     elif row.kind == FaultBegan.KIND:
         began = view_as(row, FaultBegan)
         history.quorum[0].changed_us = row.time_us
@@ -40,6 +52,14 @@ def _take_state(history: Histories, row: VoterState) -> None:
     check_leader(history, row)
     if row.voter_state == LEADER:
         check_log_of_leader(history, row, row.broker - history.quorum[0].first_controller)
+
+
+@inner_rule
+def _take_snapshot(history: Histories, row: MetadataSnapshot) -> None:
+    check_snapshot(history, row)
+    log = row.broker - history.quorum[0].first_controller
+    if row.snapshot_step == LOADED and log >= 0:
+        begin_behind_snapshot(history, log, row.end_offset)
 
 
 @inner_rule

@@ -15,7 +15,7 @@ appendAsFollower, LeaderState.maybeUpdateHighWatermark@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.trace_rows.quorum_rows import VoterLog
+from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot, VoterLog
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks.metadata_logs import (
@@ -44,6 +44,13 @@ def check_majority(history: Histories, row: VoterLog) -> None:
         told += 1 if history.metadata_logs[log].is_told else 0
         holders += 1 if has_all_committed(history, log) else 0
     if told == count and 2 * holders <= count:
+        note_breach_of_quorum(history, NUMBER, row)
+
+
+@inner_rule
+def check_snapshot(history: Histories, row: MetadataSnapshot) -> None:
+    """A snapshot has committed records only."""
+    if row.end_offset > history.metadata_logs[committed_number(history)].end_offset:
         note_breach_of_quorum(history, NUMBER, row)
 
 

@@ -110,6 +110,19 @@ def committed_before(history: Histories, epoch: int) -> int:
 
 
 @inner_rule
+def begin_behind_snapshot(history: Histories, log: int, end_offset: int) -> None:
+    """A log is what a snapshot says of the records before its end, all of them committed."""
+    committed = committed_number(history)
+    known: MetadataLog = history.metadata_logs[log]
+    known.runs = 0
+    for number in range(history.metadata_logs[committed].runs):
+        run = run_of(history, committed, number)
+        if run.start_offset < end_offset:
+            begin_run(history, log, run.epoch, run.start_offset)
+    known.end_offset = end_offset
+
+
+@inner_rule
 def agrees_until(history: Histories, one: int, other: int) -> int:
     """The offset up to which two logs have the same records."""
     fewest = min(history.metadata_logs[one].runs, history.metadata_logs[other].runs)

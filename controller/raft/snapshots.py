@@ -1,0 +1,237 @@
+"""Snapshots of the metadata log: when one is due, what is cleaned, and who has to load one.
+
+Every voter writes snapshots of its own, and a log begins where one ends. A follower or observer
+that needs records from before the leader's log loads its newest snapshot instead. A record counts
+for a fixed number of bytes, in the log and in a snapshot.
+
+Source: SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean, deleteBeforeSnapshot,
+truncateToLatestSnapshot, ReplicatedLog.validateOffsetAndEpoch@3.9.0 (KIP-630, KIP-876).
+"""
+
+from __future__ import annotations
+
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.log import (
+    begin_epoch,
+    epoch_of,
+    epoch_place,
+    last_epoch,
+    write_log_row,
+    write_to_disk,
+)
+from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.state import Raft, Snapshot
+from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
+from tidegauge.simulation.codes.snapshot_steps import CLEANED, LOADED, WRITTEN
+from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.raft_requests import (
+    FetchSnapshotResponse,
+    RaftFetchRequest,
+    RaftFetchResponse,
+)
+from tidegauge.simulation.messages.raft_timers import SnapshotDue
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot
+
+#: KafkaRaftClient, RaftMetadataLogCleanerManager.
+_CLEANING_US = code(60_000_000)
+
+_NO_TIME_US = code(0)
+
+
+@inner_rule
+def look_after_snapshots(world: Raft) -> None:
+    """More is committed: have a snapshot written if one is due, and clean the log."""
+    voter = this_voter(world)
+    now_us = world.context[0].time_us
+    offset = voter.high_watermark
+    if voter.snapshot_from_offset == NONE:
+        voter.snapshot_from_offset = offset
+    grown_bytes = (offset - voter.snapshot_from_offset) * METADATA_RECORD_BYTES
+    interval_us = voter.snapshot_interval_us
+    is_old = interval_us > 0 and now_us - voter.snapshot_from_us >= interval_us
+    if grown_bytes >= voter.snapshot_max_bytes or is_old:
+        _count_from(world, offset)
+        process = world.context[0].handling
+        due = new_event(world, process, process, SnapshotDue)
+        due.offset = offset
+        due.epoch = epoch_of(world, offset - 1)
+        set_timer(world, due, now_us)
+    if now_us - voter.cleaned_us >= _CLEANING_US:
+        voter.cleaned_us = now_us
+        _clean(world)
+
+
+@inner_rule
+def _count_from(world: Raft, offset: int) -> None:
+    """Bytes and time count for the next snapshot from here on."""
+    voter = this_voter(world)
+    voter.snapshot_from_offset = offset
+    voter.snapshot_from_us = world.context[0].time_us
+
+
+@inner_rule
+def snapshot_at(world: Raft, number: int) -> Snapshot:
+    """A snapshot of the voter that handles the event, 0 the oldest."""
+    voter = voter_of(world, world.context[0].handling)
+    return world.snapshots[voter * (len(world.snapshots) // len(world.voters)) + number]
+
+
+@inner_rule
+def write_snapshot(world: Raft, epoch: int, offset: int, records: int) -> None:
+    """Write a snapshot that has so many records."""
+    _keep_snapshot(world, epoch, offset, records * METADATA_RECORD_BYTES)
+    _write_row(world, WRITTEN, this_voter(world).snapshot_count - 1)
+
+
+@inner_rule
+def _keep_snapshot(world: Raft, epoch: int, offset: int, size_bytes: int) -> None:
+    voter = this_voter(world)
+    snapshot = snapshot_at(world, voter.snapshot_count)
+    snapshot.end_offset = offset
+    snapshot.epoch = epoch
+    snapshot.bytes = size_bytes
+    snapshot.written_us = world.context[0].time_us
+    voter.snapshot_count += 1
+    if 2 * voter.snapshot_count > len(world.snapshots) // len(world.voters):
+        world.context[0].needs_room = True
+
+
+@inner_rule
+def _clean(world: Raft) -> None:
+    """Delete the oldest snapshots, and the log up to the one behind each, by size and by time."""
+    voter = this_voter(world)
+    total_bytes = (voter.log_end_offset - voter.log_start_offset) * METADATA_RECORD_BYTES
+    for number in range(voter.snapshot_count):
+        total_bytes += snapshot_at(world, number).bytes
+    deleted = 0
+    while deleted + 1 < voter.snapshot_count:
+        oldest = snapshot_at(world, deleted)
+        is_old = world.context[0].time_us - oldest.written_us > voter.retention_us
+        if total_bytes <= voter.retention_bytes and not is_old:
+            break
+        deleted += 1
+        begins = snapshot_at(world, deleted).end_offset
+        total_bytes -= oldest.bytes + (begins - voter.log_start_offset) * METADATA_RECORD_BYTES
+        voter.log_start_offset = begins
+    if deleted > 0:
+        _forget_before(world, deleted)
+        _write_row(world, CLEANED, 0)
+
+
+@inner_rule
+def _forget_before(world: Raft, first: int) -> None:
+    """Forget the snapshots before one, and the epochs of records before the log."""
+    voter = this_voter(world)
+    voter.snapshot_count -= first
+    for number in range(voter.snapshot_count):
+        kept = snapshot_at(world, number)
+        moved = snapshot_at(world, first + number)
+        kept.end_offset = moved.end_offset
+        kept.epoch = moved.epoch
+        kept.bytes = moved.bytes
+        kept.written_us = moved.written_us
+    # The epoch of the record before the log stays: it is that of the oldest snapshot.
+    gone = 0
+    while gone + 1 < voter.epoch_count:
+        if world.epoch_starts[epoch_place(world, gone + 1)].start_offset >= voter.log_start_offset:
+            break
+        gone += 1
+    voter.epoch_count -= gone
+    for number in range(voter.epoch_count):
+        entry = world.epoch_starts[epoch_place(world, number)]
+        later = world.epoch_starts[epoch_place(world, gone + number)]
+        entry.epoch = later.epoch
+        entry.start_offset = later.start_offset
+
+
+@inner_rule
+def needs_snapshot(world: Raft, request: RaftFetchRequest) -> bool:
+    """Whether a fetch asks for records from before the log, or of epochs before its snapshots.
+
+    An observer does not say the epoch of its last record: it has committed ones only.
+
+    Source: ReplicatedLog.validateOffsetAndEpoch@3.9.0.
+    """
+    voter = this_voter(world)
+    if voter.snapshot_count == 0 or (voter.log_start_offset == 0 and request.fetch_offset == 0):
+        return False
+    if request.fetch_offset < voter.log_start_offset:
+        return True
+    if request.voter == NONE:
+        return False
+    oldest_epoch = snapshot_at(world, 0).epoch
+    if request.fetch_offset == voter.log_start_offset:
+        return request.last_fetched_epoch != oldest_epoch
+    return request.last_fetched_epoch < oldest_epoch
+
+
+@inner_rule
+def offer_snapshot(world: Raft, request: RaftFetchRequest) -> None:
+    """Answer a fetch with the id of the newest snapshot."""
+    voter = this_voter(world)
+    newest = snapshot_at(world, voter.snapshot_count - 1)
+    response = new_response(world, request, RaftFetchResponse)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    response.log_end_offset = voter.drained_offset
+    response.snapshot_epoch = newest.epoch
+    response.snapshot_offset = newest.end_offset
+    respond_when_written(world, response)
+
+
+@inner_rule
+def snapshot_number(world: Raft, epoch: int, offset: int) -> int:
+    """Which snapshot has this id; NONE: it has been deleted, or was never here."""
+    for number in range(this_voter(world).snapshot_count):
+        snapshot = snapshot_at(world, number)
+        if snapshot.end_offset == offset and snapshot.epoch == epoch:
+            return number
+    return NONE
+
+
+@inner_rule
+def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
+    """Begin the log behind a snapshot, unless the log has all of it by now."""
+    voter = this_voter(world)
+    epoch = response.snapshot_epoch
+    offset = response.snapshot_offset
+    own_epoch = last_epoch(world)
+    if epoch < own_epoch or (epoch == own_epoch and offset <= voter.drained_offset):
+        return
+    voter.log_start_offset = offset
+    voter.log_end_offset = offset
+    voter.drained_offset = offset
+    voter.flushed_offset = offset
+    voter.high_watermark = offset
+    voter.truncations += 1
+    voter.epoch_count = 0
+    # The record before the log: truncation never goes below what is committed.
+    begin_epoch(world, epoch, offset - 1)
+    voter.snapshot_count = 0
+    _keep_snapshot(world, epoch, offset, response.size_bytes)
+    _count_from(world, offset)
+    write_to_disk(world, _NO_TIME_US)
+    _write_row(world, LOADED, 0)
+    write_log_row(world, False)
+
+
+@inner_rule
+def _write_row(world: Raft, step: int, number: int) -> None:
+    """Write down what has happened to a snapshot; the row causes nothing."""
+    context = world.context[0]
+    cause_process = context.cause_process
+    cause_sequence = context.cause_sequence
+    snapshot = snapshot_at(world, number)
+    row = new_row(world, context.handling, MetadataSnapshot)
+    row.broker = name_of_voter(world, context.handling)
+    row.snapshot_step = step
+    row.end_offset = snapshot.end_offset
+    row.quorum_epoch = snapshot.epoch
+    row.snapshot_bytes = snapshot.bytes
+    row.log_start_offset = this_voter(world).log_start_offset
+    write_row(world, row)
+    context.cause_process = cause_process
+    context.cause_sequence = cause_sequence
