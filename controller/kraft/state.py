@@ -222,7 +222,7 @@ class Quorum(Raft, part=6):
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
     #: A ring: what was appended by any controller and is not committed, and beside each the
-    #: partition as it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
+    #: partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: What pure rules work on: one record each.
