@@ -1,4 +1,4 @@
-"""Mechanisms 22 to 24, of the controllers of a quorum: lost, isolated, returning.
+"""Mechanisms 22 to 25, of the controllers of a quorum: lost, isolated, returning, busy.
 
 Kafka's sources are the rule here; no recording of real controllers shows these (Q4, Q6, C3).
 """
@@ -73,3 +73,15 @@ def test_a_returning_voter_unseats_a_leader_only_without_pre_vote(
     assert len(terms) >= leaders
     assert (len(terms) == 1) == (leaders == 1)
     assert terms[0].ended_us is None or terms[0].ended_us > 30 * SECOND
+
+
+@pytest.mark.parametrize(("release", "is_fenced"), [("3.4", True), ("3.5", False), ("4.1", False)])
+def test_a_busy_controller_fences_live_brokers_up_to_3_4(
+    release: str, is_fenced: bool, tmp_path: Path
+) -> None:
+    """L3: a heartbeat that has expired in the queue is no contact (KAFKA-15019, KAFKA-17793)."""
+    run = run_of(shipped("25-busy-controller", {"release": release}), tmp_path)
+    ended = rows_of(run, "controller_event_done")
+    assert max(row["processing_us"] for row in ended) > 8 * SECOND
+    assert {broker for _, broker in fenced(run)} == (set(range(6)) if is_fenced else set())
+    assert rows_of(run, "broker_stopped") == []
