@@ -288,7 +288,10 @@ def _read_channel(stats: ChannelStats, gauge: RaftGauges) -> None:
 
 @rule
 def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) -> None:
-    """Enter the brokers of a quorum that are hosted here and run: they do not vote."""
+    """Enter the brokers of a quorum that are hosted here and run: they do not vote.
+
+    Source: KafkaRaftMetrics@4.1.0, of the Raft client of a broker.
+    """
     if not is_kraft(world):
         return
     for broker in range(world.sizes[0].brokers):
