@@ -71,6 +71,10 @@ bench: env ## Measure how fast rules, kernel, metrics and analyses run
 	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/analysis.py
 
+.PHONY: failover
+failover: env ## Compare failovers of the controller at 100 to 200,000 partitions, in both modes
+	@$(BIN)/python bench/failover.py
+
 .PHONY: lock
 lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newest versions)
 	@$(PIP) install --quiet uv

@@ -3,7 +3,7 @@
 All that a rule reaches becomes one piece of machine code. The loop reaches every handler of every
 process; it calls the doors of the rooms by address, so that each room is one piece. Pieces are
 compiled by several processors at once, a change of a room is no change of the others, and LLVM is
-faster with five pieces than with one of their size: the whole compiles in 0.85 of the time.
+faster with five pieces than with one of their size: the whole compiles in 0.93 of the time.
 """
 
 from __future__ import annotations

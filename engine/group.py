@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,8 @@ class Group:
         self.world = new_world(plan, set(hosted), self.reserve, self.item_reserve)
         self._validator = _new_validator(plan)
         self._size_rows()
+        #: The tables, and the exchange of frames, that the view is made for.
+        self._seen: tuple[object, ...] = ()
         self.view = self._make_view()
         self._plan_beginning()
         self._plan_faults()
@@ -331,6 +334,11 @@ class Group:
     # Its tables.
 
     def _make_view(self) -> World:
+        """The tables as rules take them; the same ones as before unless a table was exchanged."""
+        seen = (self.exchange, *vars(self.world).values())
+        if len(seen) == len(self._seen) and all(map(is_, seen, self._seen)):
+            return self.view
+        self._seen = seen
         self.exchange.see(self.world)
         if self._validator is not None:
             self._validator.look_at(self.world)

@@ -8,6 +8,8 @@ its row here: a switch without a row is an error at import.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import get_type_hints
 
 from tidegauge.compiled.records import new_record
@@ -142,6 +144,7 @@ def kraft_rules_of(release: str, metadata_version: str | None = None) -> KRaftRu
     return rules
 
 
-def kraft_cells_of(release: str, metadata_version: str | None = None) -> dict[str, Cell]:
+@cache
+def kraft_cells_of(release: str, metadata_version: str | None = None) -> Mapping[str, Cell]:
     """The cell that each switch of this release has its value from."""
     return cells_that_apply(KRAFT_CELLS, release, metadata_version, KRAFT_MODE)

@@ -11,6 +11,9 @@ that only one mode reads has cells of that mode.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     ZOOKEEPER_MODE,
@@ -273,6 +276,7 @@ def defaults_of(release: str, mode: Mode | None = None) -> dict[str, int | str |
     return {name: cell.value for name, cell in default_cells_of(release, mode).items()}
 
 
-def default_cells_of(release: str, mode: Mode | None = None) -> dict[str, Cell]:
+@cache
+def default_cells_of(release: str, mode: Mode | None = None) -> Mapping[str, Cell]:
     """The cell that each default of a release has its value from."""
     return cells_that_apply(DEFAULTS, release, mode=mode)

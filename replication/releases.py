@@ -23,6 +23,8 @@ so a protocol before 0.11.0 comes with records that carry no epoch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import get_type_hints
 
 from tidegauge.compiled.records import new_record
@@ -514,9 +516,10 @@ def rules_of(release: str, protocol: str | None = None, mode: Mode | None = None
     return rules
 
 
+@cache
 def rule_cells_of(
     release: str, protocol: str | None = None, mode: Mode | None = None
-) -> dict[str, Cell]:
+) -> Mapping[str, Cell]:
     """The cell that each switch of this release has its value from."""
     return cells_that_apply(RULE_CELLS, release, protocol, mode)
 

@@ -34,9 +34,9 @@ from tidegauge.simulation.messages.client_requests import (
 #: controller has written the record, since what is committed stays.
 ONE_LOG = code(0)
 
-#: In KRaft mode the size of a record: a change of a partition, and its part of the header of its
-#: batch. Snapshots and the cleaning of the log count by it.
-METADATA_RECORD_BYTES = code(100)
+#: In KRaft mode the size of a record: that of a NoOpRecord in a batch of its own, as most are; of
+#: all others it is an estimate. Source: DefaultRecordBatch@4.1.0.
+METADATA_RECORD_BYTES = code(72)
 
 # MetadataChange.leader of a broker; 0: it is not alive, or fenced.
 ALIVE = code(1)

@@ -143,7 +143,7 @@ def _communicate(world: Brokers, broker: int) -> None:
 def _send(world: Brokers, broker: int) -> None:
     """Send the request that is made, or made again, to whom the channel is connected.
 
-    If it is connected to nobody it connects to the leader that the broker knows then.
+    If it has no connection it connects to the leader that the broker knows then.
 
     Source: NodeToControllerRequestThread.doWork and generateRequests@3.8.0.
     """

@@ -1,6 +1,6 @@
 """A broker as an observer of the quorum: it fetches the metadata log, one request after the other.
 
-Nobody tells a broker who leads the quorum. It asks the leader that it knows. If it knows none, if
+A broker finds out who leads the quorum. It asks the leader that it knows. If it knows none, if
 that one has not answered for controller.quorum.fetch.timeout.ms, or if the last request to it has
 failed, it asks a random controller: the response names the leader and the epoch.
 
@@ -41,7 +41,13 @@ from tidegauge.simulation.messages.raft_requests import (
     RaftFetchResponse,
     RaftResponse,
 )
+from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
+from tidegauge.simulation.raft_channel import (
+    count_request,
+    count_response,
+)
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
+from tidegauge.simulation.sampled_stats import record_value
 from tidegauge.simulation.topology import quorum_process
 
 
@@ -77,6 +83,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
 @inner_rule
 def _depart(world: Brokers, broker: int, request: ControllerRequest) -> None:
     state = world.lifecycles[broker]
+    count_request(state.channel, request.kind)
     depart(world, broker, state.fetch, request)
     if not state.fetch.timer:
         _watch(world, broker)
@@ -105,7 +112,7 @@ def _watch(world: Brokers, broker: int) -> None:
 @BROKER.handles(RaftFetchGivesUp)
 @inner_rule
 def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
-    """The fetch in flight may have got no response in time: then ask somebody else at once."""
+    """The fetch in flight may have got no response in time: then ask another controller at once."""
     broker = timer.destination
     state = world.lifecycles[broker]
     state.fetch.timer = False
@@ -130,7 +137,7 @@ def _fail(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
     state.fetch.number = 0
     was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
-    # Whoever else was asked: the next one may be the leader again.
+    # If another one was asked, the next one may be the leader again.
     state.leader_failed = was_leader
 
 
@@ -158,6 +165,7 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
     if response.snapshot_offset != NONE:
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
         return
+    _note_fetched(world, world.lifecycles[broker], response)
     # What an earlier leader had, and this one has not, is truncated.
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
@@ -172,10 +180,12 @@ def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotRespon
     epoch = response.snapshot_epoch
     offset = response.snapshot_offset
     position = response.position + response.bytes
+    world.lifecycles[broker].channel.incoming_bytes += response.bytes
     if position < response.size_bytes:
         _fetch_snapshot(world, broker, epoch, offset, position)
         return
     world.lifecycles[broker].log_start_offset = offset
+    world.lifecycles[broker].fetched_epoch = response.leader_epoch
     write_snapshot_row(world, broker, LOADED, offset, epoch, response.size_bytes)
     # The publication of a snapshot resets what counts for the next one.
     world.lifecycles[broker].snapshot_from_offset = NONE
@@ -186,6 +196,7 @@ def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotRespon
 def _has_answer(world: Brokers, broker: int, response: RaftResponse) -> bool:
     """Whether the leader has answered the fetch in flight; after an error the broker asks again."""
     state = world.lifecycles[broker]
+    count_response(state.channel, response.kind)
     if response.correlation_id != state.fetch.number or world.brokers[broker].ends:
         return False
     state.fetch.number = 0
@@ -215,6 +226,16 @@ def _take(
         move_items(world, response, world.events[state.pending])
     publish(world, broker)
     fetch_metadata(world, broker)
+
+
+@inner_rule
+def _note_fetched(world: Brokers, state: Lifecycle, response: RaftFetchResponse) -> None:
+    """Measure what has come of the log."""
+    state.fetched_epoch = response.leader_epoch
+    records = response.log_end_offset - state.log_end_offset
+    if records > 0:
+        record_value(state.fetched_records, world.context[0].time_us, records)
+        state.channel.incoming_bytes += records * METADATA_RECORD_BYTES
 
 
 @inner_rule

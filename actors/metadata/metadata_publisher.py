@@ -87,7 +87,7 @@ def _apply_later(world: Brokers, broker: int) -> None:
 @BROKER.handles(MetadataPublicationGoesOn)
 @inner_rule
 def handle_metadata_publication_goes_on(world: Brokers, timer: MetadataPublicationGoesOn) -> None:
-    """Load the logs; then apply the delta, and publish what has come meanwhile."""
+    """Load the logs; then apply the delta, and publish what has come since."""
     broker = timer.destination
     state = world.lifecycles[broker]
     if world.brokers[broker].ends:

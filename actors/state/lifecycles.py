@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code
+from tidegauge.simulation.raft_channel import ChannelStats
+from tidegauge.simulation.sampled_stats import SampledStat
 
 # LifecycleMemory.state: Kafka's BrokerState.
 NOT_RUNNING = code(0)
@@ -45,6 +47,9 @@ class LifecycleMemory(Record):
     #: The registration or heartbeat, whose channel stays connected to whom it was sent to.
     request: RequestInFlight
     fetch: RequestInFlight
+    #: What it measures of itself as an observer (Kafka: ``KafkaRaftMetrics``).
+    channel: ChannelStats
+    fetched_records: SampledStat
 
     # Registration and heartbeats (BrokerLifecycleManager).
     state: i64
@@ -78,6 +83,8 @@ class LifecycleMemory(Record):
     leader_epoch: i64 = -1
     leader: i64 = -1
     leader_expires_us: i64
+    #: The epoch of the leader that it has fetched from last.
+    fetched_epoch: i64
 
     #: Whom the channel of AlterPartition is connected to, a process; -1: nobody.
     isr_controller: i64 = -1

@@ -14,6 +14,7 @@ ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
 ..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
 ..                              ``reassignments.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
+QuorumControllerMetrics         ``controller_stats.py``
 claim, renounce                 ``claims.py``; ``activity.py``
 SnapshotGenerator               ``snapshots.py``
 ControllerServer                ``controller_processes.py``
@@ -48,6 +49,7 @@ from tidegauge.controller.kraft.handlers import QUORUM, WRITES
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft import deadlines, elections, follower, leadership, replication
 from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.raft.measured import note_response
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.codes import controller_events
@@ -64,6 +66,7 @@ from tidegauge.simulation.messages.quorum_timers import (
     QuorumStart,
     QuorumWorks,
 )
+from tidegauge.simulation.raft_channel import IS_RAFT_RESPONSE
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
@@ -105,6 +108,8 @@ def handle_quorum_event(world: Quorum, event: Event) -> None:
         if not waits_for_turn(world, event):
             _write(world, event)
     elif IS_RAFT[event.kind]:
+        if IS_RAFT_RESPONSE[event.kind]:
+            note_response(world, event)
         if not _take_part(world, event):
             free_event(world, event)
     elif not _handle(world, event):

@@ -139,7 +139,7 @@ def take_out_former_process(world: Quorum, broker: int, is_clean: bool) -> None:
         _leave_isrs(world, broker, BROKER_REGISTERS)
         return
     known = world.quorum_brokers[broker]
-    # ISR and ELR share nobody, and it does not go from one into the other.
+    # ISR and ELR share no replica, and it does not go from one into the other.
     for number in range(known.replica_count):
         partition = world.hosted_replicas[known.first_replica + number].partition
         slot = slot_of(world, partition, broker)

@@ -30,6 +30,7 @@ from tidegauge.controller.kraft.broker_changes import (
     take_directories_offline,
     unfence_broker,
 )
+from tidegauge.controller.kraft.controller_stats import these_controller_stats
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active
@@ -166,7 +167,7 @@ def _time_out(
     Source: ReplicationControlManager.processExpiredBrokerHeartbeat@4.1.0.
     """
     state = world.active_controller[0]
-    state.timed_out_heartbeats += 1
+    these_controller_stats(world).timed_out_heartbeats += 1
     if state.expired_heartbeats_count and not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.error = errors.REQUEST_TIMED_OUT

@@ -7,6 +7,7 @@ state, as in ZooKeeper mode.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.controller_stats import these_controller_stats
 from tidegauge.controller.kraft.registrations import (
     BROKER_RECORD,
     CONFIG_RECORD,
@@ -115,6 +116,7 @@ def _write_partition(
     if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
+    known.row_process = process
     known.row_sequence = row.sequence
     if had_other_replicas:
         _write_replicas(world, partition, registration)
@@ -162,6 +164,7 @@ def _write_changes(
         elected.unclean = record.unclean
         _say_why(elected, record)
         write_row(world, elected)
+        _count_election(world, record)
     _write_moves(world, partition, known, registration)
     if record.reason == 0:
         return
@@ -177,6 +180,23 @@ def _write_changes(
         _say_why(removed, record)
         write_row(world, removed)
         gone = rest(gone)
+
+
+@inner_rule
+def _count_election(world: Quorum, record: MetadataRecord) -> None:
+    """Count an election at the controller that has committed it, and at all that read of it.
+
+    Source: ControllerMetricsChanges.handlePartitionChange@4.1.0.
+    """
+    stats = these_controller_stats(world)
+    stats.leader_elections += 1
+    stats.unclean_elections += 1 if record.unclean else 0
+    stats.elr_elections += 1 if record.from_elr else 0
+    for number in range(len(world.voters)):
+        if world.voters[number].runs:
+            reader = world.controller_stats[number]
+            reader.known_unclean_elections += 1 if record.unclean else 0
+            reader.known_elr_elections += 1 if record.from_elr else 0
 
 
 @inner_rule
@@ -271,6 +291,7 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         row.controller_epoch = this_voter(world).epoch
         row.writer = name_of_voter(world, world.context[0].handling)
         write_row(world, row)
+        known.row_process = process
         known.row_sequence = row.sequence
         log_change(
             world,

@@ -4,7 +4,7 @@
 what ends it        what is left
 ==================  =====================================================================
 crash (SIGKILL)     its epoch and vote, and its log: the page cache is the machine's
-loss of power       its epoch and vote, and what it had flushed of its log; nobody is told
+loss of power       its epoch and vote, and what it had flushed of its log; peers get no notice
 clean stop          all of that; it hands over first, if it leads the quorum
 ==================  =====================================================================
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft.claims import forget_claim
+from tidegauge.controller.kraft.controller_stats import forget_controller_stats
 from tidegauge.controller.kraft.former_states import restore_former_states
 from tidegauge.controller.kraft.handlers import QUORUM
 from tidegauge.controller.kraft.periodic_tasks import sample_later
@@ -121,6 +122,7 @@ def _end(world: Quorum, process: int, closes_connections: bool) -> None:
     free_all(world, voter.deferred)
     voter.works = False
     voter.event_written = False
+    forget_controller_stats(world)
     end_voter(world)
     dies(world, process)
     if closes_connections:

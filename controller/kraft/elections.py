@@ -1,4 +1,4 @@
-"""Elections that somebody asks for, or that the controller holds from time to time.
+"""Elections that are requested, or that the controller holds from time to time.
 
 Every leader.imbalance.check.interval.seconds it elects preferred leaders, whatever
 leader.imbalance.per.broker.percentage says. Every unclean.leader.election.interval.ms (from 3.9 on)

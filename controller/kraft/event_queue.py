@@ -10,6 +10,7 @@ Events that append records, other than a NoOpRecord, are rows of the trace.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft.controller_stats import note_event, note_event_end
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.voters import this_voter
 from tidegauge.simulation.costs import METADATA_RECORD, cost_us
@@ -39,6 +40,7 @@ def begin_event(world: Quorum, event: Event, kind: int) -> None:
     voter.event_came_us = event.time_us
     voter.event_taken_us = world.context[0].time_us
     voter.queue_length = voter.queue.length
+    note_event(world, voter.event_taken_us - voter.event_came_us)
     voter.event_written = False
     voter.reason = 0
     voter.because_process = NONE
@@ -62,6 +64,7 @@ def be_busy(world: Quorum, records: int) -> None:
     """The thread has handled an event that has made so many records: that takes its time."""
     voter = this_voter(world)
     if records == 0 and voter.queue.first == NONE:
+        note_event_end(world, 0)
         return
     process = world.context[0].handling
     work_us = records * cost_us(world, process, METADATA_RECORD) if records > 0 else 0
@@ -75,6 +78,7 @@ def end_event(world: Quorum) -> None:
     """The thread is done with the event that it has taken last."""
     voter = this_voter(world)
     voter.works = False
+    note_event_end(world, world.context[0].time_us - voter.event_taken_us)
     if voter.event_written:
         voter.event_written = False
         done = new_row(world, world.context[0].handling, ControllerEventDone)

@@ -25,7 +25,7 @@ from tidegauge.simulation.topology import quorum_process
 
 @inner_rule
 def restore_former_states(world: Quorum) -> None:
-    """Write the records about all that was there before; nobody has caused them."""
+    """Write the records about all that was there before; they have no cause."""
     voter = this_voter(world)
     # The first record is that of the leader's election.
     voter.log_end_offset = 1

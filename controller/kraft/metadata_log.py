@@ -68,6 +68,7 @@ def _new_record(world: Quorum) -> MetadataRecord:
     record.offline_directories = 0
     record.old_leader = NONE
     record.unclean = False
+    record.from_elr = False
     record.min_insync_replicas = 0
     record.unclean_leader_election = False
     return record

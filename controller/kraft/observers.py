@@ -199,5 +199,5 @@ def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
     item.is_removed = not known.exists or not contains(known.replicas, slot)
     item.min_insync_replicas = topic.committed_min_insync_replicas
     item.unclean_leader_election = topic.committed_unclean_leader_election
-    item.row_process = world.context[0].handling
+    item.row_process = known.row_process
     item.row_sequence = known.row_sequence

@@ -96,7 +96,7 @@ def min_insync_replicas_of(world: Quorum, partition: int) -> int:
 
 @inner_rule
 def election_of(world: Quorum, partition: int) -> int:
-    """The election that a change tries where nobody asked for a kind of it."""
+    """The election that a change tries if no kind of it is requested."""
     topic = world.quorum_topics[world.partitions[partition].topic]
     return election_of_topic(topic.unclean_leader_election)
 
@@ -121,7 +121,6 @@ def append_change(world: Quorum, partition: int, acceptable: int, reason: int) -
         reason: why the controller takes replicas out of the ISR, one of STATE_REASONS; 0: it does
             not, or a leader asks for it.
     """
-    state = world.active_controller[0]
     registration = world.registrations[partition]
     old_leader = registration.leader
     count_partition(world, partition, -1)
@@ -135,10 +134,7 @@ def append_change(world: Quorum, partition: int, acceptable: int, reason: int) -
     record.reason = reason
     record.old_leader = old_leader
     record.unclean = outcome == ELECTED_UNCLEANLY
-    if registration.leader not in (old_leader, NONE):
-        state.leader_elections += 1
-        state.unclean_elections += 1 if outcome == ELECTED_UNCLEANLY else 0
-        state.elr_elections += 1 if outcome == ELECTED_FROM_ELR else 0
+    record.from_elr = outcome == ELECTED_FROM_ELR
     return True
 
 

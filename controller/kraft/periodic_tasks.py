@@ -56,6 +56,9 @@ def begin_tasks(world: Quorum, is_first: bool) -> None:
         period_us = _fencing_period_us(world)
         if is_first:
             period_us = _part_of(world, period_us, FencingCheck.KIND)
+        else:
+            # After the sessions, so that the check at their end finds them over.
+            period_us += 1
         check_sessions_at(world, now_us + period_us)
     elif _oldest_contact(world) != NONE:
         check_sessions_at(world, now_us + state.session_timeout_us + 1)
@@ -89,7 +92,7 @@ def sample_later(world: Quorum) -> None:
 
 @inner_rule
 def _part_of(world: Quorum, period_us: int, kind: int) -> int:
-    """A part of a task's period, drawn anew for each kind of timer."""
+    """A part of a task's period, drawn for each kind of timer."""
     process = world.context[0].handling
     return draw_below(period_us, world.context[0].seed, PERIODIC_TASKS, process, kind)
 

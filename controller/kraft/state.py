@@ -14,6 +14,7 @@ from tidegauge.controller.kraft_partitions.partition_target import PartitionTarg
 from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.controller.raft.state import Raft
 from tidegauge.replication.records import PartitionRegistration
+from tidegauge.simulation.histograms import Bucket, Measured
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
@@ -81,14 +82,23 @@ class ActiveController(Record):
     leaderless_partitions: i64
     #: Those that their preferred replica does not lead.
     imbalanced_partitions: i64
+    #: How often a controller has become the active one, for the summary.
+    claims: i64
 
-    # Counted for JMX.
+
+class ControllerStats(Measured):
+    """What a controller's process counts for JMX (Kafka: ``QuorumControllerMetrics``)."""
+
+    #: Events that its thread has taken, and heartbeats that it has taken too late.
+    events: i64
+    timed_out_heartbeats: i64
+    #: Elections of leaders that were committed while it was active.
     leader_elections: i64
     unclean_elections: i64
     elr_elections: i64
-    timed_out_heartbeats: i64
-    #: How often a controller has become the active one, for the summary.
-    claims: i64
+    #: ... and those that it has read of in the log, of any controller.
+    known_unclean_elections: i64
+    known_elr_elections: i64
 
 
 class QuorumBroker(Record):
@@ -160,6 +170,7 @@ class CommittedPartition(PartitionRegistration):
 
     #: The offset of its newest record, and the row about that one.
     offset: i64 = -1
+    row_process: i64 = -1
     row_sequence: i64 = -1
     #: It exists.
     exists: flag
@@ -190,6 +201,7 @@ class MetadataRecord(Record):
     #: Of a partition: the leader was elected, and uncleanly; who led before.
     old_leader: i64 = -1
     unclean: flag
+    from_elr: flag
     #: Of a topic: its settings.
     min_insync_replicas: i64
     unclean_leader_election: flag
@@ -209,8 +221,8 @@ class Quorum(Raft, part=6):
     #: By number of the partition.
     registrations: Records[PartitionRegistration]
     committed_partitions: Records[CommittedPartition]
-    #: A ring: what was appended and is not committed, by whomever, and beside each the partition as
-    #: it is then. Records that say nothing (NoOpRecord, LeaderChange) are in logs only.
+    #: A ring: what was appended by any controller and is not committed, and beside each the
+    #: partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
     #: What pure rules work on: one record each.
@@ -218,3 +230,6 @@ class Quorum(Raft, part=6):
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.
     hosted_replicas: Records[HostedReplica]
+    #: Of each controller, with two histograms: how long events wait for its thread, and take it.
+    controller_stats: Records[ControllerStats]
+    controller_event_times: Records[Bucket]

@@ -6,7 +6,7 @@ one before it left in the target:
 
 1. A reassignment whose target is in the ISR is complete: what is removed leaves replicas and ISR.
 2. With ELR, the ELR takes the members that leave an ISR smaller than min.insync.replicas. It is
-   emptied as soon as the ISR has min.insync.replicas members, whoever they are.
+   emptied as soon as the ISR has min.insync.replicas members.
 3. A leader is elected. One that is still valid stays, except in a preferred election. Else the
    first valid replica of the *assignment* leads; else, with ISR and ELR empty, the last known
    leader; else, if UNCLEAN, the first acceptable replica. Valid means acceptable and in the ISR,
@@ -17,8 +17,8 @@ one before it left in the target:
 Acceptable is a replica whose broker is unfenced and not in controlled shutdown, and whose directory
 is online. Without ELR the last member stays in the ISR of a partition that has lost its leader.
 
-Always true afterwards: a leader is in the ISR; ELR and ISR share nobody; the ELR is empty while the
-ISR has min.insync.replicas members; there is a last known leader only while there is no leader.
+Always true afterwards: a leader is in the ISR; ELR and ISR share no replica; the ELR is empty while
+the ISR has min.insync.replicas members; there is a last known leader only without a leader.
 Kafka keeps log directories in the same record; here they are the broker's matter.
 """
 
@@ -43,7 +43,7 @@ from tidegauge.replication.replica_list import (
     without,
 )
 
-#: ``leader`` of a partition that nobody leads.
+#: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
 
 # What a change came to. From LEADER_NAMED on, the record names a leader.

@@ -95,7 +95,7 @@ def target_as_is(
 
 @rule
 def election_of_topic(unclean_election_enabled: bool) -> int:
-    """The election that a change tries where nobody asked for a kind of it.
+    """The election that a change tries if no kind of it is requested.
 
     Source: ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0.
     """

@@ -16,7 +16,7 @@ start and end of a process      ``processes.py``
 ==============================  =========================================================
 
 A record is known by its epoch and its offset, as one leader writes all records of an epoch. What
-is in it does not matter here: the room ``kraft`` keeps that, and is told by timers of its own
+is in it does not matter here: the room ``kraft`` keeps that, and learns by timers of its own
 process that the leader has committed more, that it may act as the controller, that it may not any
 more (``simulation/messages/raft_timers.py``).
 

@@ -30,7 +30,7 @@ from tidegauge.simulation.messages.raft_timers import VoterDeadline
 @RAFT.handles(VoterDeadline)
 @inner_rule
 def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
-    """Do what is due, or wait on if the time in the state was prolonged meanwhile."""
+    """Do what is due, or wait on if the time in the state was prolonged."""
     voter = this_voter(world)
     if timer.number != voter.deadline_number:
         return False

@@ -1,7 +1,7 @@
 """Elections: who asks for votes, who gets one, and what a lost election leads to.
 
 From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
-epoch and is refused by whoever hears from a leader. Before, it begins an epoch at once, and so
+epoch and is refused by voters that hear from a leader. Before, it begins an epoch at once, and so
 unseats a leader that the others are content with.
 
 Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
@@ -148,7 +148,7 @@ def handle_vote_response(world: Raft, response: VoteResponse) -> bool:
 
 @inner_rule
 def _count(world: Raft) -> None:
-    """Go on if a majority has voted for this voter, or can do so no more."""
+    """Proceed if a majority has voted for this voter, or can do so no more."""
     voter = this_voter(world)
     count = len(world.voters)
     granted = 0

@@ -16,6 +16,7 @@ from tidegauge.controller.raft.log import (
     truncate_to_diverging,
     write_log_row,
 )
+from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.snapshots import load_snapshot, look_after_snapshots
 from tidegauge.controller.raft.state import Raft
@@ -228,6 +229,7 @@ def handle_fetch_snapshot_response(world: Raft, response: FetchSnapshotResponse)
     """
     if not _has_answer(world, response):
         return False
+    note_snapshot(world, response.bytes)
     position = response.position + response.bytes
     if position < response.size_bytes:
         fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, position)
@@ -283,6 +285,7 @@ def _append(world: Raft, response: RaftFetchResponse) -> bool:
         write_log_row(world, False)
         look_after_snapshots(world)
     if has_grown:
+        note_fetched(world, voter.drained_offset - old_end)
         process = world.context[0].handling
         flush_later(world, cost_us(world, process, METADATA_APPEND))
     return has_grown

@@ -1,4 +1,4 @@
-"""A leader tells the other voters that its epoch has begun, and that it resigns.
+"""A leader notifies the other voters that its epoch has begun, and that it resigns.
 
 Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRequest,
 endEpochElectionBackoff@4.1.0.

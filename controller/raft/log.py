@@ -9,6 +9,7 @@ validateOffsetAndEpoch@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft.measured import these_stats
 from tidegauge.controller.raft.state import EpochStart, Raft, Voter
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
 from tidegauge.simulation.costs import METADATA_FSYNC, cost_us
@@ -31,8 +32,15 @@ def epoch_place(world: Raft, number: int) -> int:
 @inner_rule
 def last_epoch(world: Raft) -> int:
     """The epoch of the last record in the log; 0 if it is empty."""
-    count = this_voter(world).epoch_count
-    return world.epoch_starts[epoch_place(world, count - 1)].epoch if count > 0 else 0
+    return last_epoch_of(world, voter_of(world, world.context[0].handling))
+
+
+@inner_rule
+def last_epoch_of(world: Raft, voter: int) -> int:
+    """The epoch of the last record in the log of a voter; 0 if it is empty."""
+    count = world.voters[voter].epoch_count
+    room = len(world.epoch_starts) // len(world.voters)
+    return world.epoch_starts[voter * room + count - 1].epoch if count > 0 else 0
 
 
 @inner_rule
@@ -105,6 +113,7 @@ def write_to_disk(world: Raft, delay_us: int) -> int:
     begins_us = max(voter.writes_until_us, world.context[0].time_us)
     flush_us = cost_us(world, process, METADATA_FSYNC) + disk_delay_us(world, process, _ONE)
     voter.writes_until_us = begins_us + delay_us + flush_us
+    these_stats(world).written_us += delay_us + flush_us
     return voter.writes_until_us
 
 

@@ -13,6 +13,7 @@ from tidegauge.controller.raft.elections import ask_for_votes, stand_for_electio
 from tidegauge.controller.raft.follower import follow, tell_stopped
 from tidegauge.controller.raft.leadership import resign, tell_epoch
 from tidegauge.controller.raft.log import truncate_to, write_log_row
+from tidegauge.controller.raft.measured import forget_measurements
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.responses import forget_request_times
 from tidegauge.controller.raft.state import Raft
@@ -118,6 +119,7 @@ def end_voter(world: Raft) -> None:
     free_all(world, voter.fetches)
     free_all(world, voter.voter_fetches)
     forget_request_times(world)
+    forget_measurements(world)
     write_state_row(world)
 
 

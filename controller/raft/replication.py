@@ -15,6 +15,7 @@ from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.handlers import RAFT
 from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
+from tidegauge.controller.raft.measured import note_batch, note_committed, these_stats
 from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.snapshots import (
     look_after_snapshots,
@@ -100,6 +101,8 @@ def _write(world: Raft) -> None:
     process = world.context[0].handling
     append_us = cost_us(world, process, METADATA_APPEND)
     voter.writes_until_us = max(voter.writes_until_us, world.context[0].time_us) + append_us
+    these_stats(world).written_us += append_us
+    note_batch(world)
     appended = new_event(world, process, process, RaftAppended)
     appended.epoch = voter.epoch
     appended.offset = voter.log_end_offset
@@ -137,6 +140,7 @@ def advance_high_watermark(world: Raft) -> None:
     now_us = world.context[0].time_us
     process = world.context[0].handling
     voter.high_watermark = offset
+    note_committed(world, offset)
     write_log_row(world, False)
     look_after_snapshots(world)
     commits = new_event(world, process, process, QuorumCommits)

@@ -194,7 +194,7 @@ def snapshot_number(world: Raft, epoch: int, offset: int) -> int:
 
 @inner_rule
 def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
-    """Begin the log anew behind a snapshot, unless the log has all of it by now."""
+    """Begin the log behind a snapshot, unless the log has all of it by now."""
     voter = this_voter(world)
     epoch = response.snapshot_epoch
     offset = response.snapshot_offset

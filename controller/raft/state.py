@@ -9,6 +9,8 @@ from __future__ import annotations
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
 from tidegauge.simulation.messages.event import EventList
+from tidegauge.simulation.raft_channel import ChannelStats
+from tidegauge.simulation.sampled_stats import SampledStat
 from tidegauge.simulation.topology import Cluster
 
 
@@ -115,7 +117,7 @@ class Voter(Record):
     #: How many it has in ``Raft.snapshots``.
     snapshot_count: i64
     #: From there on bytes and time count for the next one (-1: nothing was committed yet); both
-    #: begin anew with its process.
+    #: begin at 0 with its process.
     snapshot_from_offset: i64 = -1
     snapshot_from_us: i64
     #: When it was last looked at whether the log can be cleaned.
@@ -179,6 +181,37 @@ class ControllerRequestStats(Measured):
     remote_us: i64
 
 
+class VoterStats(Record):
+    """What a voter's process measures of itself for JMX (Kafka: ``KafkaRaftMetrics``)."""
+
+    channel: ChannelStats
+    #: Records that it has fetched as a follower, and appended as a leader.
+    fetched_records: SampledStat
+    appended_records: SampledStat
+    #: How long a record has taken from its append to its commit, and a candidate from its
+    #: candidacy until there was a leader: microseconds.
+    commit_us: SampledStat
+    election_us: SampledStat
+    #: Since when it waits for a leader as a candidate; -1: it does not.
+    candidate_since_us: i64 = -1
+    #: For how long its thread has written to the disk.
+    written_us: i64
+    #: How many leaders it has learnt of, itself included.
+    leaders: i64
+    #: Batches that wait for their commit, in ``appended_batches``, and the end of the newest.
+    first_batch: i64
+    batch_count: i64
+    batched_offset: i64
+
+
+class AppendedBatch(Record):
+    """Records that a leader has drained together, and that are not committed."""
+
+    end_offset: i64
+    records: i64
+    appended_us: i64
+
+
 class Raft(Cluster, part=7):
     """The voters of a quorum; in ZooKeeper mode all tables are empty."""
 
@@ -189,6 +222,9 @@ class Raft(Cluster, part=7):
     snapshots: Records[Snapshot]
     #: Of each follower, by its leader: at ``leader * len(voters) + follower``.
     follower_progress: Records[FollowerProgress]
+    voter_stats: Records[VoterStats]
+    #: A ring for each voter: ``len(appended_batches) // len(voters)`` places.
+    appended_batches: Records[AppendedBatch]
     #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
     #: with the errors and the histogram of each.
     controller_requests: Records[ControllerRequestStats]

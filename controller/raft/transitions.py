@@ -8,9 +8,9 @@ follower       controller.quorum.fetch.timeout.ms since    fetches from its lead
 ..             its last fetch
 prospective    an election time-out, drawn                 asks who would vote for it (4.0 on)
 candidate      an election time-out, drawn                 has voted for itself, asks for votes
-leader         1.5 fetch time-outs since a majority has    appends; tells all others of its epoch
+leader         1.5 fetch time-outs since a majority has    appends; announces its epoch
 ..             fetched (3.7 on)
-resigned       an election time-out, drawn                 tells all others that it has resigned
+resigned       an election time-out, drawn                 announces that it has resigned
 =============  ==========================================  ======================================
 
 ``deadlines.py`` has what follows when the time is over. The epoch, the leader and the vote are
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.log import begin_epoch, write_to_disk
+from tidegauge.controller.raft.measured import note_candidacy, note_leader, these_stats
 from tidegauge.controller.raft.responses import respond_when_written
 from tidegauge.controller.raft.state import Raft
 from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
@@ -47,6 +48,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
 from tidegauge.simulation.messages.raft_timers import LeadershipLost, VoterDeadline
+from tidegauge.simulation.raft_channel import count_request
 from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.quorum_rows import VoterState
@@ -62,10 +64,10 @@ NO_TIME_US = code(0)
 
 @inner_rule
 def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
-    """Know no leader of an epoch; of a later one than that of the voter if it votes for nobody.
+    """Know no leader of an epoch; of a later one than that of the voter if it does not vote.
 
-    Who waits for an election already waits no longer because of a later epoch, but anew once it
-    has voted.
+    Who waits for an election already waits no longer because of a later epoch, but once more
+    when it has voted.
     """
     voter = this_voter(world)
     waits = voter.state in (UNATTACHED, CANDIDATE, PROSPECTIVE, RESIGNED) and not voter.backs_off
@@ -85,6 +87,7 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
     _change(world, FOLLOWER, epoch, leader, voted_for)
     voter.has_fetched = False
     voter.fetch_sent_us = NONE
+    note_leader(world)
     voter.wakes_late_us = draw_raft(world, MOST_LATE_US)
     wait_for_leader(world)
 
@@ -113,6 +116,7 @@ def become_candidate(world: Raft) -> None:
     voter.retries = voter.retries + 1 if voter.state == CANDIDATE else 1
     own = voter_of(world, world.context[0].handling)
     _change(world, CANDIDATE, voter.epoch + 1, NONE, own)
+    note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
@@ -123,13 +127,14 @@ def resume_candidacy(world: Raft) -> None:
     voter = this_voter(world)
     voter.retries = 1
     _change(world, CANDIDATE, voter.epoch, NONE, voter.voted_for)
+    note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
 
 @inner_rule
 def vote_for(world: Raft, candidate: int) -> None:
-    """Vote for a candidate of the voter's epoch; who asks for votes itself goes on with that."""
+    """Vote for a candidate of the voter's epoch; a prospective voter continues."""
     voter = this_voter(world)
     deadline_us = voter.deadline_us
     if voter.state == PROSPECTIVE:
@@ -149,6 +154,7 @@ def become_leader(world: Raft) -> None:
     own = voter_of(world, world.context[0].handling)
     count = len(world.voters)
     _change(world, LEADER, voter.epoch, own, voter.voted_for)
+    note_leader(world)
     voter.high_watermark = NONE
     voter.claimed = False
     voter.fetched_voters = 0
@@ -166,6 +172,7 @@ def found_epoch(world: Raft) -> None:
     """Lead an epoch that has begun before the run."""
     voter = this_voter(world)
     _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
+    note_leader(world)
     check_quorum_later(world)
 
 
@@ -261,6 +268,7 @@ def refuse_fetch(world: Raft, request: Event, error: int) -> None:
 @inner_rule
 def send_when_written(world: Raft, request: Event) -> None:
     """Send a request once all is on disk that it may rest on."""
+    count_request(these_stats(world).channel, request.kind)
     send(world, request, max(world.context[0].time_us, this_voter(world).writes_until_us))
 
 

@@ -71,7 +71,7 @@ def leaders_are_in_their_isr(world: Checked) -> int:
 
 @QUORUM_STATE.of("registrations")
 def no_fenced_broker_is_in_an_isr(world: Checked) -> int:
-    """Whoever is in an ISR is active; without ELR but for the last one of a partition offline.
+    """Each replica in an ISR is active; without ELR but for the last one of a partition offline.
 
     In 4.0 the last known leader is elected although it is fenced (KAFKA-19522).
     """

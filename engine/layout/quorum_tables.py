@@ -7,6 +7,7 @@ from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
     CommittedPartition,
+    ControllerStats,
     HostedReplica,
     MetadataRecord,
     Quorum,
@@ -20,6 +21,7 @@ from tidegauge.replication.records import PartitionRegistration
 from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
+from tidegauge.simulation.histograms import BUCKETS, Bucket
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
@@ -38,6 +40,8 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         kraft_switches=new_records(KRaftSwitches, count),
         partition_target=new_records(PartitionTarget, count),
         hosted_replicas=new_records(HostedReplica, replicas),
+        controller_stats=new_records(ControllerStats, len(plan.controllers)),
+        controller_event_times=new_records(Bucket, 2 * len(plan.controllers) * int(BUCKETS)),
     )
     if plan.quorum is not None:
         _set_settings(plan, plan.quorum, quorum.active_controller[0])

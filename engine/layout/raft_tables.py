@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import R, Records, grown, new_records
 from tidegauge.controller.raft.state import (
+    AppendedBatch,
     ControllerRequestStats,
     EpochStart,
     FollowerProgress,
     Raft,
     Snapshot,
     Voter,
+    VoterStats,
 )
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.release_versions import ProtocolVersion, Release
@@ -24,6 +26,8 @@ _FIRST_EPOCH = 1
 #: So many epochs each log has room for at first, and so many snapshots each voter.
 _EPOCHS = 16
 _SNAPSHOTS = 8
+#: So many batches that are not committed are measured at most.
+_BATCHES = 64
 
 
 def new_raft(plan: ClusterPlan) -> Raft:
@@ -35,6 +39,8 @@ def new_raft(plan: ClusterPlan) -> Raft:
         epoch_starts=new_records(EpochStart, count * _EPOCHS),
         snapshots=new_records(Snapshot, count * _SNAPSHOTS),
         follower_progress=new_records(FollowerProgress, count * count),
+        voter_stats=new_records(VoterStats, count),
+        appended_batches=new_records(AppendedBatch, count * _BATCHES),
         controller_requests=new_records(ControllerRequestStats, types),
         controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
         controller_request_times=new_records(Bucket, types * int(BUCKETS)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from math import isnan
 
 _OPENMETRICS = "application/openmetrics-text"
 #: Versions of OpenMetrics that a client may name; 0.0.1 was Prometheus's name for it before 1.0.0.
@@ -48,4 +49,9 @@ def _weight(quality: str) -> float:
 def number_text(value: float) -> str:
     """A number in both formats: an integer without a fraction, where that is equal."""
     is_whole = float(value).is_integer() and abs(value) < _EXACT
-    return str(int(value)) if is_whole else repr(float(value))
+    return str(int(value)) if is_whole else float_text(float(value))
+
+
+def float_text(value: float) -> str:
+    """A number in both formats, with a fraction."""
+    return "NaN" if isnan(value) else repr(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.endpoint.formats import Format, float_text
 from tidegauge.metrics.samples.exposition import Samples
 from tidegauge.metrics.samples.layout import Texts
 from tidegauge.metrics.spellings.spelling import SpelledFamily
@@ -60,7 +60,7 @@ def _lines(samples: Samples, target_labels: Texts | None) -> list[str]:
     family, targets, labels, values = samples
     pieces = [f"\n{family.name}{{", "", "} ", ""] * len(values)
     pieces[1::4] = labels.tolist()
-    pieces[3::4] = map(repr if values.dtype.kind == "f" else str, values.tolist())
+    pieces[3::4] = map(float_text if values.dtype.kind == "f" else str, values.tolist())
     if target_labels is not None:
         comma = "," if labels[0] else ""
         pieces[2::4] = (comma + target_labels + "} ")[targets].tolist()

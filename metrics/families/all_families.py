@@ -4,8 +4,8 @@ An entry (``family.py``) names a scope and says how its value is read from the s
 fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Its name
 follows from the spelling (``metrics/spellings``).
 
-Not served, as the simulation has no values for them: ``raft-metrics``, ``raft-channel-metrics``,
-connections, and all metrics of the JVM and the operating system.
+Not served, as the simulation has no values for them: connections, and all metrics of the JVM and
+the operating system.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tidegauge.metrics.families import (
     controller_families,
     exporter_families,
     own_families,
+    raft_families,
     replica_families,
     request_families,
 )
@@ -29,6 +30,9 @@ FAMILIES: tuple[Family, ...] = (
     *controller_families.EVERY_MODE,
     *controller_families.QUORUM,
     *controller_families.ZOOKEEPER,
+    *raft_families.STATE,
+    *raft_families.RAFT,
+    *raft_families.CHANNEL,
     *controller_families.OUR_OWN,
     *request_families.REQUESTS,
     *request_families.ZOOKEEPER_CLIENT,

@@ -157,6 +157,13 @@ FETCHERS_AND_BROKER = (
         "Requests that wait for a request handler.",
     ),
     Family(
+        MBean("kafka.network:type=RequestChannel,name=ResponseQueueSize"),
+        "gauge",
+        Scope.BROKER,
+        lambda of: of["request_queue_size"] * 0,
+        "Responses that wait for a network thread: always 0, as those take no simulated time.",
+    ),
+    Family(
         MBean("kafka.network:type=SocketServer,name=NetworkProcessorAvgIdlePercent"),
         "gauge",
         Scope.BROKER,

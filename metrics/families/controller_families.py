@@ -2,15 +2,17 @@
 
 In ZooKeeper mode all brokers have the controller's gauges, and they are 0 on those that are not the
 controller. In KRaft mode the controllers have them: each counts the whole cluster, as it reads the
-log. Unless that is requested, only the active one shows its counts, so that sums are right.
+log. Unless that is requested, only the newest active one shows its counts, so that sums are right.
 """
 
 from __future__ import annotations
 
 from tidegauge.metrics.families.family import Family, Scope
 from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.request_families import histogram
 
 _CONTROLLER = "kafka.controller:type=KafkaController,name="
+_EVENTS = "kafka.controller:type=ControllerEventManager,name="
 _STATS = "kafka.controller:type=ControllerStats,name="
 
 EVERY_MODE = (
@@ -55,7 +57,8 @@ EVERY_MODE = (
         "counter",
         Scope.CONTROLLER,
         "unclean_leader_elections",
-        "Elections by this controller of a leader that was not in the ISR.",
+        "Elections by this controller of a leader that was not in the ISR; all that it has read of "
+        "in the log with `--metrics-controllers faithful`.",
     ),
 )
 
@@ -119,17 +122,53 @@ QUORUM = (
         "Heartbeats of brokers that waited for this controller for too long, since it began.",
     ),
     Family(
+        MBean(f"{_CONTROLLER}EventQueueOperationsStartedCount"),
+        "gauge",
+        Scope.QUORUM_CONTROLLER,
+        "events",
+        "Events that this controller's thread has taken, since it began.",
+    ),
+    Family(
+        MBean(f"{_CONTROLLER}EventQueueOperationsTimedOutCount"),
+        "gauge",
+        Scope.QUORUM_CONTROLLER,
+        "timed_out_heartbeats",
+        "Events that waited for this controller's thread for too long, since it began: heartbeats, "
+        "as no others have a deadline here.",
+    ),
+    Family(
+        MBean(f"{_CONTROLLER}NewActiveControllersCount"),
+        "gauge",
+        Scope.QUORUM_CONTROLLER,
+        "new_active_controllers",
+        "Leaders of the quorum that this controller has learnt of since it began, itself included.",
+    ),
+    *histogram(
+        f"{_EVENTS}EventQueueTimeMs",
+        Scope.QUORUM_CONTROLLER,
+        "queue_",
+        "events",
+        "that events wait for this controller's thread",
+    ),
+    *histogram(
+        f"{_EVENTS}EventQueueProcessingTimeMs",
+        Scope.QUORUM_CONTROLLER,
+        "processing_",
+        "events",
+        "that this controller's thread takes for events; their commit is not in it",
+    ),
+    Family(
         MBean(f"{_STATS}ElectionFromEligibleLeaderReplicasPerSec", "Count"),
         "counter",
         Scope.QUORUM_CONTROLLER,
         "elr_elections",
-        "Elections by this controller of a leader that was in the ELR (KIP-966).",
+        "Elections by this controller of a leader that was in the ELR (KIP-966), likewise.",
     ),
 )
 
 ZOOKEEPER = (
     Family(
-        MBean("kafka.controller:type=ControllerEventManager,name=EventQueueSize"),
+        MBean(f"{_EVENTS}EventQueueSize"),
         "gauge",
         Scope.ZOOKEEPER_BROKER,
         "event_queue_size",

@@ -32,6 +32,8 @@ class Scope(Enum):
     QUORUM_BROKER = "broker in KRaft mode"
     CONTROLLER = "controller"
     QUORUM_CONTROLLER = "controller in KRaft mode"
+    RAFT = "broker or controller in KRaft mode"
+    RAFT_STATE = "broker or controller in KRaft mode, with its state"
     CLUSTER = "cluster, for kafka_exporter"
     REGISTERED_BROKER = "registered broker"
     TOPIC = "topic"
@@ -55,7 +57,7 @@ class Family(NamedTuple):
     measured: MBean | str
     kind: Literal["gauge", "counter"]
     scope: Scope
-    #: A column, or an expression. Where it is NaN there is no sample.
+    #: A column, or an expression. Where it is NaN there is no sample, unless ``has_nan``.
     value: str | Expression
     #: One sentence.
     help: str
@@ -69,6 +71,8 @@ class Family(NamedTuple):
     adds_up: bool = True
     #: Whether 0 may stand for omitted partitions: not where rules use the minimum.
     has_zeros: bool = True
+    #: NaN is served, as Kafka does where it has no value to take the mean of.
+    has_nan: bool = False
 
     def values(self, columns: Columns) -> NDArray[Any]:
         """The value of each of the scope's rows."""

@@ -74,7 +74,7 @@ def _zero(of: Columns) -> NDArray[np.int64]:
     return np.zeros_like(of["requests"])
 
 
-def _histogram(
+def histogram(
     object_name: str, scope: Scope, column: str | None, counted: str, meaning: str
 ) -> Iterator[Family]:
     """An entry for each quantile of a histogram, and its count.
@@ -121,7 +121,7 @@ def _request_counts() -> Iterator[Family]:
 def _request_times() -> Iterator[Family]:
     for name, (part, meaning) in _PARTS.items():
         for scope in _SCOPES:
-            yield from _histogram(
+            yield from histogram(
                 f"{_REQUEST_METRICS}{name},request=*",
                 scope,
                 None if part is None else f"{part}_",
@@ -161,7 +161,7 @@ ZOOKEEPER_CLIENT = (
         Scope.ZOOKEEPER_CLIENT,
         "disconnects",
         "Connections to ZooKeeper that this broker has lost with its session; those that were "
-        "made anew within a session are not simulated.",
+        "renewed within a session are not simulated.",
     ),
     Family(
         MBean(f"{_SESSION}ExpiresPerSec", "Count"),
@@ -190,7 +190,7 @@ ZOOKEEPER_CLIENT = (
         "which exporters leave out.",
         "Tidegauge",
     ),
-    *_histogram(
+    *histogram(
         "kafka.server:type=ZooKeeperClientMetrics,name=ZooKeeperRequestLatencyMs",
         Scope.ZOOKEEPER_CLIENT,
         "",

@@ -91,7 +91,7 @@ class Exposition:
         family = spelled.family
         values = family.values(table.columns)
         there = table.there & family.shown(table.columns)
-        if values.dtype.kind == "f":
+        if values.dtype.kind == "f" and not family.has_nan:
             there = there & ~np.isnan(values)
         elif values.dtype.kind == "b":
             values = values.astype(np.int64)

@@ -65,6 +65,8 @@ class SnapshotContext(NamedTuple):
     consumer_lag_ms: NDArray[np.float64] | None = None
     scrapes: ScrapeCounts | None = None
     applied: AppliedTimes | None = None
+    #: By node of a quorum, brokers first: the idle share of its Raft thread's time; NaN: unknown.
+    idle_ratio: NDArray[np.float64] | None = None
 
 
 def speed_between(before: Health, after: Health) -> float:

@@ -10,7 +10,7 @@ from tidegauge.metrics.spellings.spelling import Spelling
 
 
 class Presentation(NamedTuple):
-    """The choices of whoever looks at metrics."""
+    """How metrics are to be presented."""
 
     #: The level of detail for single partitions; None: by the number of partitions.
     level: Level | None = None

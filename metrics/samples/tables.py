@@ -11,6 +11,7 @@ from tidegauge.metrics.samples import (
     controller_tables,
     exporter_tables,
     own_tables,
+    raft_tables,
     request_tables,
 )
 from tidegauge.metrics.samples.table import Sources, Table
@@ -37,6 +38,8 @@ _PLACES = {
     Scope.QUORUM_BROKER: _Place(None, broker_tables.brokers_of_quorum),
     Scope.CONTROLLER: _Place(None, controller_tables.controllers),
     Scope.QUORUM_CONTROLLER: _Place(None, controller_tables.quorum_controllers),
+    Scope.RAFT: _Place(None, raft_tables.raft),
+    Scope.RAFT_STATE: _Place(None, raft_tables.raft_states),
     Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
     Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
     Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),

@@ -9,8 +9,6 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
-from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
@@ -33,7 +31,6 @@ from tidegauge.metrics.snapshots.gauges import (
     BrokerTopicGauges,
     ClusterGauges,
     CommittedGauges,
-    ControllerGauges,
     MemberGauges,
     PartitionGauges,
     ReplicaGauges,
@@ -48,7 +45,7 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
+from tidegauge.simulation.topology import broker_of, is_kraft
 
 
 @rule
@@ -353,100 +350,6 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
     gauge.in_sync_replicas = size(isr_of(world, partition))
     gauge.replicas = size(replicas)
     gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
-
-
-@rule
-def read_quorum(
-    world: Quorum,
-    gauges: Records[PartitionGauges],
-    of_brokers: Records[BrokerGauges],
-    of_cluster: Records[ClusterGauges],
-) -> None:
-    """Enter what is committed, if the active controller of a quorum is hosted here.
-
-    Source: KRaftMetadataCache@4.1.0.
-    """
-    if not is_quorum_hosted(world):
-        return
-    of_cluster[0].known = True
-    for broker in range(world.sizes[0].brokers):
-        of_brokers[broker].registered = is_unfenced(world, broker)
-        of_cluster[0].registered_brokers += 1 if of_brokers[broker].registered else 0
-    for partition in range(len(world.partitions)):
-        known = world.committed_partitions[partition]
-        if not known.exists:
-            continue
-        gauge = gauges[partition]
-        gauge.exists = True
-        gauge.leader = broker_of(world, partition, known.leader)
-        gauge.leader_epoch = known.leader_epoch
-        gauge.in_sync_replicas = size(known.isr)
-        gauge.replicas = size(known.replicas)
-        gauge.leader_is_preferred = known.leader == first(known.replicas)
-
-
-@rule
-def read_quorum_controllers(world: Quorum, gauges: Records[ControllerGauges]) -> None:
-    """Enter the controllers of a quorum; what they count is what is committed.
-
-    Source: QuorumControllerMetrics, ControllerMetadataMetrics@4.1.0.
-    """
-    if not is_quorum_hosted(world):
-        return
-    counted = gauges[0]
-    _count_brokers(world, counted)
-    _count_partitions(world, counted)
-    state = world.active_controller[0]
-    for number in range(len(gauges)):
-        gauge = gauges[number]
-        process = world.processes[quorum_process(world, number)]
-        voter = world.voters[number]
-        gauge.alive = process.alive
-        gauge.answers = process.alive and process.paused == 0
-        # Who was superseded without knowing it still believes that it is the active one.
-        is_active = voter.claimed_epoch != NONE
-        gauge.active_controller = is_active
-        gauge.controller_epoch = voter.claimed_epoch
-        gauge.last_committed_offset = max(0, voter.high_watermark - 1)
-        gauge.last_applied_offset = gauge.last_committed_offset
-        if is_active:
-            # It applies what it appends.
-            gauge.last_applied_offset = voter.log_end_offset - 1
-        gauge.timed_out_heartbeats = state.timed_out_heartbeats if is_active else 0
-        gauge.leader_elections = state.leader_elections
-        gauge.unclean_leader_elections = state.unclean_elections
-        gauge.elr_elections = state.elr_elections
-        gauge.active_brokers = counted.active_brokers
-        gauge.fenced_brokers = counted.fenced_brokers
-        gauge.global_topics = counted.global_topics
-        gauge.global_partitions = counted.global_partitions
-        gauge.offline_partitions = counted.offline_partitions
-        gauge.preferred_replica_imbalance = counted.preferred_replica_imbalance
-
-
-@inner_rule
-def _count_brokers(world: Quorum, gauge: ControllerGauges) -> None:
-    for broker in range(world.sizes[0].brokers):
-        if world.quorum_brokers[broker].committed_epoch == NONE:
-            continue
-        if is_unfenced(world, broker):
-            gauge.active_brokers += 1
-        else:
-            gauge.fenced_brokers += 1
-
-
-@inner_rule
-def _count_partitions(world: Quorum, gauge: ControllerGauges) -> None:
-    for topic in range(world.sizes[0].topics):
-        gauge.global_topics += 1 if world.quorum_topics[topic].committed else 0
-    for partition in range(len(world.partitions)):
-        known = world.committed_partitions[partition]
-        if not known.exists:
-            continue
-        gauge.global_partitions += 1
-        gauge.offline_partitions += 1 if known.leader < 0 else 0
-        is_preferred = known.leader == first(known.replicas)
-        gauge.preferred_replica_imbalance += 0 if is_preferred else 1
 
 
 @rule

@@ -113,12 +113,17 @@ class ControllerGauges(Record):
     global_partitions: i64
     last_applied_offset: i64
     last_committed_offset: i64
+    events: i64
     timed_out_heartbeats: i64
+    new_active_controllers: i64
 
-    # MBeans of kafka.controller, ControllerStats
+    # MBeans of kafka.controller, ControllerStats: elections that it has committed itself, and those
+    # that it has read of in the log.
     leader_elections: i64
     unclean_leader_elections: i64
     elr_elections: i64
+    known_unclean_leader_elections: i64
+    known_elr_elections: i64
 
 
 class BrokerTopicGauges(Record):

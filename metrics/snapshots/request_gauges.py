@@ -10,13 +10,12 @@ from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft.state import Quorum
+from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges, read_histogram
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.simulation.histograms import (
     BUCKETS,
     Bucket,
     faded_by,
-    quantile_ms,
-    total_weight,
 )
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages.request_types import (
@@ -39,14 +38,6 @@ _ERRORS = code(int(ERROR_TYPES * ERROR_COUNT))
 SERVED_CONTROLLER_TYPES = (*CONTROLLER_TYPES, FETCH)
 _CONTROLLER_SERVED = code(len(SERVED_CONTROLLER_TYPES))
 
-# In thousandths.
-_P50 = code(500)
-_P75 = code(750)
-_P95 = code(950)
-_P98 = code(980)
-_P99 = code(990)
-_P999 = code(999)
-
 
 class RequestGauges(Record):
     """Requests of one type that a node has responded to: at ``node * types + type``."""
@@ -61,20 +52,6 @@ class ErrorGauges(Record):
     """Responses with one error: at ``(node * types + type) * ERROR_COUNT + place``."""
 
     responses: i64
-
-
-class HistogramGauges(Record):
-    """The quantiles of one histogram: of a type at a broker those of its parts, one after another.
-
-    The unit is whole milliseconds, as in Kafka.
-    """
-
-    p50_ms: i64
-    p75_ms: i64
-    p95_ms: i64
-    p98_ms: i64
-    p99_ms: i64
-    p999_ms: i64
 
 
 class ZooKeeperClientGauges(Record):
@@ -156,18 +133,7 @@ def _add_up_fetches(world: Brokers, broker: int, sums: Records[Bucket]) -> None:
 @inner_rule
 def _read_parts(times: Records[Bucket], histograms: Records[HistogramGauges]) -> None:
     for part in range(PARTS):
-        _read_histogram(times[part * BUCKETS : (part + 1) * BUCKETS], histograms[part])
-
-
-@inner_rule
-def _read_histogram(times: Records[Bucket], gauge: HistogramGauges) -> None:
-    total = total_weight(times)
-    gauge.p50_ms = quantile_ms(times, total, _P50)
-    gauge.p75_ms = quantile_ms(times, total, _P75)
-    gauge.p95_ms = quantile_ms(times, total, _P95)
-    gauge.p98_ms = quantile_ms(times, total, _P98)
-    gauge.p99_ms = quantile_ms(times, total, _P99)
-    gauge.p999_ms = quantile_ms(times, total, _P999)
+        read_histogram(times[part * BUCKETS : (part + 1) * BUCKETS], histograms[part])
 
 
 @rule
@@ -195,8 +161,8 @@ def read_controller_requests(
             gauges[served].requests = stats.requests
             gauges[served].remote_us = stats.remote_us
             times = world.controller_request_times[index * BUCKETS : (index + 1) * BUCKETS]
-            _read_histogram(times, histograms[served * PARTS + REMOTE])
-            _read_histogram(times, histograms[served * PARTS + TOTAL])
+            read_histogram(times, histograms[served * PARTS + REMOTE])
+            read_histogram(times, histograms[served * PARTS + TOTAL])
         first = controller * CONTROLLER_TYPE_COUNT * ERROR_COUNT
         for place in range(first, first + CONTROLLER_TYPE_COUNT * ERROR_COUNT):
             error_gauges[place].responses = world.controller_request_errors[place].responses
@@ -225,7 +191,7 @@ def read_zookeeper_clients(
         gauge.connected = state.session != NONE and not state.reconnecting
         gauge.responses = stats.responses
         times = world.zookeeper_times[broker * BUCKETS : (broker + 1) * BUCKETS]
-        _read_histogram(times, latencies[broker])
+        read_histogram(times, latencies[broker])
 
 
 def new_sums() -> Records[Bucket]:

@@ -21,8 +21,6 @@ from tidegauge.metrics.snapshots.gauge_rules import (
     read_brokers,
     read_controllers,
     read_groups,
-    read_quorum,
-    read_quorum_controllers,
     read_replicas,
     read_zookeeper,
 )
@@ -36,12 +34,19 @@ from tidegauge.metrics.snapshots.gauges import (
     PartitionGauges,
     ReplicaGauges,
 )
+from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
+from tidegauge.metrics.snapshots.quorum_gauges import (
+    RaftGauges,
+    read_observers,
+    read_quorum,
+    read_quorum_controllers,
+    read_voters,
+)
 from tidegauge.metrics.snapshots.request_gauges import (
     SERVED_CONTROLLER_TYPES,
     SERVED_TYPES,
     ErrorGauges,
-    HistogramGauges,
     RequestGauges,
     ZooKeeperClientGauges,
     new_sums,
@@ -75,6 +80,10 @@ class Snapshot(NamedTuple):
     members: NDArray[np.void]
     #: The controllers of a quorum (``ClusterPlan.controllers``).
     controllers: NDArray[np.void]
+    #: At ``2 * controller``: how long events wait for its thread, and how long they take it.
+    controller_event_times: NDArray[np.void]
+    #: The brokers and controllers of a quorum, as clients of Raft: first all brokers.
+    raft: NDArray[np.void]
     #: Requests, their errors and histograms of their times (``request_gauges.py``).
     requests: NDArray[np.void]
     request_errors: NDArray[np.void]
@@ -115,7 +124,9 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         _zeros(ClusterGauges, 1),
         _zeros(CommittedGauges, committed),
         _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
-        _zeros(ControllerGauges, len(plan.controllers)),
+        _zeros(ControllerGauges, controllers),
+        _zeros(HistogramGauges, 2 * controllers),
+        _zeros(RaftGauges, brokers + controllers if plan.is_kraft else 0),
         _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
         _zeros(ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
         _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
@@ -149,7 +160,11 @@ def take_snapshot(
     read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
     quorum = state.view_as(Quorum)
     read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
-    read_quorum_controllers(quorum, _records(taken.controllers))
+    read_quorum_controllers(
+        quorum, _records(taken.controllers), _records(taken.controller_event_times)
+    )
+    read_voters(quorum, time_us, _records(taken.raft))
+    read_observers(brokers, time_us, _records(taken.raft))
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
     read_requests(
@@ -160,7 +175,7 @@ def take_snapshot(
         new_sums(),
     )
     read_controller_requests(
-        state.view_as(Quorum),
+        quorum,
         _records(taken.controller_requests),
         _records(taken.controller_request_errors),
         _records(taken.controller_request_times),

@@ -86,7 +86,9 @@ JMX_EXPORTER_EXAMPLE = Spelling(
     ),
 )
 
-JMX_EXPORTER = Spelling("jmx-exporter", "the JMX exporter without rules", (Rule(""),))
+JMX_EXPORTER = Spelling(
+    "jmx-exporter", "the JMX exporter without rules", (Rule("", sets_value=False),)
+)
 
 GRAFANA_CLOUD = Spelling(
     "grafana-cloud",

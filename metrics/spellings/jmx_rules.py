@@ -92,4 +92,5 @@ def _rule(number: int, rule: Any) -> Rule:
     asked = re.findall(r"\$(\d+)", " ".join([name, *labels, *labels.values()]))
     if any(int(group) > groups for group in asked):
         raise SpellingError(f"rule {number} names a group that its pattern does not have")
-    return Rule(pattern, name, kind, labels, False, bool(rule.get("attrNameSnakeCase")))
+    snake_case = bool(rule.get("attrNameSnakeCase"))
+    return Rule(pattern, name, kind, labels, False, snake_case, "value" in rule)

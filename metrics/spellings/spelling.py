@@ -47,6 +47,8 @@ class Rule(NamedTuple):
     keeps_keys: bool = True
     #: Attributes are matched as ``mean_rate``, not as ``MeanRate``.
     snake_case: bool = False
+    #: The rule sets the value itself: without that a text has no series.
+    sets_value: bool = True
 
 
 class SpelledFamily(NamedTuple):
@@ -100,6 +102,8 @@ class Spelling(NamedTuple):
         for rule in self.rules:
             text, places = _matched_text(bean, rule.snake_case)
             match = re.search(rule.pattern, text)
+            if match is not None and bean.is_text and not rule.sets_value:
+                return None
             if match is not None:
                 return self._named(rule, match, family, bean, places)
         return None

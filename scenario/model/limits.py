@@ -3,7 +3,7 @@
 A run allocates its tables for all parts of its scenario, and some of them for pairs of parts. A
 scenario far beyond any cluster is refused here with the limit, before it exhausts the machine's
 memory. Limits of single fields are constraints of these fields; ``coherence/size.py`` checks
-combinations of fields. A scenario within all limits takes less than 8 GB.
+combinations of fields. A scenario within all limits takes less than 10 GB.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Requests between the voters of a KRaft quorum, and of observers that read its log.
 
-A voter is named by its number within the quorum, -1: nobody.
+A voter is named by its number within the quorum, -1: none.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class RaftFetchResponse(RaftResponse, kind=103):
     #: larger than the last one fetched, and its end; -1: it does not.
     diverging_epoch: i64 = -1
     diverging_offset: i64 = -1
-    #: The leader's log begins later: whoever fetches needs this snapshot, named by the epoch of its
-    #: last record and its end offset; -1: none.
+    #: The leader's log begins later: a fetch needs this snapshot, named by the epoch of its last
+    #: record and its end offset; -1: none.
     snapshot_epoch: i64 = -1
     snapshot_offset: i64 = -1
 
@@ -114,7 +114,7 @@ class VoteResponse(RaftResponse, kind=146):
 
 
 class BeginQuorumEpochRequest(RaftRequest, kind=147, api_key=53):
-    """A new leader tells a voter that it has been elected."""
+    """A new leader notifies a voter of its election."""
 
     leader: i64
     epoch: i64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 
 # Each module enters the kinds that it declares.
@@ -52,6 +53,7 @@ IS_CANONICAL = tuple(
 )
 
 
+@cache
 def tidegauge_version() -> str:
     """The release of Tidegauge, which every file that it writes names.
 

@@ -48,7 +48,9 @@ SAMPLE = {
     "f1_rf2_kill_ret12_elr0",  # the same without ELR
     "f5_unclean_rf3_mi2",  # unclean election
     "l1_min_insync",  # high watermark below min.insync.replicas
-    "m1_controller_paused_short",  # as far as it can be played
+    "i1_controller_kill",  # another controller
+    "m1_controller_paused_short",
+    "n1_paused_leader_acks1",
     "o2_bounce_leader",  # a registration that is refused
     "rand11",
     "s1_reassign",

@@ -100,7 +100,7 @@ def differences(file: Path, repeat: int) -> list[str]:
     ]
 
 
-def test_a_recording_becomes_a_scenario_up_to_a_fault_of_a_controller(recording: Path) -> None:
+def test_every_step_of_a_recording_becomes_one_of_the_scenario(recording: Path) -> None:
     schedule = load_schedule(recording)
     translation = translate(schedule)
     scenario = translation.scenario
@@ -110,13 +110,8 @@ def test_a_recording_becomes_a_scenario_up_to_a_fault_of_a_controller(recording:
     assert scenario.has_eligible_leader_replicas() == has_elr
     session_ms = scenario.controller_settings()["broker.session.timeout.ms"]
     assert session_ms == schedule.controller_settings["broker.session.timeout.ms"]
-    if not recording.stem.startswith(("i1_", "i5_", "m1_", "m2_")):
-        assert len(translation.steps) == len(schedule.steps)
-        assert translation.not_played is None
-    else:
-        assert translation.not_played is not None
-        assert translation.not_played.step.number == len(translation.steps) == 2
-        assert translation.not_played.reason.endswith(" of a controller")
+    assert len(translation.steps) == len(schedule.steps)
+    assert translation.not_played is None
 
 
 def test_the_records_of_a_recording_show_what_was_observed(recording: Path) -> None:

@@ -15,6 +15,7 @@ from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordingE
 from tidegauge.conformance.step_outcome import StepOutcome
 from tidegauge.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
+from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.enumerations import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
 
@@ -157,13 +158,44 @@ def test_a_broker_that_dies_with_the_controller_dies_at_once(tmp_path: Path) -> 
     assert conditions(translate(killed), 1)[0] == {"unregistered": (3,)}
 
 
-def test_the_controller_that_was_stopped_is_the_one_that_comes_back(tmp_path: Path) -> None:
-    """The elected one is another in each run, so a second step that names it is not played."""
-    stopped = [{"op": op, "b": ["controller"]} for op in ("pause", "resume", "kill")]
-    translation = translate(schedule(tmp_path, *stopped, controllers=[10, 11, 12]))
-    assert len(translation.scenario.faults) == 1
-    assert translation.not_played is not None
-    assert "its id differs between runs" in translation.not_played.reason
+def test_a_controller_is_named_by_its_role_again_and_again(tmp_path: Path) -> None:
+    """The one that was stopped comes back; then the role is that of the recorded next one."""
+    steps: list[dict[str, Any]] = [{"op": op, "b": ["controller"]} for op in ("pause", "resume")]
+    first, elected = ({"obs": {"exact": {"controller": each}}} for each in (10, 12))
+    paused, resumed = ({"step": each} for each in steps)
+    killed = {"step": {"op": "kill", "b": ["controller"]}}
+    cut = {"op": "cut", "links": [["controller", 1]]}
+    asleep = {"step": {"op": "sleep", "s": 1}} | first
+    read = schedule(
+        tmp_path, asleep, paused, resumed | elected, killed, cut, controllers=[10, 11, 12]
+    )
+    assert read.names_a_controller
+    translation = translate(read)
+    names = [fault.name for fault in translation.scenario.faults]
+    assert names == [
+        "pause-of-10-at-step-2",
+        "kill-of-12-at-step-4",
+        "cut-from-controller-to-1-at-step-5",
+    ]
+    ends = translation.scenario.faults[2].between  # type: ignore[union-attr]
+    # Nobody has been seen to lead after 12.
+    assert [str(end[0]) for end in ends] == ["controller:0", "1"]
+    assert translation.not_played is None
+
+
+def test_while_the_quorum_elects_a_harness_produces_to_the_leader_that_it_knows(
+    tmp_path: Path,
+) -> None:
+    """Brokers say who leads a partition: that needs no controller."""
+    paused = {"step": {"op": "pause", "b": ["controller"], "q": False}}
+    produced = {
+        "step": {"op": "produce", "tp": "t-0", "n": 1, "acks": -1},
+        "result": {"exact": {"quiesce": {}, "results": {"t-0": [{"to": 1}]}}},
+    }
+    read = schedule(tmp_path, paused, produced, produced, controllers=[10, 11, 12])
+    steps = translate(read).scenario.steps
+    asked = [step.to for step in steps if isinstance(step, ProduceStep)]
+    assert asked == [1, None]
 
 
 def test_who_is_elected_has_the_recorded_id(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from recordings import ON_ONE_MACHINE
 from scenario_runs import rows_of, run_of
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.simulation.codes.occasions import (
@@ -31,8 +32,6 @@ MEASURED = {
     (line["n"], line["what"]): line for line in map(json.loads, _COSTS.read_text().splitlines())
 }
 
-#: All on one machine.
-LOOPBACK = {"min": "20us", "p50": "30us", "p90": "50us", "p99": "100us", "max": "500us"}
 #: The settings of the recordings.
 RECORDED = {
     "cluster": {"brokers": 3, "settings": {"broker.heartbeat.interval.ms": 500}},
@@ -64,9 +63,7 @@ def story(kind: str, settings: dict[str, Any], partitions: int, seed: int) -> Sc
             "liveness": False,
             "release": "4.1.0",
             "seed": seed,
-            "network": dict.fromkeys(
-                ("within_rack", "between_racks", "clients", "within_host"), LOOPBACK
-            ),
+            "network": ON_ONE_MACHINE,
             "topics": [
                 {
                     "name": "t",

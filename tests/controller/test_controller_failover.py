@@ -6,6 +6,9 @@ at the start, is process 4, and its name in rows is 3.
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,8 @@ from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED, STATE_C
 from tidegauge.simulation.codes.voter_states import LEADER, RESIGNED, VOTER_STOPPED
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatResponse
 from tidegauge.traces.run_folder import RunFolder, TraceRow
+
+BENCH = Path(__file__).parents[2] / "bench" / "failover.py"
 
 SESSION_US = 4 * SECOND
 #: From one check of sessions to the next.
@@ -141,6 +146,18 @@ def test_two_controllers_are_active_where_none_checks_its_quorum(
         assert {row["broker"] for row in fenced} == {0, 1, 2}
 
 
+def test_what_a_lost_controller_has_written_is_the_cause_of_what_a_broker_does_later(
+    tmp_path: Path,
+) -> None:
+    """A broker that returns is told of it by the next controller, which has not written it."""
+    run = story(tmp_path, crash(3, 4, 20), fault("crash", 12, 15, "controller:0"), duration="40s")
+    shrunk = rows_of(run, "partition_state")[-2]
+    assert shrunk["process"] == 4
+    (followed,) = (row for row in run.rows("became_follower") if row["time_us"] > 20 * SECOND)
+    cause = followed["cause_process"], followed["cause_sequence"]
+    assert cause == (shrunk["process"], shrunk["sequence"])
+
+
 def test_the_only_controller_comes_back_to_what_was_committed(tmp_path: Path) -> None:
     """With one voter nothing moves while it is down; then all sessions begin anew."""
     alone = THREE | {"count": 1}
@@ -181,3 +198,13 @@ def test_each_epoch_has_one_active_controller(tmp_path: Path) -> None:
     epochs = [row["controller_epoch"] for row in activations(run)]
     assert all(one < other for one, other in pairwise(epochs))
     assert len(epochs) >= 2
+
+
+@pytest.mark.long
+def test_a_failover_takes_as_long_with_many_partitions_where_zookeeper_s_grows() -> None:
+    """Activation reads nothing again; KafkaController.initializeControllerContext reads it all."""
+    command = [sys.executable, str(BENCH), "--partitions", "100", "5000", "--seeds", "1"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    zookeeper, kraft = map(float, re.findall(r" x ([0-9.]+)", said))
+    assert zookeeper > 1.2
+    assert 0.95 < kraft < 1.05

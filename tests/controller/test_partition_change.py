@@ -16,7 +16,7 @@ import pytest
 from partition_replay import GOLDEN_KRAFT, Change, golden_kraft, replays
 from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
-from tidegauge.controller.kraft import partition_target as causes
+from tidegauge.controller.kraft_partitions import partition_target as causes
 from tidegauge.controller.kraft_partitions.alter_partition import (
     alter_partition_error,
     altered_partition_error,

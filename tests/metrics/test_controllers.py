@@ -47,6 +47,17 @@ def test_a_sum_over_controllers_is_right_unless_each_counts_as_in_kafka() -> Non
         assert applied == [99, 99, 99]
 
 
+def test_who_was_superseded_without_knowing_it_counts_nothing() -> None:
+    """Before 3.7 a controller that is cut off stays active: two are, and sums are right."""
+    snapshot = healthy(PLAN)
+    snapshot.controllers["active_controller"] = [True, False, True]
+    snapshot.controllers["controller_epoch"] = [1, -1, 2]
+    active = values_of(PLAN, snapshot, f"{CONTROLLER}activecontrollercount")
+    assert list(active.values()) == [1, 0, 1]
+    brokers = values_of(PLAN, snapshot, f"{CONTROLLER}activebrokercount")
+    assert list(brokers.values()) == [0, 0, 3]
+
+
 def test_brokers_of_a_quorum_have_no_controller_and_nothing_of_zookeeper() -> None:
     of_brokers = [
         samples.family.name

@@ -13,6 +13,7 @@ from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
+from tidegauge.metrics.samples.idle_ratios import IdleRatios
 from tidegauge.metrics.samples.record_times import RecordTimes
 from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
 from tidegauge.metrics.spellings.spelling import SpelledFamily
@@ -22,6 +23,8 @@ SPELLED = SPELLING.spelled(FAMILIES)
 
 #: Of RequestMetrics: the parts of a request's time.
 TIMES = ("requestqueue", "local", "remote", "responsequeue", "responsesend", "total")
+#: Of a histogram: its quantiles, and its count.
+COUNTS = ("", "_count")
 
 #: By MBean: what a JMX exporter with Strimzi's rules makes of its attributes.
 STRIMZI = {
@@ -45,7 +48,7 @@ STRIMZI = {
     },
     "kafka_network_requestmetrics": {
         *("requests_total", "errors_total"),
-        *(f"{part}timems{count}" for part in TIMES for count in ("", "_count")),
+        *(f"{part}timems{count}" for part in TIMES for count in COUNTS),
     },
     "kafka_server_sessionexpirelistener": {
         *("zookeepersyncconnects_total", "zookeeperdisconnects_total", "zookeeperexpires_total"),
@@ -63,7 +66,7 @@ STRIMZI = {
         *("reassignmentbytesin_total", "reassignmentbytesout_total"),
         *("producemessageconversions_total", "fetchmessageconversions_total"),
     },
-    "kafka_network_requestchannel": {"requestqueuesize"},
+    "kafka_network_requestchannel": {"requestqueuesize", "responsequeuesize"},
     "kafka_cluster_partition": {
         *("underreplicated", "underminisr", "atminisr", "insyncreplicascount", "replicascount"),
     },
@@ -74,12 +77,26 @@ STRIMZI = {
         *("globaltopiccount", "globalpartitioncount", "activebrokercount", "fencedbrokercount"),
         *("metadataerrorcount", "lastappliedrecordoffset", "lastcommittedrecordoffset"),
         *("lastappliedrecordtimestamp", "lastappliedrecordlagms"),
-        "timedoutbrokerheartbeatcount",
+        *("timedoutbrokerheartbeatcount", "newactivecontrollerscount"),
+        *("eventqueueoperationsstartedcount", "eventqueueoperationstimedoutcount"),
     },
     "kafka_controller_controllerstats": {
         *("uncleanleaderelections_total", "electionfromeligibleleaderreplicas_total"),
     },
-    "kafka_controller_controllereventmanager": {"eventqueuesize"},
+    "kafka_controller_controllereventmanager": {
+        "eventqueuesize",
+        *(f"eventqueue{part}timems{count}" for part in ("", "processing") for count in COUNTS),
+    },
+    "kafka_server_raftmetrics": {
+        *("current_state", "current_leader", "current_vote", "current_epoch"),
+        *("high_watermark", "log_end_offset", "log_end_epoch"),
+        *("number_unknown_voter_connections", "fetch_records_rate", "append_records_rate"),
+        *("commit_latency_avg", "commit_latency_max", "poll_idle_ratio_avg"),
+        *("election_latency_avg", "election_latency_max"),
+    },
+    "kafka_server_raftchannelmetrics": {
+        *("request_total", "response_total", "outgoing_byte_total", "incoming_byte_total"),
+    },
 }
 
 KAFKA_EXPORTER = {
@@ -133,9 +150,10 @@ def test_every_metric_has_something_behind_it(plan: ClusterPlan) -> None:
         consumer_lag_ms=np.zeros(len(snapshot.committed)),
         scrapes=ScrapeCounts({}, 1.0),
         applied=RecordTimes().applied(snapshot),
+        idle_ratio=IdleRatios().of(snapshot),
     )
     shown = {samples.family.name for samples in Exposition(plan).series(snapshot, context)}
     others = {Scope.ZOOKEEPER, Scope.ZOOKEEPER_BROKER, Scope.ZOOKEEPER_CLIENT}
     if not plan.is_kraft:
-        others = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER}
+        others = {Scope.QUORUM_BROKER, Scope.QUORUM_CONTROLLER, Scope.RAFT, Scope.RAFT_STATE}
     assert shown == {one.name for one in SPELLED if one.family.scope not in others}

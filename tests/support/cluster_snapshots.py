@@ -10,6 +10,7 @@ from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.levels import Level
 from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
+from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -77,6 +78,17 @@ def _count_cluster(plan: ClusterPlan, snapshot: Snapshot) -> None:
     controllers["global_partitions"] = len(plan.partitions)
     controllers["last_applied_offset"] = controllers["last_committed_offset"] = 99
     snapshot.brokers["applied_offset"] = 99
+    nodes = snapshot.raft
+    nodes["exists"] = True
+    nodes["is_voter"][len(plan.brokers) :] = True
+    nodes["state"] = STATE_TEXTS.index("observer")
+    nodes["state"][len(plan.brokers) :] = STATE_TEXTS.index("follower")
+    nodes["state"][len(plan.brokers)] = STATE_TEXTS.index("leader")
+    nodes["vote"] = -1
+    nodes["epoch"] = nodes["log_end_epoch"] = 1
+    nodes["high_watermark"] = nodes["log_end_offset"] = 100
+    nodes["fetched_for_us"] = nodes["appended_for_us"] = 30_000_000
+    nodes["commits"] = nodes["elections"] = 1
 
 
 def _replicate(plan: ClusterPlan, snapshot: Snapshot) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
-from tidegauge.controller.kraft import partition_target as causes
+from tidegauge.controller.kraft_partitions import partition_target as causes
 from tidegauge.controller.kraft_partitions.alter_partition import alter_partition_error
 from tidegauge.controller.kraft_partitions.partition_change import (
     LEADER_NAMED,

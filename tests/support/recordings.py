@@ -11,6 +11,12 @@ GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 #: The same of KRaft clusters.
 GOLDEN_KRAFT = Path(__file__).parents[1] / "data" / "golden_kraft"
 
+_LOOPBACK = {"min": "20us", "p50": "30us", "p90": "50us", "p99": "100us", "max": "500us"}
+#: The ``network`` of a scenario whose brokers are on one machine, as the recorded ones were.
+ON_ONE_MACHINE = dict.fromkeys(
+    ("within_rack", "between_racks", "clients", "within_host"), _LOOPBACK
+)
+
 
 def golden(name: str) -> dict[str, Any]:
     """The content of a file that comes along, without its times: these have rules of their own."""

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from fault_schedules import schedule
 from kraft_schedules import kraft_schedule
+from quorum_schedules import quorum_schedule
 from ray_runs import differences, differences_on_ray
 from scenario_runs import shipped
 from small_clusters import cluster_of
@@ -69,6 +70,13 @@ def test_a_generated_schedule_of_a_kraft_cluster_is_the_same_on_actors(
 ) -> None:
     scenario = kraft_schedule(seed)
     assert differences_on_ray(scenario, tmp_path, [1, len(scenario.broker_ids())]) == []
+
+
+def test_failing_controllers_are_the_same_on_actors(tmp_path: Path) -> None:
+    """An actor for each broker, and one for the controllers, of which one is cut off and killed."""
+    scenario = quorum_schedule(1).scenario
+    assert scenario.faults
+    assert differences_on_ray(scenario, tmp_path, [len(scenario.broker_ids())]) == []
 
 
 def test_another_seed_differs_on_ray_too(tmp_path: Path) -> None:

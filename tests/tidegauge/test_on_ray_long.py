@@ -5,6 +5,7 @@ Clusters that are killed are clusters of their own, each in a process that is st
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -28,6 +29,10 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("ray")]
 MECHANISMS = sorted(
     name for name, file in shipped_scenarios().items() if file.parent.name == "mechanisms"
 )
+
+#: Mechanisms that are faults of controllers, and generated schedules with three kinds and more.
+WITH_A_QUORUM = ("22-quorum-lost", "23-isolated-controller", "24-returning-voter")
+CONTROLLERS_FAIL = (4, 8, 20, 24, 28, 30, 39)
 
 
 @pytest.mark.usefixtures("ray_here")
@@ -61,6 +66,17 @@ def test_generated_schedules_of_kraft_clusters_are_the_same_on_actors(
     assert differences_on_ray(scenario, tmp_path, [1, len(scenario.broker_ids())]) == []
 
 
+@pytest.mark.parametrize("seed", CONTROLLERS_FAIL)
+@pytest.mark.usefixtures("ray_here")
+def test_schedules_of_failing_controllers_are_the_same_on_an_actor_for_each_broker(
+    seed: int, tmp_path: Path
+) -> None:
+    scenario = kraft_schedule(seed)
+    hit = {str(fault.kind) for fault in scenario.faults if "kind='controller'" in str(fault)}
+    assert len(hit) >= 3
+    assert differences_on_ray(scenario, tmp_path, [len(scenario.broker_ids())]) == []
+
+
 THREE_NODES = """
 import sys
 from pathlib import Path
@@ -81,30 +97,44 @@ for _ in range(2):
 cluster.wait_for_nodes()
 scenario = load_scenario(find_scenario(sys.argv[1]))
 alone = simulate(scenario, Path(sys.argv[2], "inline"))
-run = simulate(
-    scenario, Path(sys.argv[2], "nodes"), make_engine=on_ray(3, address=cluster.address)
-)
+nodes = on_ray(int(sys.argv[3]), address=cluster.address)
+run = simulate(scenario, Path(sys.argv[2], "nodes"), make_engine=nodes)
 assert alone.summary["process_hashes"] == run.summary["process_hashes"]
 cluster.shutdown()
 """
 
 
-@pytest.mark.parametrize("name", ["cut-and-pause", "quickstart"])
-def test_three_nodes_without_a_shared_file_system_are_one_cluster(
-    name: str, tmp_path: Path
-) -> None:
+def assert_one_hash_on_three_nodes(scenario: str, broker_actors: int, folder: Path) -> None:
     """Actors are spread over the nodes and meet over TCP; their traces come through Ray."""
     done = subprocess.run(
-        [sys.executable, "-c", THREE_NODES, name, str(tmp_path)],
+        [sys.executable, "-c", THREE_NODES, scenario, str(folder), str(broker_actors)],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    run = RunFolder(tmp_path / "nodes")
-    assert len(run.traces) == 4
+    run = RunFolder(folder / "nodes")
+    assert len(run.traces) == broker_actors + 1
     assert not run.torn
+
+
+@pytest.mark.parametrize("name", ["cut-and-pause", "quickstart", *WITH_A_QUORUM])
+def test_three_nodes_without_a_shared_file_system_are_one_cluster(
+    name: str, tmp_path: Path
+) -> None:
+    assert_one_hash_on_three_nodes(name, 3, tmp_path)
+
+
+@pytest.mark.parametrize("seed", CONTROLLERS_FAIL[:3])
+def test_schedules_of_failing_controllers_are_the_same_on_three_nodes(
+    seed: int, tmp_path: Path
+) -> None:
+    """An actor for each broker, and one for the controllers."""
+    scenario = kraft_schedule(seed)
+    file = tmp_path / "schedule.yaml"
+    file.write_text(json.dumps(scenario.resolved()))
+    assert_one_hash_on_three_nodes(str(file), len(scenario.broker_ids()), tmp_path)
 
 
 # What is left when somebody is killed.

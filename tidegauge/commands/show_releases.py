@@ -9,6 +9,8 @@ import typer
 from tidegauge.views.output import WIDTH, console, fail, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
     from rich.text import Text
 
@@ -156,7 +158,7 @@ def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]
     }
 
 
-def _meant(rules: dict[str, Cell]) -> dict[str, Any]:
+def _meant(rules: Mapping[str, Cell]) -> dict[str, Any]:
     """Rules with their meanings."""
     meanings = switch_meanings()
     return {name: {**_cell(cell), "meaning": meanings.get(name)} for name, cell in rules.items()}
@@ -201,7 +203,7 @@ def _print_histories(console: Console, title: str, rows: Table) -> None:
     console.print("", grid, sep="\n")
 
 
-def _print_sourced(console: Console, title: str, cells: dict[str, Cell]) -> None:
+def _print_sourced(console: Console, title: str, cells: Mapping[str, Cell]) -> None:
     """Print each name with its value; below it the meaning and the source."""
     from rich.text import Text
 

@@ -10,7 +10,13 @@ from typing import Any
 
 from tidegauge.conformance.broker_records import fencing_order
 from tidegauge.conformance.recorded_costs import KRAFT_OBSERVING_MS
-from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep, middle
+from tidegauge.conformance.recorded_schedule import (
+    ACTIVE,
+    BRINGS_BACK,
+    RecordedSchedule,
+    RecordedStep,
+    middle,
+)
 from tidegauge.conformance.schedule_writer import (
     START_MS,
     PlayedStep,
@@ -19,10 +25,6 @@ from tidegauge.conformance.schedule_writer import (
     partition_of,
 )
 
-#: The active controller in a recording, by its role instead of its node id.
-_ACTIVE = "controller"
-#: Steps at whose end a process runs that did not before.
-_BRINGS_BACK = {"start", "resume"}
 #: ElectLeaders: the type of an unclean election.
 _UNCLEAN = 1
 
@@ -49,13 +51,15 @@ class KRaftWriter(ScheduleWriter):
         self._heartbeat_ms = int(interval)
         #: From one check of sessions to the next.
         self._check_ms = self._session_ms // 8
-        #: Node id of the active controller; None: nobody can know which of several it is.
-        self._active: int | None = schedule.first_controller
+        #: Node id of the active controller.
+        self._active = schedule.first_controller
         #: That of the active controller that was stopped or paused last.
         self._former: int | None = None
+        #: Whether a harness has not waited since then until all was quiet.
+        self._fails_over = False
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
-        controllers = (_ACTIVE, *self.schedule.controllers)
+        controllers = (ACTIVE, *self.schedule.controllers)
         return [each for each in processes if each not in controllers]
 
     def _control_plane_is_up(self) -> bool:
@@ -67,21 +71,20 @@ class KRaftWriter(ScheduleWriter):
             return super()._gone()
         return set(self._brokers_among(self._down))
 
-    def _why_not(self, recorded: RecordedStep) -> str | None:
-        processes = listed(recorded.step.get("b", []))
-        if _ACTIVE in processes and self._controller(recorded.op) is None:
-            return "the active controller is no longer the first one: its id differs between runs"
-        return super()._why_not(recorded)
+    def _quiet(self) -> None:
+        super()._quiet()
+        self._fails_over = False
 
-    def _controller(self, op: str) -> int | None:
+    def _controller(self, op: str) -> int:
         """The node id of the controller that a recorded step names by its role."""
-        return self._former if op in _BRINGS_BACK else self._active
+        if op in BRINGS_BACK and self._former is not None:
+            return self._former
+        return self._active
 
     def _processes(self, recorded: RecordedStep) -> list[int]:
         """The node ids of brokers and controllers that a recorded step hits."""
         named = listed(recorded.step["b"])
-        found = [self._controller(recorded.op) if each == _ACTIVE else each for each in named]
-        return [each for each in found if each is not None]
+        return [self._controller(recorded.op) if each == ACTIVE else each for each in named]
 
     def _selector(self, process: int) -> int | str:
         if process in self.schedule.controllers:
@@ -89,12 +92,12 @@ class KRaftWriter(ScheduleWriter):
         return process
 
     def _end(self, end: Any) -> Any:
-        return self._selector(end)
+        return self._selector(self._active if end == ACTIVE else end)
 
     def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
         """... or, while no controller says who leads, the one that brokers named to a harness."""
         to = super()._asked_broker(recorded, name)
-        if to is None and not self._control_plane_is_up():
+        if to is None and (self._fails_over or not self._control_plane_is_up()):
             results = recorded.result.exact.get("results", {}).get(name, [])
             to = results[0].get("to") if results else None
         return to
@@ -111,9 +114,11 @@ class KRaftWriter(ScheduleWriter):
         self._lose(process)
 
     def _lose(self, process: int) -> None:
-        """The quorum elects another controller, if it has any."""
+        """The quorum elects another controller, if it has any: the recorded one with some seeds."""
         if process == self._active and len(self.schedule.controllers) > 1:
-            self._active, self._former = None, process
+            self._active = self.schedule.active_controller_after(process, len(self.played))
+            self._former = process
+            self._fails_over = True
 
     def _ask(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
         """A request to the active controller, whose response is recorded."""

@@ -47,6 +47,11 @@ _CHANGES_NOTHING = {
 #: How long it took until the request of a reassignment was gone from ZooKeeper.
 REASSIGNED_MS = "znode_gone_ms"
 
+#: The active controller of a KRaft cluster, by its role instead of its node id.
+ACTIVE = "controller"
+#: Steps at whose end a process runs that did not before.
+BRINGS_BACK = {"start", "resume"}
+
 #: The value of a repeat that lacks a field which others have.
 ABSENT = "ABSENT"
 
@@ -179,8 +184,18 @@ class RecordedSchedule(RecordedPart):
         The one that was active first has number 0. Which of the others is elected after it is a
         race: their ids are in the order in which they were active.
         """
-        active = [
-            controller
+        active = [controller for _, controller in self._active_controllers()]
+        return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
+
+    def active_controller_after(self, controller: int, step: int) -> int:
+        """The node id of the first other controller that was active in or after a step."""
+        active = [other for number, other in self._active_controllers() if number >= step]
+        return next(other for other in [*active, *self.voters] if other != controller)
+
+    def _active_controllers(self) -> list[tuple[int, int]]:
+        """The number of a step, and the node id of the controller that was active at its end."""
+        return [
+            (step.number, controller)
             for step in self.steps
             if step.observed is not None
             for controller in (
@@ -189,19 +204,21 @@ class RecordedSchedule(RecordedPart):
             )
             if controller is not None
         ]
-        return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
 
     @property
     def names_a_controller(self) -> bool:
-        """Whether a step names a controller other than the first one by its id."""
+        """Whether a step hits a controller other than the first one, by its id or by its role."""
         others = set(self.controllers) - {self.first_controller}
         named: set[Any] = set()
+        stops = 0
         for step in self.steps:
             hit = step.step.get("b", [])
-            named.update(hit if isinstance(hit, list) else [hit])
+            hit = hit if isinstance(hit, list) else [hit]
+            stops += ACTIVE in hit and step.op not in BRINGS_BACK
+            named.update(hit)
             for link in step.step.get("links", []):
                 named.update(link)
-        return not others.isdisjoint(named)
+        return stops > 1 or not others.isdisjoint(named)
 
 
 def load_schedule(path: Path) -> RecordedSchedule:

@@ -224,6 +224,8 @@ class QuorumEpoch(Record):
     #: Where its records begin in a log, and the epoch before it there; -1: nothing is known.
     start_offset: i64 = -1
     previous_epoch: i64 = -1
+    #: The offset below which its leader has committed the log; 0: it has committed nothing.
+    committed_end: i64
 
 
 class MetadataLog(Record):

@@ -244,6 +244,9 @@ def _is_of_former_topic(history: Histories, row: Row) -> bool:
     if slot == NONE:
         return False
     replica = history.slots[history.places[partition].first_slot + slot]
+    if not replica.has_log and history.partitions[partition].created_again:
+        # It may not even have had the former one: it was suspended.
+        replica.is_stale = _is_led_otherwise(history.partitions[partition], row)
     was_stale = replica.is_stale
     if row.kind == LogDeleted.KIND:
         replica.has_log = False
@@ -251,6 +254,18 @@ def _is_of_former_topic(history: Histories, row: Row) -> bool:
     else:
         replica.has_log = True
     return was_stale
+
+
+@inner_rule
+def _is_led_otherwise(known: PartitionHistory, row: Row) -> bool:
+    """Whether a broker begins with another leader than the one that the partition has."""
+    if row.kind == BecameLeader.KIND:
+        led = view_as(row, BecameLeader)
+        return led.leader_epoch == known.leader_epoch and led.process != known.leader
+    if row.kind == BecameFollower.KIND:
+        followed = view_as(row, BecameFollower)
+        return followed.leader_epoch == known.leader_epoch and followed.leader != known.leader
+    return False
 
 
 @inner_rule

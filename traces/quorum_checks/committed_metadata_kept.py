@@ -21,6 +21,7 @@ from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks.metadata_logs import (
     agrees_until,
     committed_number,
+    epoch_known,
     extend_committed,
     has_all_committed,
 )
@@ -63,5 +64,7 @@ def check_commit(history: Histories, row: VoterLog, log: int) -> None:
         note_breach_of_quorum(history, NUMBER, row)
     elif is_new:
         extend_committed(history, log, row.high_watermark)
+        # The leader is the first to know, and the last record is its own.
+        epoch_known(history, row.quorum_epoch).committed_end = row.high_watermark
         history.quorum[0].progress_us = row.time_us
         check_majority(history, row)

@@ -6,7 +6,7 @@ behind the same epoch. Where a follower's log differs from the leader's it is tr
 Permitted: never.
 
 Example: ``tidegauge run 23-isolated-controller --set 'release="3.6"'``
-keeps it. The one that was cut off truncates what it wrote meanwhile.
+keeps it. The one that was cut off truncates what it wrote in that time.
 
 Source: the Log Matching property of Raft; KafkaRaftClient.validateFetchOffsetAndEpoch@4.1.0.
 """

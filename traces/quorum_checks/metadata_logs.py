@@ -99,6 +99,17 @@ def extend_committed(history: Histories, log: int, end_offset: int) -> None:
 
 
 @inner_rule
+def committed_before(history: Histories, epoch: int) -> int:
+    """The offset below which the leaders of earlier epochs have committed the log."""
+    end_offset = 0
+    for number in range(history.quorum[0].epochs):
+        known = history.quorum_epochs[number]
+        if known.epoch < epoch:
+            end_offset = max(end_offset, known.committed_end)
+    return end_offset
+
+
+@inner_rule
 def begin_behind_snapshot(history: Histories, log: int, end_offset: int) -> None:
     """A log is what a snapshot says of the records before its end, all of them committed."""
     committed = committed_number(history)

@@ -79,8 +79,8 @@ def test_who_returns_before_the_log_is_cleaned_reads_the_log(tmp_path: Path) -> 
 
 
 def test_a_snapshot_is_due_after_so_many_bytes(tmp_path: Path) -> None:
-    """SnapshotGenerator.publishLogDelta: a NoOpRecord each 500 ms, each record counts for 100."""
-    settings = {"metadata.log.max.record.bytes.between.snapshots": 1000}
+    """SnapshotGenerator.publishLogDelta: a NoOpRecord each 500 ms, each record counts for 72."""
+    settings = {"metadata.log.max.record.bytes.between.snapshots": 720}
     controllers = {"count": 1, "settings": settings}
     run = story(tmp_path, controllers=controllers, duration="20s")
     rows = rows_of(run, "metadata_snapshot", broker=LEADER, snapshot_step=WRITTEN)
@@ -88,4 +88,4 @@ def test_a_snapshot_is_due_after_so_many_bytes(tmp_path: Path) -> None:
     assert len(ends) >= 3
     assert all(later - earlier == 10 for earlier, later in pairwise(ends[1:]))
     # Three brokers, two topics, with settings and a partition each.
-    assert rows[-1]["snapshot_bytes"] == 900
+    assert rows[-1]["snapshot_bytes"] == 9 * 72

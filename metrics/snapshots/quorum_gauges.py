@@ -1,0 +1,314 @@
+"""Reading gauges off a quorum: what is committed, its controllers, who reads the log."""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.kraft.controller_stats import PROCESSING_TIMES, QUEUE_TIMES
+from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
+from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.raft.log import last_epoch_of
+from tidegauge.controller.raft.state import Voter
+from tidegauge.metrics.snapshots.gauges import (
+    BrokerGauges,
+    ClusterGauges,
+    ControllerGauges,
+    PartitionGauges,
+)
+from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges, read_histogram
+from tidegauge.replication.replica_list import first, size
+from tidegauge.simulation.codes.voter_states import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    UNATTACHED,
+)
+from tidegauge.simulation.histograms import BUCKETS
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.raft_channel import ChannelStats
+from tidegauge.simulation.sampled_stats import (
+    SampledStat,
+    most_of,
+    total_of,
+    values_in,
+    window_us,
+)
+from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
+
+#: RaftGauges.state: Kafka's texts, by their number.
+STATE_TEXTS = (
+    "unattached",
+    "leader",
+    "candidate",
+    "prospective",
+    "prospective-voted",
+    "follower",
+    "observer",
+    "unattached-voted",
+    "voted",
+)
+_UNATTACHED = code(0)
+_LEADER = code(1)
+_CANDIDATE = code(2)
+_PROSPECTIVE = code(3)
+_PROSPECTIVE_VOTED = code(4)
+_FOLLOWER = code(5)
+_OBSERVER = code(6)
+_UNATTACHED_VOTED = code(7)
+_VOTED = code(8)
+
+
+class RaftGauges(Record):
+    """A node of a quorum, brokers first: MBeans raft-metrics and raft-channel-metrics.
+
+    Leaders and votes are numbers of voters, -1: none.
+    """
+
+    exists: flag
+    is_voter: flag
+    state: i64
+    leader: i64
+    vote: i64
+    epoch: i64
+    high_watermark: i64
+    log_end_offset: i64
+    log_end_epoch: i64
+
+    # Of the last minute: how many there were, and of how much time that is.
+    fetched_records: i64
+    fetched_for_us: i64
+    appended_records: i64
+    appended_for_us: i64
+    #: How many values there are of a time, their sum, and the largest.
+    commits: i64
+    commit_us: i64
+    longest_commit_us: i64
+    elections: i64
+    election_us: i64
+    longest_election_us: i64
+
+    #: How long its thread has written to the disk, since its process began.
+    started_us: i64
+    written_us: i64
+
+    requests: i64
+    outgoing_bytes: i64
+    responses: i64
+    incoming_bytes: i64
+
+
+@rule
+def read_quorum(
+    world: Quorum,
+    gauges: Records[PartitionGauges],
+    of_brokers: Records[BrokerGauges],
+    of_cluster: Records[ClusterGauges],
+) -> None:
+    """Enter what is committed, if the controllers of a quorum are hosted here.
+
+    Source: KRaftMetadataCache@4.1.0.
+    """
+    if not is_quorum_hosted(world):
+        return
+    of_cluster[0].known = True
+    for broker in range(world.sizes[0].brokers):
+        of_brokers[broker].registered = is_unfenced(world, broker)
+        of_cluster[0].registered_brokers += 1 if of_brokers[broker].registered else 0
+    for partition in range(len(world.partitions)):
+        known = world.committed_partitions[partition]
+        if not known.exists:
+            continue
+        gauge = gauges[partition]
+        gauge.exists = True
+        gauge.leader = broker_of(world, partition, known.leader)
+        gauge.leader_epoch = known.leader_epoch
+        gauge.in_sync_replicas = size(known.isr)
+        gauge.replicas = size(known.replicas)
+        gauge.leader_is_preferred = known.leader == first(known.replicas)
+
+
+@rule
+def read_quorum_controllers(
+    world: Quorum, gauges: Records[ControllerGauges], event_times: Records[HistogramGauges]
+) -> None:
+    """Enter the controllers of a quorum; what they count of the cluster is what is committed.
+
+    Source: QuorumControllerMetrics, ControllerMetadataMetrics, OffsetControlManager@4.1.0.
+    """
+    if not is_quorum_hosted(world):
+        return
+    counted = gauges[0]
+    _count_brokers(world, counted)
+    _count_partitions(world, counted)
+    for number in range(len(gauges)):
+        gauge = gauges[number]
+        process = world.processes[quorum_process(world, number)]
+        gauge.alive = process.alive
+        gauge.answers = process.alive and process.paused == 0
+        gauge.active_brokers = counted.active_brokers
+        gauge.fenced_brokers = counted.fenced_brokers
+        gauge.global_topics = counted.global_topics
+        gauge.global_partitions = counted.global_partitions
+        gauge.offline_partitions = counted.offline_partitions
+        gauge.preferred_replica_imbalance = counted.preferred_replica_imbalance
+        _read_controller(world, number, gauge)
+        for histogram in (QUEUE_TIMES, PROCESSING_TIMES):
+            place = 2 * number + histogram
+            times = world.controller_event_times[place * BUCKETS : (place + 1) * BUCKETS]
+            read_histogram(times, event_times[place])
+
+
+@inner_rule
+def _read_controller(world: Quorum, number: int, gauge: ControllerGauges) -> None:
+    voter = world.voters[number]
+    stats = world.controller_stats[number]
+    # Who was superseded without knowing it still believes that it is the active one.
+    gauge.active_controller = voter.claimed_epoch != NONE
+    gauge.controller_epoch = voter.claimed_epoch
+    gauge.last_committed_offset = max(0, voter.high_watermark - 1)
+    gauge.last_applied_offset = gauge.last_committed_offset
+    if gauge.active_controller:
+        # It applies what it appends.
+        gauge.last_applied_offset = voter.log_end_offset - 1
+    gauge.events = stats.events
+    gauge.timed_out_heartbeats = stats.timed_out_heartbeats
+    gauge.new_active_controllers = world.voter_stats[number].leaders
+    gauge.leader_elections = stats.leader_elections
+    gauge.unclean_leader_elections = stats.unclean_elections
+    gauge.elr_elections = stats.elr_elections
+    gauge.known_unclean_leader_elections = stats.known_unclean_elections
+    gauge.known_elr_elections = stats.known_elr_elections
+
+
+@inner_rule
+def _count_brokers(world: Quorum, gauge: ControllerGauges) -> None:
+    for broker in range(world.sizes[0].brokers):
+        if world.quorum_brokers[broker].committed_epoch == NONE:
+            continue
+        if is_unfenced(world, broker):
+            gauge.active_brokers += 1
+        else:
+            gauge.fenced_brokers += 1
+
+
+@inner_rule
+def _count_partitions(world: Quorum, gauge: ControllerGauges) -> None:
+    for topic in range(world.sizes[0].topics):
+        gauge.global_topics += 1 if world.quorum_topics[topic].committed else 0
+    for partition in range(len(world.partitions)):
+        known = world.committed_partitions[partition]
+        if not known.exists:
+            continue
+        gauge.global_partitions += 1
+        gauge.offline_partitions += 1 if known.leader < 0 else 0
+        is_preferred = known.leader == first(known.replicas)
+        gauge.preferred_replica_imbalance += 0 if is_preferred else 1
+
+
+@rule
+def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> None:
+    """Enter the voters of a quorum that are hosted here and take part in it.
+
+    Source: KafkaRaftMetrics@4.1.0.
+    """
+    brokers = world.sizes[0].brokers
+    for number in range(len(world.voters)):
+        process = world.processes[quorum_process(world, number)]
+        voter = world.voters[number]
+        if not (process.hosted and voter.runs):
+            continue
+        stats = world.voter_stats[number]
+        gauge = gauges[brokers + number]
+        gauge.exists = True
+        gauge.is_voter = True
+        gauge.state = _state_of(voter)
+        gauge.leader = voter.leader
+        gauge.vote = _vote_of(voter, number)
+        gauge.epoch = voter.epoch
+        gauge.high_watermark = voter.high_watermark
+        gauge.log_end_offset = voter.drained_offset
+        gauge.log_end_epoch = last_epoch_of(world, number)
+        _read_records(stats.fetched_records, stats.appended_records, time_us, gauge)
+        gauge.commits = values_in(stats.commit_us, time_us)
+        gauge.commit_us = total_of(stats.commit_us, time_us)
+        gauge.longest_commit_us = most_of(stats.commit_us, time_us)
+        gauge.elections = values_in(stats.election_us, time_us)
+        gauge.election_us = total_of(stats.election_us, time_us)
+        gauge.longest_election_us = most_of(stats.election_us, time_us)
+        gauge.started_us = process.up_since_us
+        gauge.written_us = stats.written_us - max(0, voter.writes_until_us - time_us)
+        _read_channel(stats.channel, gauge)
+
+
+@inner_rule
+def _state_of(voter: Voter) -> int:
+    if voter.state == LEADER:
+        return _LEADER
+    if voter.state == CANDIDATE:
+        return _CANDIDATE
+    if voter.state == FOLLOWER:
+        return _FOLLOWER
+    if voter.state == PROSPECTIVE:
+        return _PROSPECTIVE if voter.voted_for == NONE else _PROSPECTIVE_VOTED
+    if voter.state == UNATTACHED and voter.voted_for != NONE:
+        # 4.0 has another text for it.
+        return _UNATTACHED_VOTED if voter.has_pre_vote else _VOTED
+    return _UNATTACHED
+
+
+@inner_rule
+def _vote_of(voter: Voter, number: int) -> int:
+    """Up to 3.9 a follower does not tell its vote any more."""
+    if voter.state in (LEADER, CANDIDATE):
+        return number
+    if voter.state == UNATTACHED or (voter.has_pre_vote and voter.state in (FOLLOWER, PROSPECTIVE)):
+        return voter.voted_for
+    return NONE
+
+
+@inner_rule
+def _read_records(
+    fetched: SampledStat, appended: SampledStat, time_us: int, gauge: RaftGauges
+) -> None:
+    gauge.fetched_records = total_of(fetched, time_us)
+    gauge.fetched_for_us = window_us(fetched, time_us)
+    gauge.appended_records = total_of(appended, time_us)
+    gauge.appended_for_us = window_us(appended, time_us)
+
+
+@inner_rule
+def _read_channel(stats: ChannelStats, gauge: RaftGauges) -> None:
+    gauge.requests = stats.requests
+    gauge.outgoing_bytes = stats.outgoing_bytes
+    gauge.responses = stats.responses
+    gauge.incoming_bytes = stats.incoming_bytes
+
+
+@rule
+def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) -> None:
+    """Enter the brokers of a quorum that are hosted here and run: they do not vote.
+
+    Source: KafkaRaftMetrics@4.1.0, of the Raft client of a broker.
+    """
+    if not is_kraft(world):
+        return
+    for broker in range(world.sizes[0].brokers):
+        if not (world.processes[broker].hosted and world.processes[broker].alive):
+            continue
+        state = world.lifecycles[broker]
+        gauge = gauges[broker]
+        # What a process had on its disk it finds out again.
+        gauge.exists = state.leader_epoch != NONE
+        gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
+        gauge.leader = state.leader
+        gauge.vote = NONE
+        gauge.epoch = state.leader_epoch
+        gauge.high_watermark = state.high_watermark
+        gauge.log_end_offset = state.log_end_offset
+        gauge.log_end_epoch = state.fetched_epoch
+        gauge.fetched_records = total_of(state.fetched_records, time_us)
+        gauge.fetched_for_us = window_us(state.fetched_records, time_us)
+        gauge.appended_for_us = gauge.fetched_for_us
+        _read_channel(state.channel, gauge)
