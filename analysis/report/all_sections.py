@@ -17,8 +17,8 @@ from tidegauge.analysis.report import (
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.section import Section
 
-#: Makes a section of a run.
-MakesSection = Callable[[OneRun], Section]
+#: Makes a section of a run, or none if it has no meaning in the run.
+MakesSection = Callable[[OneRun], Section | None]
 
 #: Before the answers to questions,
 FIRST: tuple[MakesSection, ...] = (

@@ -8,6 +8,7 @@ from tidegauge.analysis.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.analysis.report.section import Chart, Key, Section, Words
+from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 
@@ -19,8 +20,10 @@ _RULES = {
 _MOST = 2000
 
 
-def section(run: OneRun) -> Section:
-    """A point for each notification."""
+def section(run: OneRun) -> Section | None:
+    """A point for each notification; none with KRaft, where leaders ask for each change."""
+    if run.scenario["mode"] == KRAFT_MODE:
+        return None
     found = run.tables.rows(
         "select time_us, broker, partition_count, rule, delay_us, states_read, to_read_us"
         " from notifications order by partition_count desc, time_us"

@@ -57,11 +57,8 @@ def about_runs(tables: RunTables) -> list[Section]:
 
 def about_run(run: OneRun) -> list[Section]:
     """All sections about one run."""
-    return [
-        *(section(run) for section in FIRST),
-        *answers(run),
-        *(section(run) for section in LAST),
-    ]
+    first, last = ([section(run) for section in sections] for sections in (FIRST, LAST))
+    return [section for section in (*first, *answers(run), *last) if section is not None]
 
 
 def _written(text: str, file: Path) -> Path:

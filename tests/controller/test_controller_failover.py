@@ -208,3 +208,17 @@ def test_a_failover_takes_as_long_with_many_partitions_where_zookeeper_s_grows()
     zookeeper, kraft = map(float, re.findall(r" x ([0-9.]+)", said))
     assert zookeeper > 1.2
     assert 0.95 < kraft < 1.05
+
+
+def test_responses_wait_for_their_commit_while_there_is_no_majority(tmp_path: Path) -> None:
+    """ControllerPurgatory: behind a NoOpRecord that is not committed even heartbeats wait.
+
+    In 3.6 a controller without a majority stays active, so samples show the responses that wait.
+    """
+    faults = [fault("crash", 10, 12, "controller:1", "controller:2")]
+    run = story(tmp_path, *faults, mode="kraft", release="3.6", sample_every="250ms")
+    samples = rows_of(run, "metadata_sampled", broker=3)
+    # Those of the start, whose records are being committed, left out.
+    waiting = [row["time_us"] for row in samples if row["deferred"] > 1]
+    assert 10 * SECOND < waiting[0] < 11 * SECOND
+    assert 22 * SECOND <= waiting[-1] < 26 * SECOND

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tidegauge.history.moments import FAULTS
+from tidegauge.history.quorum_history import VOTER_LOG
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
 from tidegauge.history.topic_description import described_states
@@ -76,7 +77,7 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
 
     Args:
         run: the run.
-        details: include rows that are not canonical.
+        details: include rows that are not canonical, and each growth of a metadata log.
 
     Raises:
         TraceError: a trace file is damaged.
@@ -91,6 +92,8 @@ def controller_rows(run: RunFolder, *, details: bool = False) -> list[TraceRow]:
         mask: Mask = np.isin(table["process"], controllers)
         if kind.name in FAULTS or kind.name == "session_expired":
             mask |= np.isin(table["process"], zookeepers)
+        if kind.name == VOTER_LOG and not details:
+            mask &= table["truncated"] != 0
         return mask | (kind.name == ACTIVE)
 
     all_terms = terms(run)

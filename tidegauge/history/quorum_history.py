@@ -14,10 +14,11 @@ from tidegauge.simulation.codes.voter_states import LEADER, VOTER_STATES, VOTER_
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _STATE = "voter_state"
-_LOG = "voter_log"
 _SAMPLED = "metadata_sampled"
 _SNAPSHOT = "metadata_snapshot"
-_KINDS = frozenset({_STATE, _LOG, _SAMPLED, _SNAPSHOT})
+#: Another end of a controller's metadata log, or another high watermark.
+VOTER_LOG = "voter_log"
+_KINDS = frozenset({_STATE, VOTER_LOG, _SAMPLED, _SNAPSHOT})
 
 
 class QuorumNode(NamedTuple):

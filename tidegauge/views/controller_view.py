@@ -127,7 +127,9 @@ def _print_durations(out: Console, tables: RunTables, span: Span) -> None:
         return
     width = max(map(len, [*(group["event"] for group in groups), "event"]))
     heading = [f"{'event':{width}}", " count", *_cells("waited p50", "p99", "max")]
-    out.print("  ".join([*heading, *_cells("took p50", "p99", "max")]), style="bold")
+    out.print(
+        "  ".join([*heading, *_cells("took p50", "p99", "max")]), style="bold", soft_wrap=True
+    )
     for group in groups:
         durations_us = (
             group[f"{column}_{rank}"]
