@@ -35,9 +35,12 @@ _CONTROLLER_TYPE_LABELS = texts_of(
 )
 
 
+_FETCHES = ("FetchConsumer", "FetchFollower")
+
+
 def _error_labels(types: Sequence[str]) -> Texts:
     """The labels of each error of each type; Kafka counts those of all fetches as of Fetch."""
-    named = [FETCH if name.startswith(FETCH) else name for name in types]
+    named = [FETCH if name in _FETCHES else name for name in types]
     return texts_of(
         label_text({"request": name, "error": errors.NAMES[code]})
         for name in named

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from fault_schedules import schedule
 from plain_reader import PlainReader
 from recorded_tables import differences, figures
+from scenario_runs import shipped
 from swept_scenario import CRASHES
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.making.written_tables import files_of
@@ -37,10 +38,13 @@ READ_BACK = ("partition_states", "unavailable", "acknowledged", "lost")
 def runs(
     recorded: dict[str, RunFolder], tmp_path_factory: pytest.TempPathFactory
 ) -> list[FoundRun]:
-    """Quickstart, a rack of 12 brokers without power, three schedules, two seeds of a sweep."""
+    """Quickstart, a rack without power, three schedules, a lost quorum, two seeds of a sweep."""
     folder = tmp_path_factory.mktemp("runs")
     paths = [run.path for run in recorded.values()]
     paths += [simulate(schedule(seed), folder / f"schedule-{seed}").path for seed in SEEDS]
+    paths.append(
+        simulate(shipped("22-quorum-lost", {"liveness": True}), folder / "quorum-lost").path
+    )
     file = folder / "crashes.yaml"
     file.write_text(CRASHES)
     for seed in (1, 2):
