@@ -491,8 +491,8 @@ class Brokers(Cluster, part=2):
     broker_stats: Records[BrokerStats]
     #: At ``broker * topic_count + topic``.
     topic_stats: Records[BrokerTopicStats]
-    #: At ``broker * TYPES + type`` (``simulation/messages/request_types.py``); none if nobody looks
-    #: at the metrics.
+    #: At ``broker * TYPES + type`` (``simulation/messages/request_types.py``); none if
+    #: metrics are not served.
     request_stats: Records[RequestStats]
     #: At ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place of the error``.
     request_errors: Records[ErrorCount]

@@ -37,7 +37,7 @@ PRODUCER_SETTINGS = (
     *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
 )
 #: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
-#: nobody reads their copies of the metadata log.
+#: no node reads their copies of the metadata log.
 _OF_EVERY_NODE = (
     *("metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"),
     *("metadata.max.retention.bytes", "metadata.max.retention.ms"),

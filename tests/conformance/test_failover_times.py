@@ -144,7 +144,7 @@ def test_the_next_leader_of_a_paused_controller(of: str, seeds: int) -> None:
 def test_a_broker_that_dies_with_the_controller_has_a_full_session_with_the_next_one(
     of: str, seeds: int
 ) -> None:
-    """C3, BrokerHeartbeatManager.register@4.1.0: the session begins anew, and is looked at in time.
+    """C3, BrokerHeartbeatManager.register@4.1.0: the session restarts, and is checked in time.
 
     The tasks of the controller begin just after the sessions, so that the eighth check finds it
     over: recorded 4.3 to 5.5 s after the next controller's start, on a loaded machine.
@@ -166,7 +166,7 @@ def test_no_quorum_stays_without_a_controller(
 ) -> None:
     """The first controller leaves for 6 s, and a broker dies with it: another one fences that.
 
-    The only controller comes back as the active one of the next epoch, or goes on where it paused.
+    The only controller comes back as the active one of the next epoch, or resumes where it paused.
     """
     began = began_us(1)
     left = {"kind": kind, "name": "gone", "brokers": ["controller:0"], "at": f"{began}us"}
