@@ -11,8 +11,8 @@ ResponseSendTimeMs       always 0: a response is on the link as soon as it is co
 TotalTimeMs              the sum of them all
 =======================  ===========================================================================
 
-Nothing in a run depends on these: they are served as metrics, and are kept only if that is asked for
-(``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
+Nothing in a run depends on these: they are served as metrics, and are kept only if those
+are asked for (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
 at 0 with each start.
 """
 
