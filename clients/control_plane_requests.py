@@ -2,8 +2,8 @@
 
 Conditions of steps and rolling restarts ask who is live, who leads and who is in sync, who is
 controller, whether replicas are being moved, whether all is at rest. In ZooKeeper mode a step's
-question sets a watch, so that the operator hears of changes; in KRaft mode nobody watches, and it
-asks the active controller again. The response becomes the one :class:`Answer`.
+question sets a watch, so that the operator hears of changes; in KRaft mode there are no watches,
+and it asks the active controller again. The response becomes the one :class:`Answer`.
 
 With ZooKeeper, Kafka's tools command by creating znodes, and do not wait for the response. Where a
 tool reads something first and then writes what follows from it, ZooKeeper does both in one step

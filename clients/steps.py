@@ -146,7 +146,7 @@ def _wait_for_step(world: Clients, process: int) -> None:
 
 @inner_rule
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
-    """Read what the condition is about, and watch it; where nobody watches look again later."""
+    """Read what the condition is about, and watch it; without watches look again later."""
     client.question += 1
     if step.start == WHEN_ANSWERED:
         _look_at(world, client, process, world.context[0].time_us)
@@ -348,7 +348,7 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @OPERATOR.handles(DescribeQuorumStateResponse)
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
-    """Take a response of the active controller of a quorum; nobody else knows."""
+    """Take a response of the active controller of a quorum; no other one knows."""
     if not is_answer(world, response):
         _ask_soon(world, response.destination)
         return
@@ -481,7 +481,7 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
 @OPERATOR.handles(RequestTimesOut)
 @inner_rule
 def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
-    """A step's request has got no answer: go on with the next step, or ask another controller."""
+    """A step's request has got no answer: take the next step, or ask another controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.correlation_id:
@@ -505,7 +505,7 @@ def _asks_another(world: Clients, client: Client, process: int) -> bool:
 @OPERATOR.handles(Disconnected)
 @inner_rule
 def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
-    """Who was asked is gone: go on with the next step if it waits for that, or ask another one."""
+    """Who was asked is gone: take the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     give_up_unattended(world, process, event)

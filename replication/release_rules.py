@@ -249,8 +249,8 @@ class ReleaseRules(Record):
     clean_marker_deleted_before_loading: flag
 
     # With KRaft (room ``metadata`` of ``actors``).
-    #: Fetches and proposals carry broker epochs: nobody joins an ISR by what the process before it
-    #: has fetched (KIP-903).
+    #: Fetches and proposals carry broker epochs: no replica joins an ISR by what the process before
+    #: it has fetched (KIP-903).
     broker_epochs_checked: flag
     #: HEARTBEAT_TIMEOUT_*.
     heartbeat_timeout: i64

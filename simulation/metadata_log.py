@@ -255,7 +255,7 @@ def take_changes(world: Kernel, changes: Records[MetadataChange], count: int) ->
 
 @inner_rule
 def _mark_dropped(world: Kernel, newest: int, epoch: int, position: int) -> None:
-    """Mark the changes of a partition that nobody looks at; its newest one is given."""
+    """Mark the changes of a partition that no broker reads; its newest one is given."""
     index = newest
     if index != NONE and world.metadata_changes[index].subject < 0:
         return

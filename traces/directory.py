@@ -177,7 +177,7 @@ class Directory:
         return self.brokers[index] if 0 <= index < len(self.brokers) else None
 
     def member_id(self, number: int) -> int | None:
-        """Id of a broker, or of a controller of a quorum, by its number; None for nobody."""
+        """Id of a broker, or of a controller of a quorum, by its number; None for none."""
         members = (*self.brokers, *self.controllers)
         return members[number] if 0 <= number < len(members) else None
 

@@ -142,7 +142,7 @@ def _lead(world: Brokers, row: int, item: PublishedPartition) -> None:
 
 @inner_rule
 def _follow(world: Brokers, row: int, item: PublishedPartition) -> None:
-    """Follow, unless nobody leads; in the same term the fetcher continues."""
+    """Follow, unless there is no leader; in the same term the fetcher continues."""
     partition = world.replicas[row]
     restarts = item.leader_epoch != partition.leader_epoch
     if restarts:

@@ -56,7 +56,7 @@ def forget_everything(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _forget_lifecycle(world: Brokers, broker: int) -> None:
-    """The next process registers anew, and fetches the metadata log from its beginning."""
+    """The next process registers again, and fetches the metadata log from its beginning."""
     state = world.lifecycles[broker]
     if state.pending != NONE:
         free_event(world, world.events[state.pending])

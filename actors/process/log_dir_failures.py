@@ -75,7 +75,7 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
 def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
     """Have heartbeats say so; the broker halts if the controller does not hear of it in time.
 
-    Releases before 3.7 tell nobody.
+    Releases before 3.7 notify no controller.
 
     Source: BrokerLifecycleManager.propagateDirectoryFailure@3.7.0 (KIP-858).
     """

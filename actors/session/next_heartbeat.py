@@ -16,7 +16,7 @@ from tidegauge.simulation.messages.quorum_timers import HeartbeatDue
 
 @inner_rule
 def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
-    """Plan the next request after a delay, or at once if that was asked for meanwhile."""
+    """Plan the next request after a delay, or at once if that was asked for since."""
     state = world.lifecycles[broker]
     if state.next_is_immediate:
         state.next_is_immediate = False

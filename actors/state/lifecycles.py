@@ -86,7 +86,7 @@ class LifecycleMemory(Record):
     #: The epoch of the leader that it has fetched from last.
     fetched_epoch: i64
 
-    #: Whom the channel of AlterPartition is connected to, a process; -1: nobody.
+    #: Whom the channel of AlterPartition is connected to, a process; -1: none.
     isr_controller: i64 = -1
 
     # Publications (BrokerMetadataPublisher).
@@ -113,7 +113,7 @@ class Lifecycle(LifecycleMemory):
     request_timeout_us: i64
     most_backoff_us: i64
     registration_timeout_us: i64
-    #: 0: nobody is told of log directories that fail.
+    #: 0: no controller is notified of log directories that fail.
     log_dir_failure_timeout_us: i64
     #: Fetches of the metadata log: so long a leader is believed in that does not answer, so long
     #: a request may take, so long it is waited after a failure.

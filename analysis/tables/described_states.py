@@ -152,7 +152,9 @@ DESCRIBED_STATES = ResultTable(
         Column(
             "eligible_leaders", "array<bigint>", "broker id", "eligible leader replicas (KRaft)"
         ),
-        Column("last_known_leader", "bigint", "broker id", "the last leader, if nobody may lead"),
+        Column(
+            "last_known_leader", "bigint", "broker id", "the last leader, if no replica may lead"
+        ),
         Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
     ),
     f"""

@@ -69,7 +69,7 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
 
 @inner_rule
 def _take(world: Quorum, request: AlterPartitionRequest, proposed: AlterPartitionData) -> int:
-    """Change a partition as its leader asks; the error that the leader is told."""
+    """Change a partition as its leader asks; the error that the leader gets."""
     partition = proposed.partition
     topic = world.quorum_topics[world.partitions[partition].topic]
     if not topic.exists or topic.topic_id != proposed.topic_id:

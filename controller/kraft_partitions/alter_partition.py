@@ -70,7 +70,7 @@ def alter_partition_error(
 
 @rule
 def altered_partition_error(partition: PartitionRegistration, sender: int) -> int:
-    """What the leader ``sender`` is told once its ISR is taken: perhaps that it leads no longer.
+    """What the leader ``sender`` gets once its ISR is taken: perhaps that it leads no longer.
 
     Source: ReplicationControlManager.alterPartition@4.1.0.
     """

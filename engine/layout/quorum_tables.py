@@ -125,7 +125,7 @@ def enlarge_quorum(plan: ClusterPlan, world: Quorum) -> None:
     room = len(world.metadata_records)
     if room - state.record_count >= reserve:
         return
-    # The ring begins anew at place 0.
+    # The ring begins again at place 0.
     larger = 2 * room + 2 * reserve
     records = grown(world.metadata_records[:0], larger)
     registrations = grown(world.recorded_registrations[:0], larger)

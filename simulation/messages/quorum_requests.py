@@ -142,7 +142,7 @@ class DescribeQuorumStateResponse(Response, kind=111):
     leader: i64 = -1
     isr: i64
     replicas: i64
-    #: The active controller as far as whoever answers knows: number of brokers + number of the
+    #: The active controller as far as the answering node knows: number of brokers + number of the
     #: controller.
     controller: i64 = -1
 

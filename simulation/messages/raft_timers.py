@@ -1,6 +1,6 @@
 """Timers of a voter of a KRaft quorum.
 
-The first ones are what its Raft client tells its controller (Kafka: RaftClient.Listener).
+The first ones are what its Raft client reports to its controller (Kafka: RaftClient.Listener).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The types of requests to brokers and controllers that Kafka's ``RequestMetrics`` tells apart.
+"""The types of requests to brokers and controllers that Kafka's ``RequestMetrics`` distinguishes.
 
 There is one for each request, but for Fetch: FetchConsumer and FetchFollower are types of their
 own, and what is counted of Fetch is the sum of the two.

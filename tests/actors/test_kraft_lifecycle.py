@@ -95,7 +95,7 @@ def test_a_broker_that_returns_is_fenced_until_its_logs_are_loaded(tmp_path: Pat
 
 
 def test_another_isr_is_taken_over_in_the_same_term(tmp_path: Path) -> None:
-    """M2: who leads and who follows in the same leader epoch goes on as before."""
+    """M2: who leads and who follows in the same leader epoch continues as before."""
     crash = {"name": "crash", "kind": "crash", "at": "10s", "for": "20s", "brokers": [2]}
     run = run_of(cluster(crash), tmp_path / "run")
     # Partition 0 loses and regains a follower; partition 1 loses its leader.

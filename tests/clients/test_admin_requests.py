@@ -91,7 +91,7 @@ def test_topics_are_created_once_all_brokers_are_unfenced(run: RunFolder) -> Non
 
 
 def test_a_broker_is_registered_for_a_condition_while_it_is_unfenced(run: RunFolder) -> None:
-    """The operator asks every 100 ms: nobody watches a quorum."""
+    """The operator asks every 100 ms: a quorum has no watches."""
     fenced, unfenced = taken_us(run)[1:3]
     gone = first_us(run, 0, int(BROKER_FENCED), 10 * S)
     assert gone < fenced < gone + 120 * MS

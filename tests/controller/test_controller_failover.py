@@ -128,7 +128,7 @@ def test_what_a_cut_off_controller_appends_is_decided_anew_by_its_successor(
 def test_two_controllers_are_active_where_none_checks_its_quorum(
     tmp_path: Path, release: str, resigns: bool
 ) -> None:
-    """KAFKA-15489: brokers of 3.6 go on talking to a controller that can commit nothing."""
+    """KAFKA-15489: brokers of 3.6 keep talking to a controller that can commit nothing."""
     run = story(tmp_path, isolation(10, 15), release=release, mode="kraft")
     _, new = activations(run)[:2]
     resigned = rows_of(run, "voter_state", broker=3, voter_state=RESIGNED)
@@ -149,7 +149,7 @@ def test_two_controllers_are_active_where_none_checks_its_quorum(
 def test_what_a_lost_controller_has_written_is_the_cause_of_what_a_broker_does_later(
     tmp_path: Path,
 ) -> None:
-    """A broker that returns is told of it by the next controller, which has not written it."""
+    """A broker that returns hears of it from the next controller, which has not written it."""
     run = story(tmp_path, crash(3, 4, 20), fault("crash", 12, 15, "controller:0"), duration="40s")
     shrunk = rows_of(run, "partition_state")[-2]
     assert shrunk["process"] == 4
@@ -159,7 +159,7 @@ def test_what_a_lost_controller_has_written_is_the_cause_of_what_a_broker_does_l
 
 
 def test_the_only_controller_comes_back_to_what_was_committed(tmp_path: Path) -> None:
-    """With one voter nothing moves while it is down; then all sessions begin anew."""
+    """With one voter nothing moves while it is down; then all sessions restart."""
     alone = THREE | {"count": 1}
     run = story(tmp_path, fault("crash", 10, 8, "controller:0"), crash(1, 11), controllers=alone)
     _, new = activations(run)

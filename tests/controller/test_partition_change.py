@@ -220,7 +220,7 @@ def test_replicas_to_be_removed_follow_by_broker_id() -> None:
 
 @pytest.mark.parametrize(("isr", "unclean"), [([0, 2], False), ([2], True)])
 def test_a_cancelled_reassignment_keeps_what_it_did_not_add(isr: list[int], unclean: bool) -> None:
-    """PartitionReassignmentRevert@4.1.0: if that is nobody, it is an unclean election."""
+    """PartitionReassignmentRevert@4.1.0: if there is none, it is an unclean election."""
     partition = partition_of(
         replicas=[2, 0, 1], adding=[2], removing=[0, 1], isr=isr, leader=isr[0]
     )

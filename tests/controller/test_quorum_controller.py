@@ -172,7 +172,7 @@ def test_an_unclean_election_waits_for_the_task_and_not_for_the_setting(
     """ReplicationControlManager.maybeElectUncleanLeaders (3.9, KAFKA-12670): each 300 s.
 
     Broker 2 has left the ISR, and 1 is killed for good. What lets 2 lead is set on the topic while
-    nobody leads: nothing happens then.
+    there is no leader: nothing happens then.
     """
     story = quorum_story(
         [[1, 2]],

@@ -26,7 +26,7 @@ def fenced(run: RunFolder) -> list[tuple[int, int]]:
 def test_without_a_majority_nobody_is_fenced_until_a_session_after_the_next_claim(
     tmp_path: Path,
 ) -> None:
-    """C3: sessions begin anew with the next active controller (ClusterControlManager.activate)."""
+    """C3: sessions restart with the next active controller (ClusterControlManager.activate)."""
     run = run_of(shipped("22-quorum-lost"), tmp_path)
     first, second = quorum_terms(run)
     assert first.ended_us == 10 * SECOND

@@ -40,7 +40,7 @@ def of_topic(looks: list[Snapshot], broker: int, topic: int, name: str) -> list[
 def test_the_controllers_of_a_quorum_count_what_is_committed(tmp_path: Path) -> None:
     """The counts of 18-last-replica-standing: its brokers are fenced one after the other.
 
-    The last known leader is elected uncleanly once nobody is eligible any more (KIP-966).
+    The last known leader is elected uncleanly once no replica is eligible any more (KIP-966).
     """
     looks: list[Snapshot] = []
     scenario = shipped("18-last-replica-standing")

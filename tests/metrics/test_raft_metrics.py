@@ -106,7 +106,7 @@ def numbers_in(values: dict[int, float]) -> set[int]:
 def test_one_controller_is_active_and_the_next_one_has_a_later_epoch(story: Story) -> None:
     active = [story.values(f"{CONTROLLER}activecontrollercount", s + 1) for s in range(END_S)]
     assert all(counts == {3: 1, 4: 0, 5: 0} for counts in active[: KILLED_S - 1])
-    # It is gone, and not 0; somebody else is active within 4.5 s.
+    # It is gone, and not 0; another one is active within 4.5 s.
     assert all(3 not in counts for counts in active[KILLED_S : BACK_S - 1])
     (successor,) = [index for index, value in active[KILLED_S + 5].items() if value == 1]
     assert all(counts[successor] == sum(counts.values()) == 1 for counts in active[KILLED_S + 5 :])

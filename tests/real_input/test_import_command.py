@@ -268,7 +268,7 @@ def test_a_broker_that_is_being_migrated_still_uses_zookeeper(
 
 
 def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path) -> None:
-    """With KRaft it goes on by itself; a broker that only gets replicas is not down for that."""
+    """With KRaft it continues by itself; a broker that only gets replicas is not down for that."""
     small.write_text(
         "\tTopic: orders\tPartition: 0\tLeader: 1\tReplicas: 4,1,2,3\tIsr: 1,2,3"
         "\tAdding Replicas: 4\tRemoving Replicas: 3\tElr: \tLastKnownElr: \n"

@@ -40,7 +40,7 @@ def _counts_nobody() -> None:
 
 
 def _tells_what_is_not_committed() -> None:
-    """A leader tells brokers of the leader epoch that it is about to write."""
+    """A leader announces to brokers the leader epoch that it is about to write."""
     name = observers._name
 
     def name_next(world: Any, response: Any, partition: int, slot: int) -> None:

@@ -236,7 +236,7 @@ def test_eligible_leader_replicas_are_there_at_time_zero(kraft_run: RunFolder) -
 def test_with_kraft_brokers_that_were_there_are_not_fenced_as_they_start(
     kraft_run: RunFolder,
 ) -> None:
-    """They go on as leaders in their epochs; live members of the ELR re-enter the ISR."""
+    """They stay leaders in their epochs; live members of the ELR re-enter the ISR."""
     states = topics_of(kraft_run, 15 * SECOND)[0].partitions
     assert (states[0].leader, states[0].leader_epoch) == (3, 7)
     assert (states[3].leader, states[3].leader_epoch) == (3, 1)

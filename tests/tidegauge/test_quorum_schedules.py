@@ -1,4 +1,4 @@
-"""Schedules in which controllers fail: no law of Raft breaks, the quorum goes on, one hash.
+"""Schedules in which controllers fail: no law of Raft breaks, the quorum makes progress, one hash.
 
 ``quorum_schedules.py`` draws small clusters of 3.6 to 4.1 with 3 or 5 controllers, of which a
 minority crashes, stops, pauses, loses power or is cut off at any time. The long tests run 2,000 of
@@ -52,7 +52,7 @@ def test_a_late_vote_elects_the_leader_of_an_epoch_that_is_over(seed: int, tmp_p
 
 
 def test_a_suspended_broker_begins_with_a_topic_that_is_gone() -> None:
-    """It was created and deleted twice meanwhile: no breach of one_leader_per_epoch."""
+    """It was created and deleted twice in that time: no breach of one_leader_per_epoch."""
     assert failures([13429]) == {}
 
 

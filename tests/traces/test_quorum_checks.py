@@ -40,7 +40,7 @@ def test_a_quorum_without_a_rule_of_raft_is_found(check: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("check", ["one_quorum_leader", "metadata_log_matching"])
 def test_the_same_schedule_with_the_rule_breaks_nothing(check: str, tmp_path: Path) -> None:
-    """The twin: with the rules of Raft nothing is broken, and the quorum goes on."""
+    """The twin: with the rules of Raft nothing is broken, and the quorum makes progress."""
     scenario = scenario_from_mapping(broken_quorums.scenario_of(check), check)
     run = simulate(scenario, tmp_path / "run")
     assert run.summary is not None

@@ -35,7 +35,7 @@ from tidegauge.traces.run_folder import TraceRow
 #: Kinds of records.
 _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
-#: States of brokers, as their records are told.
+#: States of brokers, as their records are described.
 _STATES = {
     int(BROKER_FENCED): FENCED,
     int(BROKER_ACTIVE): UNFENCED,

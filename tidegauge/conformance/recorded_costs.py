@@ -15,7 +15,7 @@ CONNECTING = "10ms"
 #: The time in which the harness reads all files and queries all brokers: a minimum, and by replica.
 OBSERVING_MS, OBSERVING_REPLICA_MS = 5.0, 3.0
 #: The same minimum of a KRaft cluster, whose metadata log is read too, by seed. The number of
-#: NoOpRecords between two steps, two in a second, tells it: 0.05 to 0.5 s on a shared machine.
+#: NoOpRecords between two steps, two in a second, shows it: 0.05 to 0.5 s on a shared machine.
 KRAFT_OBSERVING_MS = (60.0, 200.0, 450.0)
 
 _STOP = {"min": "200ms", "p50": "900ms", "p90": "1600ms", "p99": "2200ms"}

@@ -2,8 +2,8 @@
 
 A partition's history is every row about it, and the events around it: faults, steps, expired
 sessions, controllers, and the notifications of its current leader. What ZooKeeper holds of it is
-left out, since leaders and controller have rows of their own for it. With KRaft it is told, and so
-is what the quorum takes the brokers with a replica for.
+left out, since leaders and controller have rows of their own for it. With KRaft it is in
+the story, and so is what the quorum takes the brokers with a replica for.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class DescribedQuorum(NamedTuple):
     """The quorum at a time."""
 
     time_us: int
-    #: Node id of the leader of the newest epoch that has one; None: nobody leads.
+    #: Node id of the leader of the newest epoch that has one; None: there is none.
     leader: int | None
     #: The newest epoch of any controller.
     epoch: int
@@ -56,7 +56,7 @@ class DescribedQuorum(NamedTuple):
 
     @property
     def log_end_offset(self) -> int:
-        """The end of the leader's log; while nobody leads the end of the longest one."""
+        """The end of the leader's log; without a leader the end of the longest one."""
         ends = [node.log_end_offset for node in self.nodes if node.is_voter]
         return ends[0] if self.leader is not None else max(ends, default=0)
 

@@ -43,7 +43,7 @@ class PartitionDescription(NamedTuple):
     isr: Sequence[int]
     adding: Sequence[int]
     removing: Sequence[int]
-    #: With KRaft: the eligible leader replicas, and the last leader if nobody may lead; else none.
+    #: With KRaft: the eligible leader replicas, and the last leader if none may lead; else none.
     eligible_leaders: Sequence[int]
     last_known_leader: int | None
     min_insync_replicas: int

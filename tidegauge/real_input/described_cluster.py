@@ -109,7 +109,7 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
     """Add leaders that are missing in their ISR: old tools read the two at different moments.
 
     With KRaft, a replica is in the ISR or eligible (Elr), and there is a last known leader only
-    where nobody leads and the ISR is empty.
+    where there is no leader and the ISR is empty.
     """
     lost = []
     for topic in cluster.topics:
@@ -125,7 +125,7 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
                 lost.append(name)
     if lost:
         text = (
-            "nobody is in the ISR or eligible, so only an unclean election can give these a "
+            "no replica is in the ISR or eligible, so only an unclean election can give these a "
             f"leader: {named(lost)}"
         )
         cluster.notices.append(Notice("partitions", text))

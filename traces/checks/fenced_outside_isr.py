@@ -1,8 +1,8 @@
 """No fenced broker is in an ISR after the batch that fences it.
 
 A batch of records is committed as a whole, so the ISRs that a broker leaves as it is fenced are in
-the same one. Without eligible leader replicas the last member stays in the ISR of a partition that
-nobody leads.
+the same one. Without eligible leader replicas the last member stays in the ISR of a partition
+without a leader.
 
 Permitted: with eligible leader replicas in release 4.0, which elects a last known leader that is
 fenced (KAFKA-19522).
@@ -33,7 +33,7 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_isr_without_fenced(history: Histories, event: RowPlace) -> None:
-    """A record of a partition is complete: its ISR has nobody whom an earlier batch has fenced."""
+    """A record of a partition is complete: its ISR has no broker that was fenced in an older batch."""
     member = _fenced_before(history, event.partition, event.time_us)
     if member != NONE:
         note_breach(history, NUMBER, event, _what_permits(history))

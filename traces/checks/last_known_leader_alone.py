@@ -1,4 +1,4 @@
-"""A partition has a last known leader only while nobody leads it.
+"""A partition has a last known leader only while it has no leader.
 
 The last to leave ISR and ELR is remembered, so that it may lead again when it returns. It is
 forgotten as soon as there is a leader.

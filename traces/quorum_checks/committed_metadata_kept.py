@@ -35,7 +35,7 @@ ONLY_WITH_KRAFT = True
 def check_majority(history: Histories, row: VoterLog) -> None:
     """More is committed, or a log is shorter: a majority has what is committed.
 
-    Each controller first tells the log that it has had before the run.
+    Each controller first reports the log that it has had before the run.
     """
     count = committed_number(history)
     told = 0

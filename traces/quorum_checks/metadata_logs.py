@@ -1,7 +1,7 @@
 """What checks remember of a quorum's controllers: the leader of each epoch, and each log.
 
-A log is told by where its records of each epoch begin. A row ``voter_log`` names the epoch of the
-last record, and each epoch that is new in a log has a row, so logs are known from them. What is
+A log is described by where its records of each epoch begin. A row ``voter_log`` names the epoch of
+the last record, and each epoch that is new in a log has a row, so logs are known from them. What is
 committed is such a log, too: as far as the high watermark of any controller has ever reached, with
 the records that this one had.
 """

@@ -55,7 +55,7 @@ def test_a_stopped_leader_names_its_successors(
 
 
 def test_a_voter_with_a_stale_log_is_not_elected(tmp_path: Path) -> None:
-    """EpochElection: a voter votes for nobody whose log ends before its own.
+    """EpochElection: a voter votes for no candidate whose log ends before its own.
 
     Voter 2 is cut off for 6 s, in which the log grows. The leader dies as the cut ends, so of the
     two that are left only voter 1 can lead, whatever voter 2 asks for.

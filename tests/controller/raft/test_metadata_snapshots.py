@@ -1,4 +1,4 @@
-"""Snapshots of the metadata log: who was away for too long loads one, and goes on from its end.
+"""Snapshots of the metadata log: who was away for too long loads one, and continues from its end.
 
 Nodes write one every 5 s; the log is cleaned, once a minute, of what is older than 10 s.
 """
