@@ -33,7 +33,7 @@ ONLY_WITH_KRAFT = True
 
 @inner_rule
 def check_isr_without_fenced(history: Histories, event: RowPlace) -> None:
-    """A record of a partition is complete: its ISR has no broker that was fenced in an older batch."""
+    """A record of a partition is complete: no broker in its ISR was fenced in an older batch."""
     member = _fenced_before(history, event.partition, event.time_us)
     if member != NONE:
         note_breach(history, NUMBER, event, _what_permits(history))
