@@ -26,6 +26,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RunFolder]:
 
 @pytest.fixture(scope="session")
 def tables(recorded: dict[str, RunFolder], tmp_path_factory: pytest.TempPathFactory) -> RunTables:
-    """The tables of all three recorded runs."""
+    """The tables of all recorded runs."""
     paths = [run.path for run in recorded.values()]
     return RunTables(paths, tmp_path_factory.mktemp("tables"))

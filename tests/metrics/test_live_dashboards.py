@@ -47,14 +47,14 @@ OF_THE_REPORTER = {
 #: Of kafka_exporter, whose names are the same in every spelling.
 OF_THE_EXPORTER = {"kafka_exporter, overview": "kafka_exporter/kafka_exporter_overview.json"}
 
-#: A run for each mode and spelling, by what is added to the command.
+OF_STRIMZI = ("--metrics-spelling", "strimzi-metrics-reporter")
+
+#: A run for each mode and spelling, by the words of the command.
 RUNS = {
-    "ZooKeeper": (),
-    "KRaft": ("--set", 'release="4.1"'),
-    "ZooKeeper, Metrics Reporter": ("--metrics-spelling", "strimzi-metrics-reporter"),
-    "KRaft, Metrics Reporter": (
-        *("--set", 'release="4.1"', "--metrics-spelling", "strimzi-metrics-reporter"),
-    ),
+    "ZooKeeper": ("quickstart-zookeeper",),
+    "KRaft": ("quickstart",),
+    "ZooKeeper, Metrics Reporter": ("quickstart-zookeeper", *OF_STRIMZI),
+    "KRaft, Metrics Reporter": ("quickstart", *OF_STRIMZI),
 }
 
 #: In the 20th second all rates are there.
@@ -66,8 +66,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Prom
     """A Prometheus for each run, all at the same time."""
     with ExitStack() as entered:
         starting = {
-            name: entered.enter_context(watched_run(tmp_path_factory.mktemp("live"), more))
-            for name, more in RUNS.items()
+            name: entered.enter_context(watched_run(tmp_path_factory.mktemp("live"), words))
+            for name, words in RUNS.items()
         }
         for running in starting.values():
             running.wait_for(f'tidegauge_virtual_time_seconds{{way=""}} > {WATCHED_FROM_S}', 60)
@@ -75,12 +75,12 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Prom
 
 
 @contextmanager
-def watched_run(folder: Path, more: Iterable[str]) -> Iterator[Prometheus]:
+def watched_run(folder: Path, words: Iterable[str]) -> Iterator[Prometheus]:
     """A Prometheus that scrapes a quickstart without faults, in both ways.
 
     It finds each target by the discovery, and it has the page of all targets.
     """
-    command = [sys.executable, "-m", "tidegauge", "run", "quickstart", "--inline", *more]
+    command = [sys.executable, "-m", "tidegauge", "run", *words, "--inline"]
     command += ["--set", "faults=[]"]
     command += ["--metrics", "127.0.0.1:0", "--out", str(folder / "run")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:

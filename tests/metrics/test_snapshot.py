@@ -68,7 +68,7 @@ def scenario() -> Scenario:
         },
     }
     changes = {"duration": "60s", "trace": "all", "faults": faults, "cluster": cluster}
-    return shipped("quickstart", changes)
+    return shipped("quickstart-zookeeper", changes)
 
 
 @pytest.fixture(scope="module")

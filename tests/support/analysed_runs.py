@@ -21,7 +21,7 @@ from twelve_brokers import twelve_brokers
 from written_rows import KINDS, WrittenRows
 
 #: The names of the runs of :func:`recorded_runs`.
-RUNS = ("quickstart", "rack-power-loss", "schedule")
+RUNS = ("quickstart", "quickstart-zookeeper", "rack-power-loss", "schedule")
 
 #: Draws a schedule with nine faults, in which records are lost.
 WILD_SEED = 5
@@ -76,8 +76,9 @@ def crashed_run(folder: Path, acks: str) -> RunFolder:
 
 
 def recorded_runs(folder: Path) -> dict[str, RunFolder]:
-    """Three runs by their names: a crash, a rack without power, a wild schedule."""
-    scenarios = (load_scenario(find_scenario("quickstart")), twelve_brokers(), schedule(WILD_SEED))
+    """Runs by their names: a crash in both modes, a rack without power, a wild schedule."""
+    crashes = (load_scenario(find_scenario(name)) for name in RUNS[:2])
+    scenarios = (*crashes, twelve_brokers(), schedule(WILD_SEED))
     return {
         name: simulate(scenario, folder / name)
         for name, scenario in zip(RUNS, scenarios, strict=True)

@@ -20,8 +20,9 @@ pytestmark = pytest.mark.long
 SCHEDULES = range(100, 130)
 
 
-def test_quickstart(tmp_path: Path) -> None:
-    run = run_of(shipped("quickstart"), tmp_path / "run")
+@pytest.mark.parametrize("name", ["quickstart", "quickstart-zookeeper"])
+def test_quickstart(name: str, tmp_path: Path) -> None:
+    run = run_of(shipped(name), tmp_path / "run")
     assert run.summary is not None
     assert run.summary["events"] > 100_000
 

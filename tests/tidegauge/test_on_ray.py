@@ -32,15 +32,16 @@ LONG = pytest.mark.long
 MECHANISMS = ("03-four-moments", "08-storm-is-one-notification", "15-leader-failure")
 
 
-def quickstart(**changes: object) -> Scenario:
+def quickstart(name: str = "quickstart", **changes: object) -> Scenario:
     """Its first minute, the crash included."""
     faults = [{"name": "crash", "kind": "crash", "at": "30s", "for": "20s", "brokers": [2]}]
-    return shipped("quickstart", {"duration": "60s", "faults": faults, **changes})
+    return shipped(name, {"duration": "60s", "faults": faults, **changes})
 
 
-def test_quickstart_is_the_same_on_one_three_and_six_actors(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quickstart", pytest.param("quickstart-zookeeper", marks=LONG)])
+def test_quickstart_is_the_same_on_one_three_and_six_actors(name: str, tmp_path: Path) -> None:
     """... to the end of its liveness phase: one broker each, by racks, all in one."""
-    scenario = quickstart(liveness=True)
+    scenario = quickstart(name, liveness=True)
     assert differences_on_ray(scenario, tmp_path, [1, 3, 6]) == []
 
 

@@ -35,9 +35,10 @@ WITH_A_QUORUM = ("22-quorum-lost", "23-isolated-controller", "24-returning-voter
 CONTROLLERS_FAIL = (4, 8, 20, 24, 28, 30, 39)
 
 
+@pytest.mark.parametrize("name", ["quickstart", "quickstart-zookeeper"])
 @pytest.mark.usefixtures("ray_here")
-def test_whole_quickstart_is_the_same_on_actors(tmp_path: Path) -> None:
-    scenario = shipped("quickstart", {"liveness": True})
+def test_whole_quickstart_is_the_same_on_actors(name: str, tmp_path: Path) -> None:
+    scenario = shipped(name, {"liveness": True})
     assert differences_on_ray(scenario, tmp_path, [1, 3, 6]) == []
 
 
@@ -119,7 +120,7 @@ def assert_one_hash_on_three_nodes(scenario: str, broker_actors: int, folder: Pa
     assert not run.torn
 
 
-@pytest.mark.parametrize("name", ["cut-and-pause", "quickstart", *WITH_A_QUORUM])
+@pytest.mark.parametrize("name", ["cut-and-pause", "quickstart", "quickstart-zookeeper", *WITH_A_QUORUM])
 def test_three_nodes_without_a_shared_file_system_are_one_cluster(
     name: str, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -26,10 +27,47 @@ PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d{1,3})?s\b")
 FOREIGN = re.compile(r"\b(?:at|from|until|since) (?:\d+:\d\d|\d+m\d+|[\d.]+ s\b)")
 
 
-@pytest.fixture(scope="module")
-def quickstart(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+#: The outputs of a run of each mode.
+OUTPUTS = (
+    ("show", "RUN"),
+    ("show", "RUN", "--faults"),
+    ("show", "RUN", "--partition", "orders-0"),
+    ("show", "RUN", "--broker", "2"),
+    ("show", "RUN", "--broker", "2", "--at", "50"),
+    ("show", "RUN", "--controller"),
+    ("picture", "RUN"),
+    ("picture", "RUN", "--partition", "orders-0", "--from", "25", "--to", "1m15s"),
+    ("describe", "RUN", "--at", "1m1.5s"),
+    ("validate", "SCENARIO"),
+)
+#: ... and those of one mode, by its scenario.
+OUTPUTS_OF_MODES = {
+    "quickstart": (
+        ("show", "RUN", "--quorum"),
+        ("show", "RUN", "--quorum", "--at", "3m31s"),
+        ("show", "RUN", "--metadata-log", "--from", "30", "--to", "1m15s"),
+    ),
+    "quickstart-zookeeper": (("show", "RUN", "--zookeeper", "--at", "0"),),
+}
+
+
+class Printing(NamedTuple):
+    """A run, and the commands that print something of it."""
+
+    run: RunFolder
+    commands: list[tuple[str, ...]]
+
+
+@pytest.fixture(scope="module", params=OUTPUTS_OF_MODES)
+def printing(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Printing:
     """Six brokers: one crashes, a disk is slow, a rack is cut off."""
-    return run_of(shipped("quickstart"), tmp_path_factory.mktemp("times") / "run")
+    name = str(request.param)
+    run = run_of(shipped(name), tmp_path_factory.mktemp("times") / "run")
+    stand_ins = {"RUN": str(run.path), "SCENARIO": name}
+    commands = [*OUTPUTS, *OUTPUTS_OF_MODES[name]]
+    return Printing(run, [tuple(stand_ins.get(word, word) for word in each) for each in commands])
 
 
 def tidegauge(*arguments: object) -> Result:
@@ -75,43 +113,25 @@ def test_a_time_that_is_printed_can_be_typed_back(time_us: int) -> None:
         assert parse_time(text) == time_us // 1000 * 1000
 
 
-OUTPUTS = (
-    ("show", "RUN"),
-    ("show", "RUN", "--faults"),
-    ("show", "RUN", "--partition", "orders-0"),
-    ("show", "RUN", "--broker", "2"),
-    ("show", "RUN", "--broker", "2", "--at", "50"),
-    ("show", "RUN", "--controller"),
-    ("show", "RUN", "--zookeeper", "--at", "0"),
-    ("picture", "RUN"),
-    ("picture", "RUN", "--partition", "orders-0", "--from", "25", "--to", "1m15s"),
-    ("describe", "RUN", "--at", "1m1.5s"),
-    ("validate", "quickstart"),
-)
-
-
-@pytest.mark.parametrize("words", OUTPUTS, ids=" ".join)
-def test_every_time_in_an_output_can_be_typed_back(
-    words: tuple[str, ...], quickstart: RunFolder
-) -> None:
-    result = tidegauge(*(quickstart.path if word == "RUN" else word for word in words))
-    assert result.exit_code == 0, result.output
-    assert not FOREIGN.search(result.stdout)
-    times = PRINTED.findall(result.stdout)
-    for text in times:
-        assert time_text(parse_time(text)).startswith(text[:-1])
+def test_every_time_in_an_output_can_be_typed_back(printing: Printing) -> None:
+    for words in printing.commands:
+        result = tidegauge(*words)
+        assert result.exit_code == 0, result.output
+        assert not FOREIGN.search(result.stdout), words
+        for text in PRINTED.findall(result.stdout):
+            assert time_text(parse_time(text)).startswith(text[:-1]), words
 
 
 def test_a_time_that_is_typed_back_has_the_events_that_are_printed_with_it(
-    quickstart: RunFolder,
+    printing: Printing,
 ) -> None:
     """A row at 44.036412s is printed as 44.036s, and `--to 44.036s` is to show it."""
-    told = tidegauge("show", quickstart.path, "--partition", "orders-1").stdout
+    told = tidegauge("show", printing.run.path, "--partition", "orders-1").stdout
     lines = re.findall(r"^ +(\d+\.\d{3}s)  (.*)$", told, re.MULTILINE)
     assert len(lines) > 20
     for text, words in lines[:: max(1, len(lines) // 8)]:
         part = tidegauge(
-            *("show", quickstart.path, "--partition", "orders-1", "--from", text, "--to", text)
+            *("show", printing.run.path, "--partition", "orders-1", "--from", text, "--to", text)
         )
         # Many of the same sort are told in one line.
         wanted = [text, *words.partition(";")[0].split()]
@@ -140,10 +160,10 @@ def test_one_is_not_plural() -> None:
     ]
 
 
-def test_no_output_counts_one_as_many(quickstart: RunFolder) -> None:
+def test_no_output_counts_one_as_many(printing: Printing) -> None:
     one = re.compile(r"(?<![\w.,])1 (?:[a-z]+ )?(?:partition|broker|record|replica|topic|log)s\b")
-    for words in OUTPUTS:
-        output = tidegauge(*(quickstart.path if word == "RUN" else word for word in words)).stdout
+    for words in printing.commands:
+        output = tidegauge(*words).stdout
         assert "(s)" not in output
         assert not one.search(output), words
     small = ("--set", "topics=[{name: one, partitions: 1, replication_factor: 1}]")

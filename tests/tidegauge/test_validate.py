@@ -119,9 +119,10 @@ def test_events_are_foretold_within_a_factor_of_two(text: str, tmp_path: Path) -
     assert 0.5 < foretold(file)["expected_events"]["total"] / summary["events"] < 2
 
 
-def test_all_costs_that_a_run_asks_for_were_named_before(tmp_path: Path) -> None:
-    named = {each["name"] for each in foretold("quickstart")["leans_on"]}
-    summary = run_of(shipped("quickstart"), tmp_path / "run").summary
+@pytest.mark.parametrize("name", ["quickstart", "quickstart-zookeeper"])
+def test_all_costs_that_a_run_asks_for_were_named_before(name: str, tmp_path: Path) -> None:
+    named = {each["name"] for each in foretold(name)["leans_on"]}
+    summary = run_of(shipped(name), tmp_path / "run").summary
     assert summary is not None
     assert set(summary["cost_model"]) <= named
     assert "costs.offsets_load" in named

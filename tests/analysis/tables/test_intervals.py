@@ -64,7 +64,7 @@ def test_a_state_that_is_gone_tears_the_tiles(
     recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     """The twin of the test above: without one write of a state the tiles are others."""
-    run = recorded["quickstart"]
+    run = recorded["quickstart-zookeeper"]
     written = next(row for row in run.rows("partition_state") if row["change"] == STATE_WRITTEN)
     partition, time_us = written["partition"], written["time_us"]
     others = f"from rows where time_us <> {time_us} or partition <> {partition}"

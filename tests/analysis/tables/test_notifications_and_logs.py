@@ -30,8 +30,8 @@ def test_a_notification_waits_for_a_rule_and_then_for_the_next_look(tables: RunT
 def test_each_notification_is_read_once_by_the_controller(
     tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
-    notifications = table(tables, "notifications", "quickstart")
-    read = [row["notification"] for row in recorded["quickstart"].rows("notification_read")]
+    notifications = table(tables, "notifications", "quickstart-zookeeper")
+    read = [row["notification"] for row in recorded["quickstart-zookeeper"].rows("notification_read")]
     assert sorted(row["notification"] for row in notifications) == sorted(read)
     assert all(row["to_read_us"] > 0 for row in notifications)
     assert all(row["controller_processing_us"] > 0 for row in notifications)
@@ -75,13 +75,13 @@ def spans_of(run: RunFolder, ends_us: int) -> Iterator[tuple[int, int, int, list
 def test_samples_of_leaders_say_how_far_the_high_watermark_lags(
     tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
-    sampled = recorded["quickstart"].table("sampled")
-    summary = recorded["quickstart"].summary
+    sampled = recorded["quickstart-zookeeper"].table("sampled")
+    summary = recorded["quickstart-zookeeper"].summary
     assert summary is not None
     # The liveness phase is no part of the run.
     leads = (sampled["leads"] == 1) & (sampled["time_us"] < summary["virtual_seconds"] * 1e6)
     lag = sampled["log_end_offset"][leads] - sampled["high_watermark"][leads]
-    found = [row["lag"] for row in table(tables, "hw_lag", "quickstart")]
+    found = [row["lag"] for row in table(tables, "hw_lag", "quickstart-zookeeper")]
     assert len(found) == leads.sum()
     assert sum(found) == lag.sum() > 0
 

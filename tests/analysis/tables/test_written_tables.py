@@ -64,7 +64,7 @@ def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
 ) -> None:
     made: list[str] = []
     quickstart, schedule = (
-        RunTables(recorded[run].path, tmp_path) for run in ("quickstart", "schedule")
+        RunTables(recorded[run].path, tmp_path) for run in ("quickstart-zookeeper", "schedule")
     )
     quickstart.make(["faults"], made.append)
     schedule.make(["faults"], made.append)
@@ -72,7 +72,7 @@ def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
     assert made == ["faults", "faults", "truncations"]
     assert len(quickstart.rows("select * from faults")) == 3
     assert len(schedule.rows("select * from faults")) > 0
-    assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart", "run=schedule"}
+    assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart-zookeeper", "run=schedule"}
 
 
 @pytest.mark.parametrize("name", ["lag=10000,seed=1", "a b+c%d", "sweeps/Größe: 1*", "x" * 200])
@@ -80,7 +80,7 @@ def test_a_run_can_be_called_anything(
     recorded: dict[str, RunFolder], tmp_path: Path, name: str
 ) -> None:
     """Folders of a sweep are called after what is set in them."""
-    one = FoundRun(name, recorded["quickstart"].path)
+    one = FoundRun(name, recorded["quickstart-zookeeper"].path)
     other = FoundRun("other", recorded["schedule"].path)
     tables = RunTables([one, other], tmp_path)
     assert len(table(tables, "faults", name)) == 3
@@ -91,10 +91,10 @@ def test_tables_of_another_trace_of_that_name_are_replaced_all_together(
     recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
     """A scenario was changed and run again: no table of the run before may stay beside new ones."""
-    RunTables(recorded["quickstart"].path, tmp_path).make(FEW)
-    another = RunTables([FoundRun("quickstart", recorded["schedule"].path)], tmp_path)
+    RunTables(recorded["quickstart-zookeeper"].path, tmp_path).make(FEW)
+    another = RunTables([FoundRun("quickstart-zookeeper", recorded["schedule"].path)], tmp_path)
     assert len(another.rows("select * from faults")) != 3
-    made = {path.name for path in (tmp_path / "run=quickstart").iterdir()}
+    made = {path.name for path in (tmp_path / "run=quickstart-zookeeper").iterdir()}
     assert made == {"faults", "made_of.json"}
 
 
@@ -115,7 +115,7 @@ class FullDisk(DuckDBEngine):
 def test_what_fails_leaves_the_tables_of_before(
     recorded: dict[str, RunFolder], tmp_path: Path
 ) -> None:
-    run = recorded["quickstart"].path
+    run = recorded["quickstart-zookeeper"].path
     RunTables(run, tmp_path).make(["faults"])
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(OSError, match="no space left"):
