@@ -22,6 +22,7 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
+from tidegauge.scenario.shipped import find_scenario
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"
@@ -89,6 +90,18 @@ def test_plain_python_has_the_hash_of_compiled_code(one_group: RunFolder, tmp_pa
     )
     plain = RunFolder(tmp_path)
     assert summary_of(plain)["process_hashes"] == summary_of(one_group)["process_hashes"]
+
+
+def test_quickstart_has_one_hash_in_groups_too(tmp_path: Path) -> None:
+    """A crash, and the kill of the active controller: each process alone, and three groups."""
+    scenario = load_scenario(find_scenario("quickstart"))
+    one = simulate(scenario, tmp_path / "one")
+    assert len(list(one.rows("controller_active"))) > 1
+    for count in (3, len(ClusterPlan(scenario).processes)):
+        run = simulate(
+            scenario, tmp_path / str(count), make_engine=inline(groups_of(scenario, count))
+        )
+        assert summary_of(run)["process_hashes"] == summary_of(one)["process_hashes"]
 
 
 @pytest.mark.long

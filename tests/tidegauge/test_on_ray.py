@@ -188,7 +188,7 @@ def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> No
     assert f"process {process} on " in str(error.value)
     run = RunFolder(tmp_path / "run")
     assert run.summary is None
-    assert len(list(run.rows("session_opened"))) > 0
+    assert len(list(run.rows("broker_state"))) > 0
 
 
 def test_more_actors_than_brokers_are_refused_before_anything_is_written(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from kraft_schedules import kraft_schedule
 from ray_runs import differences_on_ray
 from scenario_runs import shipped
 from tidegauge.scenario.shipped import shipped_scenarios
+from tidegauge.simulation.codes.occasions import BROKER_ACTIVE
 from tidegauge.traces.run_folder import RunFolder
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("ray")]
@@ -175,14 +176,15 @@ class OwnCluster:
     def wait_until_it_runs(self) -> None:
         """Until the trace says that all brokers are there."""
         limit = time.monotonic() + 120
-        while not (self.out / "manifest.json").exists() or self.sessions() < 6:
+        while not (self.out / "manifest.json").exists() or self.active_brokers() < 6:
             assert time.monotonic() < limit
             assert self.driver.poll() is None, self.driver.communicate()
             time.sleep(0.5)
 
-    def sessions(self) -> int:
-        """How many sessions of brokers the trace tells of so far."""
-        return len(list(RunFolder(self.out).rows("session_opened")))
+    def active_brokers(self) -> int:
+        """How many brokers became active, as far as the trace goes."""
+        rows = RunFolder(self.out).rows("broker_state")
+        return sum(row["state"] == BROKER_ACTIVE for row in rows)
 
     def wait_until_gone(self, command: str, limit_s: float) -> float:
         """How long it took until no such process was there any more."""
@@ -214,7 +216,7 @@ def test_a_driver_that_is_killed_leaves_nothing_behind(own_cluster: OwnCluster) 
     own_cluster.wait_until_gone("Actor", 10)
     own_cluster.wait_until_gone("", 120)
     # What it had fetched can be read.
-    assert own_cluster.sessions() == 6
+    assert own_cluster.active_brokers() == 6
 
 
 def test_an_interrupted_run_ends_cleanly_and_can_be_read(own_cluster: OwnCluster) -> None:
@@ -227,7 +229,7 @@ def test_an_interrupted_run_ends_cleanly_and_can_be_read(own_cluster: OwnCluster
     assert "Traceback" not in complaints
     run = RunFolder(own_cluster.out)
     assert not run.torn
-    assert len(list(run.rows("session_opened"))) == 6
+    assert own_cluster.active_brokers() == 6
     own_cluster.wait_until_gone("", 120)
 
 
@@ -244,5 +246,5 @@ def test_an_actor_that_is_killed_is_named_and_nothing_is_left(
     assert own_cluster.driver.returncode == 1
     assert f"died (process {killed} on " in complaints.replace("\n", " ")
     assert "Again: tidegauge run quickstart" in complaints
-    assert own_cluster.sessions() == 6
+    assert own_cluster.active_brokers() == 6
     own_cluster.wait_until_gone("", 120)

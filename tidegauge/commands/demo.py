@@ -32,15 +32,22 @@ def demo(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
     ] = None,
+    *,
+    zookeeper: Annotated[
+        bool,
+        typer.Option("--zookeeper", help="Clusters with ZooKeeper, of Kafka 2.6, in their place."),
+    ] = False,
 ) -> None:
     """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
 
-    It takes a minute. Each step is a command, which is printed and run as if typed.
+    It takes a minute. The clusters are of Kafka 4.1, with KRaft. Each step is a command, which is
+    printed and run as if typed.
 
     \b
     Examples:
       tidegauge demo
       tidegauge demo --out runs/seen
+      tidegauge demo --zookeeper --out runs/before
     """
     from tidegauge.traces.run_folder import new_run_folder
 
@@ -49,7 +56,7 @@ def demo(
         fail(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)
     screen = console()
-    for scene in _scenes(folder):
+    for scene in _scenes(folder, with_zookeeper=zookeeper):
         screen.rule(style="dim")
         screen.print(scene.why, style="bold")
         screen.print(f"$ tidegauge {shlex.join(scene.words)}\n", style="cyan", soft_wrap=True)
@@ -66,37 +73,48 @@ def demo(
         screen.print(f"  {path}{holds}", soft_wrap=True)
 
 
-def _scenes(folder: Path) -> Iterator[Scene]:
-    import tidegauge.scenarios
+def _scenes(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
+    crash = str(folder / "crash")
+    yield from _crash(crash, "quickstart-zookeeper" if with_zookeeper else "quickstart")
+    yield from _loss_of_a_rack(folder, with_zookeeper=with_zookeeper)
+    if has_spark():
+        yield Scene(
+            "3. The crash again: Spark makes the tables that answer how long its failover took.",
+            ("analyze", crash, "--question", "failover-budget"),
+        )
+    yield Scene("The report of the rack's loss, for a browser:", ("report", str(folder / "rack")))
 
-    crash, rack, scenario = (str(folder / name) for name in ("crash", "rack", "real-cluster.yaml"))
-    real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
+
+def _crash(run: str, scenario: str) -> Iterator[Scene]:
     yield Scene(
         "1. Six brokers, each an actor of Ray. After 20 s broker 2 is killed, for 20 s.",
         (
-            *("run", "quickstart", "--ray", "--set", "duration=60s"),
-            *("--set", f"faults={_CRASH}", "--out", crash),
+            *("run", scenario, "--ray", "--set", "duration=60s"),
+            *("--set", f"faults={_CRASH}", "--out", run),
         ),
     )
-    yield Scene("The cluster over time:", ("picture", crash))
+    yield Scene("The cluster over time:", ("picture", run))
     yield Scene(
         "One of its partitions, with the reason for each change:",
-        ("show", crash, "--partition", "orders-0", "--to", "60s"),
+        ("show", run, "--partition", "orders-0", "--to", "60s"),
     )
-    yield Scene("The cost of the crash:", ("show", crash, "--faults"))
-    yield Scene(
-        "2. A real cluster, from the output of kafka-topics.sh and its brokers' files:",
-        ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario),
-    )
+    yield Scene("The cost of the crash:", ("show", run, "--faults"))
+
+
+def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
+    rack, scenario = str(folder / "rack"), str(folder / "real-cluster.yaml")
+    yield _import(scenario, with_zookeeper=with_zookeeper)
+    run = ("run", scenario, "--set", f"faults={_RACK}")
     yield Scene(
         "Half of a rolling restart is done when a rack loses power for two minutes.",
-        ("run", scenario, "--set", f"faults={_RACK}", "--out", rack),
+        (*run, "--out", rack),
     )
     yield Scene("The partitions that refuse writes or are offline, over time:", ("picture", rack))
     worst = _worst_partition(folder / "rack")
+    closely = ("--partition", worst, "--from", "80s", "--to", "260s")
     yield Scene(
-        "The partition that lost most acknowledged records, replica by replica:",
-        ("picture", rack, "--partition", worst, "--from", "80s", "--to", "260s"),
+        "Of the partitions with more than one replica, that which lost most, replica by replica:",
+        ("picture", rack, *closely),
     )
     yield Scene(
         "The events that led to the loss:",
@@ -107,21 +125,43 @@ def _scenes(folder: Path) -> Iterator[Scene]:
         "The cluster during the outage, in the format of kafka-topics.sh:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),
     )
-    if has_spark():
+    if not with_zookeeper:
+        elrs = str(folder / "rack-with-elrs")
         yield Scene(
-            "3. The crash again: Spark makes the tables that answer how long its failover took.",
-            ("analyze", crash, "--question", "failover-budget"),
+            "The same with eligible leader replicas (KIP-966), which a migrated cluster turns on:",
+            (*run, "--set", "eligible_leader_replicas=true", "--out", elrs),
         )
-    yield Scene("The report of the rack's loss, for a browser:", ("report", rack))
+        yield Scene(
+            "That partition again: the replica that stopped cleanly leads, with every record.",
+            ("picture", elrs, *closely),
+        )
+
+
+def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
+    """The import of a cluster whose files are of one with ZooKeeper."""
+    import tidegauge.scenarios
+
+    real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
+    words = ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario)
+    why = "2. A real cluster, from the output of kafka-topics.sh and its brokers' files"
+    if with_zookeeper:
+        return Scene(f"{why}:", words)
+    return Scene(f"{why}, as it is after its migration to KRaft:", (*words, "--release", "4.1"))
 
 
 def _worst_partition(run: Path) -> str:
-    """The partition that lost most records, or any."""
+    """Of the partitions with more than one replica, that which lost most records, or any."""
     from tidegauge.traces.run_folder import RunFolder
 
     folder = RunFolder(run)
     assert folder.summary is not None
-    return next(iter(folder.summary["records_lost_by_partition"]), "payments-1")
+    replicated = {
+        f"{each['topic']}-{each['partition']}"
+        for each in folder.manifest["partitions"]
+        if len(each["replicas"]) > 1
+    }
+    lost = folder.summary["records_lost_by_partition"]
+    return next((name for name in lost if name in replicated), "payments-1")
 
 
 def _perform(tidegauge: Any, words: tuple[str, ...]) -> None:
