@@ -1,7 +1,7 @@
 """How long DuckDB and Spark take for all result tables, stage by stage from process start.
 
-Two runs: the quickstart, and the same cluster for so long, at trace level ``all``, that its trace
-has ten million rows. They are simulated once and kept in a temporary folder. A stage of a table
+Two runs: the quickstart, and its twin with ZooKeeper for so long, at trace level ``all``, that its
+trace has ten million rows. They are simulated once and kept in a temporary folder. A stage of a table
 lasts until the next table begins, so that it includes the making of all that the next one needs.
 Printed are seconds of the wall. With Spark, a query over one kind of rows follows, without tables.
 """
@@ -31,10 +31,10 @@ from tidegauge.traces.trace_file import read_trace
 CORES = 2
 ENGINES = ("duckdb", "spark")
 
-#: The runs by their names, and what they have instead of the quickstart's own.
-RUNS: dict[str, dict[str, object]] = {
-    "quickstart": {},
-    "ten-million-rows": {"trace": "all", "duration": "35m"},
+#: The runs by their names: a scenario, and what they have instead of its own.
+RUNS: dict[str, tuple[str, dict[str, object]]] = {
+    "quickstart": ("quickstart", {}),
+    "ten-million-rows": ("quickstart-zookeeper", {"trace": "all", "duration": "35m"}),
 }
 
 
@@ -42,7 +42,8 @@ def recorded_run(name: str) -> Path:
     """A run of :data:`RUNS`; simulated unless it is there from an earlier time."""
     folder = Path(tempfile.gettempdir(), f"tidegauge-bench-{SCHEMA_VERSION}", name)
     if not (folder / SUMMARY).exists():
-        simulate(load_scenario(find_scenario("quickstart"), RUNS[name]), folder)
+        scenario, changes = RUNS[name]
+        simulate(load_scenario(find_scenario(scenario), changes), folder)
     return folder
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tidegauge.scenarios
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.text.errors import did_you_mean
 
@@ -14,6 +15,8 @@ FOLDER = Path(tidegauge.scenarios.__file__).parent
 MECHANISMS = FOLDER / "mechanisms"
 #: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
 INCIDENTS = FOLDER / "incidents"
+#: The scenario that a newcomer runs first; with another control plane its name is longer.
+FIRST = "quickstart"
 
 
 class ShippedScenario(NamedTuple):
@@ -25,12 +28,20 @@ class ShippedScenario(NamedTuple):
     #: a question about a cluster.
     is_mechanism: bool
     is_incident: bool
+    #: Of Kafka, such as ``4.1.1``.
+    release: str
+    mode: Mode
     brokers: int
     #: At the start; steps may create more.
     partitions: int
     virtual_seconds: float
     #: The first paragraph of its description.
     question: str
+
+    @property
+    def kafka(self) -> str:
+        """The release and the control plane, in words."""
+        return f"{self.release} with {'KRaft' if self.mode == KRAFT_MODE else 'ZooKeeper'}"
 
 
 def shipped_scenarios() -> dict[str, Path]:
@@ -43,9 +54,16 @@ def _name_of(file: Path) -> str:
 
 
 def described_scenarios() -> list[ShippedScenario]:
-    """The subjects of all shipped scenarios, by name; mechanisms, then incidents, last."""
+    """The subjects of all shipped scenarios, by name.
+
+    The first are those that a newcomer runs first; mechanisms, then incidents, are last.
+    """
     described = [_described(name, file) for name, file in shipped_scenarios().items()]
-    return sorted(described, key=lambda each: (each.is_incident, each.is_mechanism, each.name))
+    return sorted(described, key=_place)
+
+
+def _place(each: ShippedScenario) -> tuple[bool, bool, bool, str]:
+    return each.is_incident, each.is_mechanism, not each.name.startswith(FIRST), each.name
 
 
 def _described(name: str, file: Path) -> ShippedScenario:
@@ -55,6 +73,8 @@ def _described(name: str, file: Path) -> ShippedScenario:
         file,
         is_mechanism=file.parent == MECHANISMS,
         is_incident=file.parent == INCIDENTS,
+        release=scenario.release,
+        mode=scenario.mode,
         brokers=len(scenario.broker_ids()),
         partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),
         virtual_seconds=scenario.duration_us / 1e6,

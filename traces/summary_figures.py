@@ -78,12 +78,13 @@ _OF_PARTITIONS = (
     Figure(
         "partition_seconds_offline",
         "s",
-        "ZooKeeper names no leader, or one whose broker is not registered",
+        "ZooKeeper or the quorum names no leader, or one whose broker is not registered (KRaft: "
+        "fenced)",
     ),
     Figure(
         "partition_seconds_not_accepting",
         "s",
-        "no broker that runs leads in the epoch that ZooKeeper names",
+        "no broker that runs leads in the epoch that ZooKeeper or the quorum names",
     ),
     Figure(
         "partition_seconds_under_min_isr",

@@ -179,8 +179,8 @@ leadership_back: at_end
     wait_for_full_isr: bool = Field(
         default=True,
         description="Wait, before the next batch, until the brokers are registered again and no "
-        "partition with a replica on them is under-replicated, by ZooKeeper's state as "
-        "kafka-topics --describe --under-replicated-partitions reads it.",
+        "partition with a replica on them is under-replicated, by the state of ZooKeeper "
+        "or the quorum as kafka-topics --describe --under-replicated-partitions reads it.",
     )
     poll_us: PositiveDuration = Field(
         default=5_000_000,

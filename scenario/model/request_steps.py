@@ -33,7 +33,8 @@ class RequestStep(OfPartition, StepOfAnyKind):
     to: BrokerId | None = Field(
         default=None,
         description="Broker that gets the request, such as a former leader whose state is "
-        "stale. Default: the leader in ZooKeeper; if there is none, the step ends.",
+        "stale. Default: the leader in ZooKeeper or in the quorum's metadata; if there is none, "
+        "the step ends.",
     )
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
@@ -107,7 +108,9 @@ class AskEpochStep(OfPartition, StepOfAnyKind):
 
     do: Literal["ask_epoch"]
     broker: BrokerId | None = Field(
-        default=None, description="Broker that gets the request. Default: the leader in ZooKeeper."
+        default=None,
+        description="Broker that gets the request. Default: the leader in ZooKeeper or in the "
+        "quorum's metadata.",
     )
     leader_epoch: int = Field(ge=-1, lt=2**31, description="Leader epoch of the request; -1: none.")
 

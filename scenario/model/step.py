@@ -34,7 +34,7 @@ NO_LEADER = -1
 
 
 class IsrIs(OfPartition):
-    """The ISR in ZooKeeper has exactly these members, in any order."""
+    """The ISR in ZooKeeper or in the quorum's metadata has exactly these members, in any order."""
 
     examples = ("{topic: orders, partition: 0, is: [1, 2]}",)
 
@@ -42,7 +42,7 @@ class IsrIs(OfPartition):
 
 
 class LeaderIs(OfPartition):
-    """The leader in ZooKeeper is this broker, or is not this broker."""
+    """The leader in ZooKeeper or in the quorum's metadata is this broker, or is not this broker."""
 
     examples = (
         "{topic: orders, partition: 0, is: 2}",

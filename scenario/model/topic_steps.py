@@ -99,7 +99,7 @@ class UncleanElectionStep(OfPartition, StepOfAnyKind):
 
 
 class ConfigureStep(StepOfAnyKind):
-    """Change settings of a topic or of brokers in ZooKeeper, and notify the brokers."""
+    """Change settings of a topic or of brokers, in ZooKeeper or by records of the metadata log."""
 
     examples = (
         "{do: configure, at: 1m, topic: orders, settings: {min.insync.replicas: 1}}",
@@ -274,7 +274,8 @@ throttle: 10000000
 class AlterReassignmentsStep(AdminStep):
     """Start, replace or cancel reassignments, by AlterPartitionReassignments.
 
-    The request goes to the controller named in ZooKeeper; if there is none, the step ends.
+    The request goes to the controller that ZooKeeper names; if there is none, the step ends. With
+    KRaft the controllers are asked one after the other, until the active one answers.
     """
 
     examples = ("{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}",)

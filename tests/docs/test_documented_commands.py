@@ -112,7 +112,8 @@ def test_documented_commands_run_and_print_what_is_shown(commands: list[Document
 #: Runs and scenarios that a section needs and another has made: a path, and the command.
 EARLIER = {
     "mine.yaml": (
-        *("import", "topics.txt", "--properties", "server-*.properties", "-o", "mine.yaml"),
+        *("import", "topics.txt", "--properties", "server-*.properties", "--release", "4.1"),
+        *("-o", "mine.yaml"),
     ),
     "runs/mine": (
         *("run", "mine.yaml", "--out", "runs/mine", "--set"),

@@ -121,7 +121,9 @@ def assert_one_hash_on_three_nodes(scenario: str, broker_actors: int, folder: Pa
     assert not run.torn
 
 
-@pytest.mark.parametrize("name", ["cut-and-pause", "quickstart", "quickstart-zookeeper", *WITH_A_QUORUM])
+@pytest.mark.parametrize(
+    "name", ["cut-and-pause", "quickstart", "quickstart-zookeeper", *WITH_A_QUORUM]
+)
 def test_three_nodes_without_a_shared_file_system_are_one_cluster(
     name: str, tmp_path: Path
 ) -> None:

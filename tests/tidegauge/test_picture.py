@@ -190,7 +190,9 @@ def test_a_picture_fits_on_a_screen_however_many_faults_there_are(tmp_path: Path
 
 def test_what_is_under_the_lines_are_the_figures_of_the_summary(tmp_path: Path) -> None:
     crash = {"kind": "crash", "at": "30s", "for": "40s", "brokers": [2]}
-    run = run_of(shipped("quickstart-zookeeper", {"duration": "80s", "faults": [crash]}), tmp_path / "run")
+    run = run_of(
+        shipped("quickstart-zookeeper", {"duration": "80s", "faults": [crash]}), tmp_path / "run"
+    )
     assert run.summary is not None
     lines = drawn(run.path)
     for name in ("offline", "not accepting", "under min ISR", "at min ISR"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -26,6 +27,14 @@ def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
         assert lines[place + 1].startswith("    ") or file.parent.name == "incidents"
 
 
+def test_a_newcomer_reads_of_a_cluster_of_today_first_and_then_of_its_twin() -> None:
+    named = [line for line in listed().splitlines() if re.match(r"\S+   \d+ broker", line)]
+    assert named[:2] == [
+        "quickstart   6 brokers of Kafka 4.1.1 with KRaft, 66 partitions, 4m",
+        "quickstart-zookeeper   6 brokers of Kafka 2.6.3 with ZooKeeper, 66 partitions, 4m",
+    ]
+
+
 def test_incidents_come_after_all_others_and_take_one_line_each() -> None:
     lines = listed().splitlines()
     heading = lines.index("Incidents on which `tidegauge alerts` tests alert rules")
@@ -36,7 +45,9 @@ def test_incidents_come_after_all_others_and_take_one_line_each() -> None:
 
 def test_what_a_scenario_is_stands_beside_its_name_and_what_it_asks_below() -> None:
     lines = listed().splitlines()
-    place = lines.index("rolling-restart   6 brokers, 300 partitions, 5m")
+    place = lines.index(
+        "rolling-restart   6 brokers of Kafka 2.6.3 with ZooKeeper, 300 partitions, 5m"
+    )
     assert lines[place + 1].startswith("    Does my rolling restart ever land on min ISR?")
 
 
@@ -45,6 +56,7 @@ def test_json_says_the_same_of_each_and_where_its_file_is() -> None:
     assert found.keys() == shipped_scenarios().keys()
     storm = found["isr-storm"]
     assert (storm["brokers"], storm["partitions"], storm["virtual_seconds"]) == (6, 3000, 60)
+    assert (storm["release"], storm["mode"]) == ("2.6.3", "zookeeper")
     assert storm["question"].endswith("with AlterPartition?")
     assert "\n" not in storm["question"]
     for each in found.values():

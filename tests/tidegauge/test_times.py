@@ -59,9 +59,7 @@ class Printing(NamedTuple):
 
 
 @pytest.fixture(scope="module", params=OUTPUTS_OF_MODES)
-def printing(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Printing:
+def printing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Printing:
     """Six brokers: one crashes, a disk is slow, a rack is cut off."""
     name = str(request.param)
     run = run_of(shipped(name), tmp_path_factory.mktemp("times") / "run")

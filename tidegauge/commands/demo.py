@@ -128,7 +128,7 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     if not with_zookeeper:
         elrs = str(folder / "rack-with-elrs")
         yield Scene(
-            "The same with eligible leader replicas (KIP-966), which a migrated cluster turns on:",
+            "The same with eligible leader replicas (KIP-966), off after a migration:",
             (*run, "--set", "eligible_leader_replicas=true", "--out", elrs),
         )
         yield Scene(

@@ -68,7 +68,8 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
 
     line = Text("\n").append(scenario.name, style="bold cyan")
     line.append(
-        f"   {counted(scenario.brokers, 'broker')}, {counted(scenario.partitions, 'partition')}, "
+        f"   {counted(scenario.brokers, 'broker')} of Kafka {scenario.kafka}, "
+        f"{counted(scenario.partitions, 'partition')}, "
         f"{format_duration(round(scenario.virtual_seconds * 1e6))}"
     )
     out.print(line)
@@ -82,5 +83,5 @@ def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
     from rich.text import Text
 
     story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")
-    line = Text.assemble((scenario.name, "bold cyan"), f"   {story}")
+    line = Text.assemble((scenario.name, "bold cyan"), f"   {scenario.kafka}: {story}")
     out.print(line, no_wrap=True, overflow="ellipsis")

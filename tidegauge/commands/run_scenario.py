@@ -183,7 +183,8 @@ def run_scenario(
       tidegauge run quickstart --metrics 9404
                                  in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
       tidegauge run quickstart --openmetrics quickstart.om
-      tidegauge run quickstart --set faults.crash.for=2m --set 'release="2.8"'
+      tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
+      tidegauge run quickstart-zookeeper --set 'release="2.8"'
       tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
     """
     request = RunRequest(

@@ -78,12 +78,13 @@ def show_releases(
 def _show_changes(console: Console) -> None:
     from tidegauge.replication.kraft_releases import KRAFT_CELLS
     from tidegauge.replication.release_defaults import DEFAULTS
-    from tidegauge.replication.release_versions import all_releases
+    from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, all_releases
     from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
 
-    releases = all_releases()
+    releases, with_kraft = all_releases(ZOOKEEPER_MODE), all_releases(KRAFT_MODE)
     console.print(
-        f"Releases {releases[0]} to {releases[-1]}, {DEFAULT_RELEASE} if a scenario names none.\n"
+        f"Releases {releases[0]} to {releases[-1]} with ZooKeeper, {with_kraft[0]} to "
+        f"{with_kraft[-1]} with KRaft. Default: {DEFAULT_RELEASE}.\n"
         "A row has its first value, then each release that changes it. 'if' means: only with that\n"
         "inter.broker.protocol.version or a newer one (with KRaft: metadata.version), or only in\n"
         "that mode. The last applicable value counts."
@@ -109,7 +110,7 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
     spoken = (
         f"Release {parsed} with KRaft, metadata.version {version}"
         if chosen == KRAFT_MODE
-        else f"Release {parsed}, inter.broker.protocol.version {version}"
+        else f"Release {parsed} with ZooKeeper, inter.broker.protocol.version {version}"
     )
     console.print(f"{spoken}, reads checkpoint files as {checkpoint_format_of(release).name}")
     _print_sourced(console, "Rules", rule_cells_of(release, protocol, chosen))

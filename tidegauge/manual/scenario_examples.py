@@ -212,8 +212,8 @@ EXAMPLES: dict[type[Part], Sequence[str]] = {
 SELECTORS = {
     "2": "the host of broker 2: the broker and, with ZooKeeper, its controller",
     '"broker:2"': "broker 2 without its controller",
-    '"controller:2"': "the controller of broker 2 alone, with ZooKeeper",
-    '"rack:b"': "all hosts in rack b",
+    '"controller:2"': "the controller of broker 2 alone; with KRaft the one of this number",
+    '"rack:b"': "all hosts in rack b, with KRaft its controllers, too",
     "zookeeper": "ZooKeeper",
     "controllers": "the controllers of a KRaft cluster: only in `between`",
     "clients": "all clients",

@@ -18,7 +18,8 @@ from tidegauge.manual.markdown import code
 from tidegauge.manual.scenario_examples import example_of
 from tidegauge.manual.scenario_sections import SECTIONS
 from tidegauge.manual.scenario_types import type_of, unit_of, written
-from tidegauge.scenario.model.costs import Latency
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
+from tidegauge.scenario.model.costs import Costs, Latency, costs_of_other_modes
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.operator_steps import ObserveStep
 from tidegauge.scenario.model.parts import Part, Unit
@@ -75,9 +76,18 @@ def _fields(part: type[Part], name: str, info: FieldInfo) -> Iterator[Field]:
         type=type_of(schema, file_name),
         unit=units[0] if units else unit_of(schema, file_name),
         default=told["value"] if told else _default(name, info),
-        meaning=_DEFAULT.sub("", description).strip(),
+        meaning=_DEFAULT.sub("", description).strip() + _mode_of(part, file_name),
         example=code(example) if example else "",
     )
+
+
+def _mode_of(part: type[Part], name: str) -> str:
+    """A sentence about a cost that only clusters of one mode have."""
+    if part is Costs and name in costs_of_other_modes(KRAFT_MODE):
+        return " Only with ZooKeeper."
+    if part is Costs and name in costs_of_other_modes(ZOOKEEPER_MODE):
+        return " Only with KRaft."
+    return ""
 
 
 @cache

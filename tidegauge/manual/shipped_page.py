@@ -57,7 +57,8 @@ def _section(each: ShippedScenario) -> str:
     story = written_scenario(each.file).description.strip().split("\n\n")
     path = each.file.relative_to(FOLDER).as_posix()
     size = (
-        f"{counted(each.brokers, 'broker')}, {counted(each.partitions, 'partition')}, "
+        f"{counted(each.brokers, 'broker')} of Kafka {each.kafka}, "
+        f"{counted(each.partitions, 'partition')}, "
         f"{format_duration(round(each.virtual_seconds * 1e6))} of virtual time"
     )
     return "\n".join(

@@ -29,6 +29,7 @@ from tidegauge.real_input.server_properties import Property, read_server_propert
 from tidegauge.real_input.setting_values import topic_settings
 from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
 from tidegauge.replication.release_versions import KRAFT_MODE
+from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
@@ -310,12 +311,17 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
 
 def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> None:
     """Report ISRs below min.insync.replicas: writes are refused, although there may be a leader."""
-    settings = scenario.settings_of(scenario.broker_ids()[0])
+    broker = scenario.broker_ids()[0]
+    settings = scenario.settings_of(broker)
+    is_capped = rules_of(*scenario.release_of(broker)).min_isr_capped_by_replicas
     never, not_now = [], 0
     for topic, described in zip(scenario.topics, imported.cluster.topics, strict=False):
         least = topic.effective(settings)["min.insync.replicas"]
+        replicas = scenario.replication_factor(topic)
+        if is_capped:
+            least = min(least, replicas)
         led = [each for each in described.partitions.values() if each.leader is not None]
-        if least > scenario.replication_factor(topic):
+        if least > replicas:
             never.append(topic.name)
         else:
             not_now += sum(len(each.isr) < least for each in led)

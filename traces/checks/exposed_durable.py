@@ -3,8 +3,8 @@
 The literature names it ExposedDurable.
 
 If it is broken, a record is lost that a consumer may have read. The true leader is the one
-that ZooKeeper names, once it has begun to lead; what a leader has exposed before it learns of
-its successor counts too.
+that ZooKeeper or the quorum names, once it has begun to lead; what a leader has exposed before it
+learns of its successor counts too.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush.

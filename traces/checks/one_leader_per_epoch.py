@@ -1,7 +1,8 @@
 """In each epoch of a partition one broker leads at most.
 
 All fencing by leader epochs rests on it: the controller raises the epoch with each leader that it
-chooses, and ZooKeeper refuses a state that was written over a version its writer did not know.
+chooses. ZooKeeper refuses a state that was written over a version its writer did not know; a quorum
+commits the records of one controller at a time.
 
 Permitted: never.
 

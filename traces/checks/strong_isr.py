@@ -1,6 +1,6 @@
-"""Every member of the ISR in ZooKeeper has every record that was ever exposed.
+"""Every member of the ISR has every record that was ever exposed.
 
-The literature names it StrongIsr.
+The literature names it StrongIsr. The ISR is that of ZooKeeper, or of the quorum's metadata.
 
 So every broker that may be elected has all that consumers have read. The check looks at a
 member's log when the trace records it (at a stop, a truncation, an election, the end), when the

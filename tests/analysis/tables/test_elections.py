@@ -30,7 +30,9 @@ def test_the_parts_of_every_budget_sum_to_the_whole(run: str, tables: RunTables)
 
 def test_a_crash_is_detected_when_its_session_expires(tables: RunTables) -> None:
     """Broker 2 crashes at 30 s: nearly all of its failover is waiting for ZooKeeper."""
-    failovers = [row for row in table(tables, "elections", "quickstart-zookeeper") if row["fault"] == 0]
+    failovers = [
+        row for row in table(tables, "elections", "quickstart-zookeeper") if row["fault"] == 0
+    ]
     assert {row["fault_name"] for row in failovers} == {"crash"}
     assert {row["old_leader"] for row in failovers} == {2}
     assert {row["begin_us"] for row in failovers} == {30 * SECOND}
@@ -46,7 +48,9 @@ def test_what_waits_in_the_queue_is_no_notice(
     """A budget depends on its rows: a millisecond more in the queue is one less on the way."""
     later = "select * replace (queued_us + 1000 as queued_us) from rows"
     longer = bent(recorded["quickstart-zookeeper"], tmp_path, {"controller_event": later})
-    pairs = zip(table(tables, "elections", "quickstart-zookeeper"), table(longer, "elections"), strict=True)
+    pairs = zip(
+        table(tables, "elections", "quickstart-zookeeper"), table(longer, "elections"), strict=True
+    )
     moved = [(one, other) for one, other in pairs if one["fault"] is not None]
     assert moved
     for one, other in moved:

@@ -31,7 +31,9 @@ def test_each_notification_is_read_once_by_the_controller(
     tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
     notifications = table(tables, "notifications", "quickstart-zookeeper")
-    read = [row["notification"] for row in recorded["quickstart-zookeeper"].rows("notification_read")]
+    read = [
+        row["notification"] for row in recorded["quickstart-zookeeper"].rows("notification_read")
+    ]
     assert sorted(row["notification"] for row in notifications) == sorted(read)
     assert all(row["to_read_us"] > 0 for row in notifications)
     assert all(row["controller_processing_us"] > 0 for row in notifications)

@@ -72,7 +72,10 @@ def test_only_what_is_not_there_is_made_and_other_runs_are_left_alone(
     assert made == ["faults", "faults", "truncations"]
     assert len(quickstart.rows("select * from faults")) == 3
     assert len(schedule.rows("select * from faults")) > 0
-    assert {path.name for path in tmp_path.iterdir()} == {"run=quickstart-zookeeper", "run=schedule"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "run=quickstart-zookeeper",
+        "run=schedule",
+    }
 
 
 @pytest.mark.parametrize("name", ["lag=10000,seed=1", "a b+c%d", "sweeps/Größe: 1*", "x" * 200])
