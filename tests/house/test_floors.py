@@ -36,7 +36,7 @@ FLOORS = (
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
-    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
+    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
     "controller": (
         *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
         *({"events"}, {""}),
