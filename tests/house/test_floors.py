@@ -47,7 +47,9 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
-    "analysis": ({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"report"}),
+    "analysis": (
+        *({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"comparison"}, {"report"}),
+    ),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
