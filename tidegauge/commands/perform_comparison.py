@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tidegauge.commands.perform_runs import folder_of_runs, perform_runs
 from tidegauge.options.compare_request import Variant, planned_runs
 from tidegauge.options.run_request import RunRequest
-from tidegauge.views.output import fail, show_warnings
+from tidegauge.views.output import fail
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
 
@@ -53,8 +53,6 @@ def perform_comparison(
     The command ends if a variant has no finished run.
     """
     check_jobs(jobs)
-    for variant in variants:
-        show_warnings(variant.scenario)
     name = variants[0].scenario.name
     planned = planned_runs(variants, request, seeds, out)
     with folder_of_runs(out):

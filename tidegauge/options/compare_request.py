@@ -155,7 +155,9 @@ def compared_axis(
     options = (("mode", modes), ("release", releases))
     axes += [Axis(path, tuple(text.split(","))) for path, text in options if text is not None]
     if not axes:
-        fail("nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.1 or --set PATH=A,B")
+        fail(
+            "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.1 or --set PATH=A,B"
+        )
     if len(axes) > 1:
         names = " and ".join(axis.path for axis in axes)
         fail(f"{names} are two axes: a comparison has one; give the other one a single value")
@@ -183,7 +185,7 @@ def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release:
 
 
 def _mode_of(name: str) -> Mode:
-    for mode in RELEASE_OF_MODE:
-        if name == mode:
-            return mode
-    fail(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
+    mode = next((mode for mode in RELEASE_OF_MODE if name == mode), None)
+    if mode is None:
+        fail(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
+    return mode
