@@ -29,6 +29,7 @@ from tidegauge.scenario.other_mode.selectors import (
     racks_with_controllers,
     read_selectors,
     selected,
+    with_controllers_as,
     written_selectors,
 )
 from tidegauge.scenario.text.errors import Path
@@ -152,7 +153,8 @@ def _with_zookeeper(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any]
     first = to.first_controller()
     if hit.has_active and fault["kind"] not in {"restart", "slow_disk"} and first is not None:
         to.note(place, f"controller:0 is broker {first}, the active controller, with its replicas")
-        return {**fault, "brokers": written_selectors([*hit.others, Selector(HOST, first)])}
+        now = with_controllers_as(selectors, Selector(HOST, first))
+        return {**fault, "brokers": written_selectors(now)}
     if hit.has_active and fault["kind"] != "slow_disk" and not hit.others:
         to.note(
             path,
@@ -172,7 +174,8 @@ def _outage(to: Conversion, path: Path, fault: _Fault, hit: Selected) -> dict[st
         return _without_controllers(to, path, fault, hit)
     if kind == "power_loss":
         to.note((*path, "brokers"), "most controllers are zookeeper")
-        return {**fault, "brokers": written_selectors([*hit.others, Selector(ZOOKEEPER)])}
+        now = with_controllers_as(read_selectors(fault["brokers"]), Selector(ZOOKEEPER))
+        return {**fault, "brokers": written_selectors(now)}
     if hit.others:
         message = f"a {kind} of brokers and of most controllers is two faults with ZooKeeper"
         raise NotConvertibleError((*path, "brokers"), message)
@@ -203,7 +206,10 @@ def _link(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any] | None:
     if is_within_quorum:
         after = _link_within_quorum(to, path, sides)
     else:
-        after = [_ends(to, (*path, "between", place), side) for place, side in enumerate(sides)]
+        after = [
+            _ends(to, (*path, "between", place), *each)
+            for place, each in enumerate(zip(before, sides, strict=True))
+        ]
     if after is None or not all(after):
         to.note(path, f"left out: {_STANDBY}")
         return None
@@ -226,10 +232,14 @@ def _link_within_quorum(
     ]
 
 
-def _ends(to: Conversion, path: Path, side: Selected) -> list[Selector]:
+def _ends(
+    to: Conversion, path: Path, selectors: Sequence[Selector], side: Selected
+) -> list[Selector]:
     if side.is_majority:
-        return [*side.others, Selector(ZOOKEEPER)]
-    return [*side.others, *([_active(to, path)] if side.has_active else [])]
+        return with_controllers_as(selectors, Selector(ZOOKEEPER))
+    if side.has_active:
+        return with_controllers_as(selectors, _active(to, path))
+    return side.others
 
 
 def _active(to: Conversion, path: Path) -> Selector:

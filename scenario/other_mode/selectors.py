@@ -71,6 +71,13 @@ def selected(selectors: Sequence[Selector], controllers: Controllers) -> Selecte
     return Selected(others, numbers, controllers.count)
 
 
+def with_controllers_as(selectors: Iterable[Selector], other: Selector) -> list[Selector]:
+    """Selectors with another one in the place of those of controllers."""
+    of_controllers = {CONTROLLER, CONTROLLERS}
+    changed = (other if each.kind in of_controllers else each for each in selectors)
+    return list(dict.fromkeys(changed))
+
+
 def ends_with_kraft(
     sides: Sequence[Sequence[Selector]], controllers: int
 ) -> tuple[list[Selector], list[Selector]]:
