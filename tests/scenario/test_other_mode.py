@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.other_mode.converted import ConvertedScenario, converted
-from tidegauge.scenario.reading import ScenarioError, written_scenario
+from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping, written_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.scenario.text.yaml_text import Remarks, yaml_lines
+from tidegauge.scenario.warnings import warnings_of
 
 SHIPPED = shipped_scenarios()
 #: A step waits until a broker is controller; a link between controllers, of which the seed decides
@@ -180,6 +181,17 @@ def test_throttles_costs_checks_and_alerts_of_the_other_mode_are_left_out_by_nam
     assert found.data["controllers"] == {"count": 5}
     assert found.data["checks"] == {"strong_isr": "unknown"}
     assert found.data["steps"][1] == {"at": "30s", "do": "wait"}
+
+
+def test_a_topic_that_kraft_refuses_to_create_exists_before_the_run() -> None:
+    """QuorumController.MAX_RECORDS_PER_USER_OP: 10,000 records of one request."""
+    large = {"name": "large", "partitions": 10001, "replication_factor": 1}
+    topics = [*ZOOKEEPER["topics"], large]
+    found = in_mode("kraft", ZOOKEEPER | {"topics": topics})
+    assert found.data["topics"] == [*ZOOKEEPER["topics"], large | {"state": {}}]
+    assert [*said(found)] == ["topics[1].state"]
+    (line, *_) = warnings_of(scenario_from_mapping(KRAFT | {"topics": topics}, "test.yaml"))
+    assert line.startswith("topics[1].partitions: a KRaft controller refuses to create")
 
 
 def test_the_same_mode_and_release_changes_nothing() -> None:
