@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from tidegauge import __version__
 from tidegauge.commands.analyze_runs import analyze_runs
+from tidegauge.commands.compare_scenario import compare_scenario
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
@@ -50,6 +51,8 @@ Examples:
                              run a scenario
   tidegauge sweep quickstart --set faults.crash.for=10s,20s,40s
                              run it with several values, and compare the runs
+  tidegauge compare quickstart --modes zookeeper,kraft
+                             run it with ZooKeeper and with KRaft, and compare
   tidegauge alerts --rules kafka-rules.yml
                              test alert rules on incidents
   tidegauge show RUN --faults
@@ -143,6 +146,7 @@ app.command("import")(import_cluster)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)
 app.command("sweep")(sweep_scenario)
+app.command("compare")(compare_scenario)
 app.command("alerts")(rehearse_alerts)
 app.command("show")(show_run)
 app.command("picture")(picture)

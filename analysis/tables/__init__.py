@@ -16,7 +16,7 @@
 ``isr_changes.py``        shrinks, expands and removals, one by one
 ``elections.py``          elections, and the parts of the time until a new leader
 ``notifications.py``      changes in notifications, and their delays
-``controller.py``         events of the controller, and their time in its queue
+``control_plane.py``      events of the controller, and the cost of a control plane in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals
 ``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks

@@ -8,6 +8,7 @@ from tidegauge.analysis.tables import (
     broker_states,
     charged_outages,
     clients,
+    control_plane,
     described_states,
     elections,
     fault_costs,
@@ -20,7 +21,7 @@ from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
 from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
-from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
+from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES, CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
 from tidegauge.analysis.tables.fault_costs import (
@@ -51,6 +52,7 @@ VIEWS: dict[str, View] = {
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
+        control_plane,
     )
     for view in room.VIEWS
 }
@@ -60,6 +62,7 @@ TABLES: dict[str, ResultTable] = {
     table.name: table
     for table in (
         RUN_FIGURES,
+        CONTROL_PLANE_FIGURES,
         PARTITION_FIGURES,
         FAULTS,
         CLIENTS,

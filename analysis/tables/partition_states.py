@@ -232,7 +232,8 @@ _REGISTERED_STATES = View(
 _LED = View(
     "led",
     f"""
-    select run, partition, begin_us, end_us, case when not paused then led_epoch end as led_epoch
+    select run, partition, begin_us, end_us, case when not paused then led_epoch end as led_epoch,
+        case when not paused then led_by end as led_by
     from ({
         overlaid(
             "(select * from terms where led_by is not null)",
@@ -243,7 +244,7 @@ _LED = View(
         )
     }) as led_by_somebody
     union all
-    select run, partition, begin_us, end_us, null from terms where led_by is null
+    select run, partition, begin_us, end_us, null, null from terms where led_by is null
     """,
 )
 
@@ -263,6 +264,12 @@ PARTITION_STATES = ResultTable(
         Column("offline", "boolean", "", "the control plane names no leader, or one that is gone"),
         Column("accepting", "boolean", "", "the leader of this epoch runs, and actually leads"),
         Column(
+            "led",
+            "boolean",
+            "",
+            "the leader runs, and leads in this epoch or, until it hears of it, in an older one",
+        ),
+        Column(
             "under_min_isr", "boolean", "", "there is a leader, and in_sync is below the minimum"
         ),
         Column(
@@ -275,11 +282,14 @@ PARTITION_STATES = ResultTable(
         b.broker_id as leader, s.leader_epoch, s.isr, s.in_sync, s.min_insync_replicas,
         not coalesce(s.registered, false) as offline,
         led_epoch is not distinct from s.leader_epoch as accepting,
+        coalesce(led_by = s.leader, false) as led,
         s.leader is not null and in_sync < s.min_insync_replicas as under_min_isr,
         s.leader is not null and in_sync = s.min_insync_replicas as at_min_isr,
         s.in_sync < s.replicas as under_replicated, s.replicas
     from ({
-        overlaid("registered_states", "led", _KEYS, (*_STATES, "registered"), ("led_epoch",))
+        overlaid(
+            "registered_states", "led", _KEYS, (*_STATES, "registered"), ("led_epoch", "led_by")
+        )
     }) as s
     join partitions as p on p.run = s.run and p.partition = s.partition
     left join brokers as b on b.run = s.run and b.broker = s.leader

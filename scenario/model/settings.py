@@ -42,8 +42,8 @@ _OF_EVERY_NODE = (
     *("metadata.log.max.record.bytes.between.snapshots", "metadata.log.max.snapshot.interval.ms"),
     *("metadata.max.retention.bytes", "metadata.max.retention.ms"),
 )
-#: With KRaft: the controllers' own. With ZooKeeper the last three are those of brokers.
-_OF_CONTROLLERS = (
+#: With KRaft: of controllers alone. With ZooKeeper the last three are those of brokers.
+SETTINGS_OF_CONTROLLERS = (
     *("broker.session.timeout.ms", "metadata.max.idle.interval.ms"),
     *("controller.quorum.append.linger.ms", "controller.quorum.election.timeout.ms"),
     *("controller.quorum.election.backoff.max.ms", "controller.quorum.fetch.timeout.ms"),
@@ -53,7 +53,7 @@ _OF_CONTROLLERS = (
     "leader.imbalance.per.broker.percentage",
 )
 #: With KRaft: of controllers.
-CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *_OF_CONTROLLERS)
+CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
 #: The topic to which groups commit (Topic.GROUP_METADATA_TOPIC_NAME).
 OFFSETS_TOPIC = "__consumer_offsets"
 
@@ -99,9 +99,10 @@ CONSUMER_DEFAULTS: Table = {
 
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
-_ONLY_OF_CONTROLLERS = set(_OF_CONTROLLERS[:-3])
+_ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-3])
 
-_ONLY_WITH_KRAFT = {
+#: Settings that no broker reads with ZooKeeper.
+ONLY_WITH_KRAFT = {
     name for name, cells in DEFAULTS.items() if all(cell.mode == KRAFT_MODE for cell in cells)
 }
 
@@ -204,7 +205,7 @@ def broker_defaults(release: str, mode: Mode) -> dict[str, int]:
     """The defaults of a broker; flags are booleans."""
     others = _ONLY_OF_PRODUCERS
     if mode == KRAFT_MODE:
-        others = others | set(_OF_CONTROLLERS)
+        others = others | set(SETTINGS_OF_CONTROLLERS)
     defaults = {
         name: value
         for name, value in defaults_of(release, mode).items()
@@ -265,7 +266,7 @@ def settings_not_modelled(
 ) -> Iterator[str]:
     """The settings of a kind (see ``NAMES``) without effect, and the reason if it is unusual."""
     for name, value in settings.items():
-        is_read = name in NAMES[kind] and (name in defaults or name not in _ONLY_WITH_KRAFT)
+        is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
@@ -301,7 +302,7 @@ def problems_of_settings(
     for name, value in settings.items():
         if name in defaults:
             message = _wrong_value(name, value, defaults[name])
-        elif kind == "brokers" and is_with_zookeeper and name in _ONLY_WITH_KRAFT:
+        elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:
             continue
         else:
             message = _wrong_place(name, kind)
@@ -312,11 +313,16 @@ def problems_of_settings(
 def problems_of_settings_with_kraft(path: Path, settings: Mapping[str, Value]) -> Iterator[Problem]:
     """The settings of brokers that have no meaning with KRaft, each with its alternative."""
     for name in settings:
-        begin = next((begin for begin in _ONLY_WITH_ZOOKEEPER if name.startswith(begin)), None)
-        if begin is not None:
-            instead = _ONLY_WITH_ZOOKEEPER[begin]
+        instead = instead_with_kraft(name)
+        if instead is not None:
             message = "has no meaning in mode kraft: it is a setting of ZooKeeper mode"
             yield Problem((*path, name), f"{message}; use {instead}" if instead else message)
+
+
+def instead_with_kraft(name: str) -> str | None:
+    """The alternative to a setting of ZooKeeper mode, maybe empty; None: KRaft has the setting."""
+    begin = next((begin for begin in _ONLY_WITH_ZOOKEEPER if name.startswith(begin)), None)
+    return None if begin is None else _ONLY_WITH_ZOOKEEPER[begin]
 
 
 def problems_of_topic_settings(
@@ -330,7 +336,7 @@ def problems_of_topic_settings(
 
 
 def _wrong_place(name: str, kind: str) -> str | None:
-    if kind == "brokers" and name in _OF_CONTROLLERS:
+    if kind == "brokers" and name in SETTINGS_OF_CONTROLLERS:
         # Settings of ZooKeeper's controller, which is a broker, too: only KRaft gets here.
         return "is a setting of controllers in mode kraft; use controllers.settings"
     if name in NAMES[kind]:

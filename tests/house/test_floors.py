@@ -36,7 +36,7 @@ FLOORS = (
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
-    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}),
+    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
     "controller": (
         *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
         *({"events"}, {""}),
@@ -47,7 +47,9 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     ),
     "engine": ({"layout", "exchange", "invariants"}, {""}),
     "metrics": ({"", "families"}, {"snapshots", "spellings"}, {"samples"}, {"endpoint"}),
-    "analysis": ({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"report"}),
+    "analysis": (
+        *({""}, {"tables"}, {"making"}, {"questions", "replay"}, {"comparison"}, {"report"}),
+    ),
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.commands.compare_imported import check_target, compare_imported
+from tidegauge.options.sweep_request import seeds_of
 from tidegauge.views.output import fail, show_warnings
 from tidegauge.views.working import working
 
@@ -78,6 +80,36 @@ def import_cluster(
     name: Annotated[
         str | None, typer.Option(help="Name of the scenario. Default: the name of its file.")
     ] = None,
+    compare_to: Annotated[
+        str | None,
+        typer.Option(
+            "--compare-to",
+            metavar="RELEASE",
+            help="Also run the cluster under standard faults, as it is and with this release, and "
+            "print what changes. From 4.0 on a release has KRaft only.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="A..B", help="With --compare-to: the seeds of all runs."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            metavar="J",
+            help="With --compare-to: number of parallel runs. Default: the number of CPUs.",
+        ),
+    ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="With --compare-to: folder for all runs. Default: a new folder "
+            "runs/NAME-to-RELEASE.",
+        ),
+    ] = None,
     *,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
@@ -86,6 +118,10 @@ def import_cluster(
     Brokers, racks, settings, partitions, leaders and ISRs are those of the files. Brokers that
     were down are down in the scenario. Missing facts are assumed, and each assumption is printed.
     The scenario is YAML: add faults to it, and run it.
+
+    --compare-to answers what another release, or KRaft, would change. A broker is killed, some are
+    restarted, the active controller and a rack are lost: each fault has a table of its figures in
+    both. Lists of settings follow: other defaults, and settings without a meaning.
 
     \b
     Examples:
@@ -98,6 +134,7 @@ def import_cluster(
       tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
       tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
       tidegauge import describe.txt --features features.txt -o mine.yaml
+      tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
     """
     from tidegauge.real_input.imported_scenario import ImportRequest, import_scenario
     from tidegauge.real_input.input_file import InputError
@@ -122,6 +159,10 @@ def import_cluster(
         down or [],
     )
     _check_options(request, out, force=force)
+    target = None if compare_to is None else check_target(compare_to)
+    if target is None and (seeds, jobs, runs) != (None, None, None):
+        fail("--seeds, --jobs and --runs need --compare-to, such as --compare-to 4.1")
+    span = None if seeds is None else seeds_of(seeds)
     try:
         with working(f"reading {describe}"):
             imported = import_scenario(request)
@@ -130,6 +171,8 @@ def import_cluster(
     _write(out, scenario_text(imported))
     show_warnings(imported.scenario)
     _show(imported, out)
+    if target is not None and not compare_imported(imported, out, target, span, jobs, runs):
+        raise typer.Exit(1)
 
 
 def _as_in_scenario(option: str, text: str) -> str:

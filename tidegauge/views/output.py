@@ -37,11 +37,12 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(2)
 
 
-def show_warnings(scenario: Scenario) -> None:
-    """Print likely mistakes in a scenario on standard error, before it is run."""
+def show_warnings(*scenarios: Scenario) -> None:
+    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
     from tidegauge.scenario.warnings import warnings_of
 
-    for line in warnings_of(scenario):
+    lines = (line for scenario in scenarios for line in warnings_of(scenario))
+    for line in dict.fromkeys(lines):
         typer.echo(f"tidegauge: warning: {line}", err=True)
 
 

@@ -47,7 +47,7 @@ def show_sweep(
     else:
         _print_lines(out, axes, figures, runs)
     out.print()
-    _show_surprises(out, runs)
+    show_surprises(out, runs)
     if len(runs) > 1:
         out.print(_worst(content["worst"], runs), soft_wrap=True, markup=False)
     out.print(f"All of it: {folder / SWEEP}", soft_wrap=True, markup=False)
@@ -170,7 +170,7 @@ def _print_lines(
         out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
 
 
-def _show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:
+def show_surprises(out: Console, runs: Sequence[SweptRun]) -> None:
     """Print the runs that failed or were not as expected."""
     surprises = [run for run in runs if not run.outcome.is_as_expected]
     for run in surprises[:LISTED]:

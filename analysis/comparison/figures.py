@@ -1,0 +1,196 @@
+"""The figures that are compared: columns of ``control_plane_figures``, and what decides each.
+
+Less is better of each of them. What decides is known from the rules of both modes, and the ranges
+that follow from their clocks; the published figures are of unknown conditions, and no target.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+#: Columns of the table that are no figures to compare.
+LABELS = frozenset({"run", "mode", "first_fault_us"})
+
+
+class Figure(NamedTuple):
+    """A column of ``control_plane_figures``, in words."""
+
+    name: str
+    label: str
+    #: What decides it with ZooKeeper, and with KRaft; empty: the mode does not have it.
+    zookeeper: str
+    kraft: str
+    #: Where KRaft is not better; empty: no such case is known.
+    exception: str = ""
+    #: Published figures of the same kind, of unknown conditions; empty: none.
+    published: str = ""
+
+
+FIGURES = (
+    Figure(
+        "leaderless_partitions",
+        "Partitions that lost their leader",
+        "The leaders that the faults hit, and those that a controlled shutdown or a preferred"
+        " election moves.",
+        "The same.",
+    ),
+    Figure(
+        "leaderless_first_us",
+        "Leaderless time, first partition",
+        "The session (18 s by default), until a tick of ZooKeeper; then the first write. A leader"
+        " that is moved in time costs one write and one request: milliseconds.",
+        "The session (9 s by default), until the controller's next check; then one batch. A leader"
+        " that is moved in time costs about 0.1 s, until the next one has read of it.",
+        "A leader that is moved in time, by a controlled shutdown or a preferred election: the"
+        " requests of ZooKeeper mode are faster than the metadata log.",
+    ),
+    Figure(
+        "leaderless_median_us",
+        "Leaderless time, median partition",
+        "As of the first partition, and one write and its requests for each partition before it.",
+        "As of the first partition: all partitions of a broker are in one batch.",
+    ),
+    Figure(
+        "leaderless_last_us",
+        "Leaderless time, last partition",
+        "The session, and one write and its requests for each partition: size multiplies that.",
+        "The session alone: all partitions of a broker are in one batch, whatever their number.",
+        "The active controller dies together with a leader: the next controller gives every broker"
+        " a whole session from its election on, so the two times add up, where ZooKeeper lets both"
+        " sessions run at once. An unclean election that is enabled while a partition is offline"
+        " comes at once with ZooKeeper; with KRaft only a registration or an unfencing brings it,"
+        " or a task every 300 s (from 3.9).",
+    ),
+    Figure(
+        "controller_less_us",
+        "Time without an active controller",
+        "The session of its broker (18 s by default); a graceful stop ends it at once.",
+        "The fetch timeout of the voters (2 s by default) and an election, with nothing to read"
+        " again after it. A graceful stop hands over within a second. A split vote costs one more"
+        " round.",
+        published="Recovery from a lost controller at 2 million partitions: 503 s with ZooKeeper,"
+        " 37 s with a KRaft before its first release (Confluent, 2021; the numbers stand in an"
+        " image, unverified). Reload of 100,000 partitions: 28 s before, 14 s from 1.1.0 on"
+        " (Confluent, 2018). About 37 s to load a million partitions, and 40 s until brokers had"
+        " applied them (Tencent, from a secondary source).",
+    ),
+    Figure(
+        "controller_reload_longest_us",
+        "Reload of an elected controller, longest",
+        "The number of partitions: it reads all their states, and sends them to all brokers.",
+        "",
+    ),
+    Figure(
+        "active_controllers_most",
+        "Active controllers at once, most",
+        "A controller that is paused or cut off stays active until it hears of its successor; the"
+        " controller epoch refuses what it writes.",
+        "From 3.7 on a leader of the quorum that no majority fetches from resigns after 1.5 fetch"
+        " timeouts; before that it stays until it hears of its successor. It commits nothing.",
+    ),
+    Figure(
+        "exit_longest_us",
+        "SIGTERM until the process is gone, longest",
+        "One write and its requests for each partition that the broker leads.",
+        "The heartbeats of all brokers: it may go once each of them has read the metadata log up to"
+        " its request. Their interval is 2 s by default, and the number of partitions has no part.",
+        "A broker that leads little is gone sooner with ZooKeeper: KRaft waits for heartbeats even"
+        " if there is nothing to move.",
+        "Controlled shutdown at 2 million partitions: 135 s with ZooKeeper, 32 s with a KRaft before"
+        " its first release (Confluent, 2021; the numbers stand in an image, unverified). Of 10,000"
+        " partitions per broker: 6.5 min before, 3 s from 1.1.0 on (Confluent, 2018).",
+    ),
+    Figure(
+        "return_longest_us",
+        "Process start until back in all ISRs, longest",
+        "The loading of logs, and what the broker has to fetch. After a kill it waits for the end"
+        " of its old session.",
+        "The loading of logs, the end of its old session, and what it has to fetch.",
+        "A quick restart: until the session is over (9 s after the last heartbeat by default) the"
+        " registration is refused, from 4.0 on after a clean stop too, while ZooKeeper registers"
+        " the broker at once. After a crash the logs are recovered in both modes, before the broker"
+        " is unfenced: that decides, and not the mode.",
+    ),
+    Figure(
+        "out_of_isr_us",
+        "Time outside of the ISR, of all replicas",
+        "How soon a lost broker leaves the ISRs (later than in KRaft: the session is longer), and"
+        " how soon it is back.",
+        "The same with its shorter session: it leaves earlier, and can be back no earlier.",
+        "A lost broker leaves the ISRs earlier, which counts here; writes with acks=all are refused"
+        " or wait for less time. After a quick restart the broker is out until its old session is"
+        " over.",
+    ),
+    Figure(
+        "isr_changes",
+        "Changes of ISRs",
+        "The leader's shrinks and expansions, and the removal of a lost broker.",
+        "The same; fencing and a request to stop remove a broker from all ISRs at once.",
+    ),
+    Figure(
+        "leader_elections",
+        "Leaders elected",
+        "Lost leaders; preferred leaders only where more than 10 % of a broker's are elsewhere.",
+        "Lost leaders; then every preferred leader that can lead, 1,000 in a run of the task.",
+        "After a restart all leaderships move back; ZooKeeper leaves a small imbalance as it is.",
+    ),
+    Figure(
+        "leader_epochs",
+        "Leader epochs begun",
+        "Each election, each removal of a dead replica, each controlled shutdown of a follower.",
+        "Elections alone from metadata.version 3.6 on; before that each shrunk ISR as well.",
+    ),
+    Figure(
+        "follower_starts",
+        "Replicas that began to follow anew",
+        "Each leader epoch restarts the fetching of all other followers, and each start of a broker"
+        " that of its own replicas.",
+        "The same; a lost follower begins no epoch, so the fetching of the others goes on.",
+    ),
+    Figure(
+        "state_writes",
+        "Partition states written",
+        "One znode for each partition and change.",
+        "One record for each partition and change: the number is much the same.",
+    ),
+    Figure(
+        "state_commits",
+        "Commits that wrote them",
+        "As many as there are states: each znode is a write of its own.",
+        "One for each batch: all partitions of a lost broker are in one.",
+    ),
+    Figure(
+        "control_requests",
+        "Requests between brokers and control plane",
+        "LeaderAndIsr to each host of a changed partition, and UpdateMetadata to every broker; all"
+        " of them to a broker that starts.",
+        "Registrations and AlterPartition: states travel in the metadata log, not in requests.",
+    ),
+    Figure(
+        "heartbeats",
+        "Signs of life of brokers",
+        "A ping after a third of the session without another request (6 s by default).",
+        "A heartbeat every 2 s by default, and every one at once while a broker starts or stops.",
+        "KRaft sends more of them.",
+    ),
+    Figure(
+        "metadata_fetches",
+        "Fetches of the metadata log by brokers",
+        "",
+        "Each commit ends every broker's waiting fetch; an idle controller commits every 500 ms.",
+    ),
+    Figure(
+        "records_lost",
+        "Acknowledged records lost",
+        "acks=1 at a leader that is cut off, unclean elections, loss of power. A leader that is cut"
+        " off from ZooKeeper alone leads on for itself until it hears of its successor.",
+        "The same. With ELRs (4.1) a replica that was in the ISR when that fell below"
+        " min.insync.replicas may lead after a clean stop, and none without the records.",
+    ),
+    Figure(
+        "records_given_up",
+        "Records that producers gave up",
+        "Time without a leader, or below min.insync.replicas, beyond delivery.timeout.ms.",
+        "The same.",
+    ),
+)

@@ -1,0 +1,503 @@
+"""The controller's events, one at a time; and what a control plane costs a run, in either mode."""
+
+# ruff: noqa: S608 - queries are put together from texts of this room
+
+from __future__ import annotations
+
+from tidegauge.analysis.tables.interval_queries import (
+    FROM_THE_BEGINNING,
+    IN_ORDER,
+    merged,
+    overlaid,
+    tiled,
+    united,
+)
+from tidegauge.analysis.tables.result_table import (
+    MOMENT,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
+    STATE_DELETED,
+    STOP_CLEAN,
+    STOP_KILLED,
+    STOP_LOG_DIRECTORY,
+    STOP_POWER,
+)
+from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.faults import PAUSE, RESTART
+
+CONTROLLER_EVENTS = ResultTable(
+    "controller_events",
+    "one event that a controller handled",
+    (
+        RUN,
+        *MOMENT,
+        Column("event", "string", "", "its kind, by the name of Kafka's ControllerState"),
+        Column("queue_length", "bigint", "events", "number of events still in the queue"),
+        Column(
+            "queued_us",
+            "bigint",
+            "us",
+            "its time in the queue: EventQueueTimeMs; null: the controller's own election",
+        ),
+        Column(
+            "processing_us",
+            "bigint",
+            "us",
+            "how long the controller worked on it; null: interrupted",
+        ),
+    ),
+    f"""
+    with every as (
+        select run, {IN_ORDER}, event_kind, queue_length, queued_us, true as is_taken,
+            cast(null as bigint) as processing_us
+        from controller_event
+        union all
+        select run, {IN_ORDER}, event_kind, null, null, false, processing_us
+        from controller_event_done
+    ),
+    followed as (
+        select *, lead(processing_us) over in_order as following_us,
+            -- As a controller is elected, it is at work before it takes anything from its queue.
+            not is_taken and not coalesce(lag(is_taken) over in_order, false) as is_first
+        from every
+        window in_order as (partition by run, process order by {IN_ORDER})
+    )
+    select f.run, process, sequence, queue_length, queued_us,
+        coalesce(names.name, 'event ' || cast(f.event_kind as string)) as event,
+        case when is_first then time_us - processing_us else time_us end as time_us,
+        -- One that another controller's election or the end of the run cuts short is never done.
+        case when is_first then processing_us else following_us end as processing_us
+    from followed as f
+    left join names on names.run = f.run and names.enumeration = 'event_kind'
+        and names.number = f.event_kind
+    where is_taken or is_first
+    """,
+)
+
+#: The mode of each run.
+_MODES = View(
+    "modes",
+    """
+    select runs.run,
+        case when count(q.process) > 0 then 'kraft' else 'zookeeper' end as mode
+    from runs left join quorum_processes as q on q.run = runs.run
+    group by runs.run
+    """,
+)
+
+#: When each process was the active controller, by itself: one that is cut off or paused does not
+#: know of its successor. In ZooKeeper mode it dies with its broker, a process of its own.
+_CONTROLLERS = View(
+    "active_controllers",
+    f"""
+    select run, controller, begin_us, end_us from ({
+        tiled(
+            f'''(
+            select run, process as controller, true as is_active, {IN_ORDER}
+            from controller_elected
+            union all
+            select run, process, false, {IN_ORDER} from controller_resigned
+            union all
+            select b.run, e.controller, false, b.time_us, b.process, b.sequence, b.minor
+            from broker_stopped as b
+            join (
+                select distinct run, broker, process as controller from controller_elected
+            ) as e on e.run = b.run and e.broker = b.process
+            union all
+            select a.run, a.process, a.broker >= 0, a.time_us, a.process, a.sequence, a.minor
+            from controller_active as a
+            join quorum_processes as q on q.run = a.run and q.process = a.process
+            union all
+            select run, process, false, {IN_ORDER}
+            from voter_state where voter_state <> {int(LEADER)}
+            )''',
+            ("run", "controller"),
+            ("is_active",),
+        )
+    }) as active
+    where is_active
+    """,
+)
+
+#: When each replica that is assigned was not in the ISR; one that is being added is not expected.
+_OUT_OF_ISR = View(
+    "out_of_isr",
+    """
+    select d.run, d.partition, s.broker, d.begin_us,
+        least(coalesce(d.end_us, runs.ends_us), runs.ends_us) as end_us
+    from described_states as d
+    join runs on runs.run = d.run and d.begin_us < runs.ends_us
+    join slots as s on s.run = d.run and s.partition = d.partition
+        and array_contains(d.replicas, s.broker_id) and not array_contains(d.isr, s.broker_id)
+        and not array_contains(d.adding, s.broker_id)
+    """,
+)
+
+#: The ends of processes that need another start, and not just another attempt at it.
+_GONE = ", ".join(
+    str(int(stop)) for stop in (STOP_KILLED, STOP_POWER, STOP_CLEAN, STOP_LOG_DIRECTORY)
+)
+
+#: Of each broker that came back: when its process began, and when it was in all of its ISRs.
+_RETURNS = View(
+    "returns",
+    f"""
+    with stops as (
+        select run, process as broker, time_us as down_us,
+            lead(time_us) over (partition by run, process order by {IN_ORDER}) as next_down_us
+        from broker_stopped where stop in ({_GONE})
+    ),
+    starts as (
+        select s.run, s.broker, s.down_us, s.next_down_us, min(l.time_us) as up_us
+        from stops as s
+        join broker_loading as l on l.run = s.run and l.process = s.broker
+            and l.time_us >= s.down_us and (s.next_down_us is null or l.time_us < s.next_down_us)
+        group by s.run, s.broker, s.down_us, s.next_down_us
+    ),
+    active as (
+        select s.run, s.broker, s.up_us, min(b.time_us) as active_us
+        from starts as s
+        join broker_state as b on b.run = s.run and b.broker = s.broker
+            and b.state = {int(BROKER_ACTIVE)} and b.time_us >= s.up_us
+            and (s.next_down_us is null or b.time_us < s.next_down_us)
+        group by s.run, s.broker, s.up_us
+    )
+    select a.run, a.broker, a.up_us, coalesce(max(o.end_us), max(a.active_us)) as returned_us
+    from active as a
+    left join ({united("out_of_isr", ("run", "broker"))}) as o
+        on o.run = a.run and o.broker = a.broker
+        and o.begin_us <= a.active_us and a.active_us < o.end_us
+    group by a.run, a.broker, a.up_us
+    """,
+)
+
+#: How long each partition that lost its leader to a fault had none, at its longest. One whose
+#: leader leads on, and has yet to hear of a later epoch, has lost none.
+_LEADERLESS = View(
+    "leaderless",
+    f"""
+    select u.run, u.partition, max(u.end_us - u.begin_us) as lasted_us
+    from ({merged("(select * from partition_states where not led)", ("run", "partition"), ())}) as u
+    join first_fault_times as f on f.run = u.run and u.begin_us >= f.first_fault_us
+    join beginnings as b on b.run = u.run and u.begin_us >= b.from_us
+    group by u.run, u.partition
+    """,
+)
+_FIRST_FAULT_TIMES = View(
+    "first_fault_times",
+    "select run, min(time_us) as first_fault_us from fault_began group by run",
+)
+
+#: Whether each process is stopped by a pause.
+_STOPPED = View(
+    "stopped_processes",
+    tiled(
+        f"""(
+        select run, process as controller, sum(change) over (
+            partition by run, process order by {IN_ORDER}
+            rows between unbounded preceding and current row
+        ) > 0 as paused, {IN_ORDER}
+        from (
+            select run, {IN_ORDER}, 1 as change from fault_began where fault_kind = {int(PAUSE)}
+            union all
+            select run, {IN_ORDER}, -1 from fault_ended where fault_kind = {int(PAUSE)}
+        ) as changes
+        union all
+        select run, process, false, {FROM_THE_BEGINNING} from processes
+        )""",
+        ("run", "controller"),
+        ("paused",),
+    ),
+)
+
+#: When each active controller could work.
+_WORKING = View(
+    "working_controllers",
+    f"""
+    select * from ({
+        overlaid("active_controllers", "stopped_processes", ("run", "controller"), (), ("paused",))
+    }) as either
+    where not paused
+    """,
+)
+
+VIEWS = (
+    _MODES,
+    _CONTROLLERS,
+    _STOPPED,
+    _WORKING,
+    _OUT_OF_ISR,
+    _RETURNS,
+    _FIRST_FAULT_TIMES,
+    _LEADERLESS,
+)
+
+#: Requests by which the control plane and brokers talk of partitions and registrations, by their
+#: names in rows; with ZooKeeper also each request of a broker to it that is no ping.
+_REQUESTS = (
+    *("LEADER_AND_ISR", "UPDATE_METADATA", "STOP_REPLICA", "CONTROLLED_SHUTDOWN"),
+    *("ALTER_PARTITION", "BROKER_REGISTRATION"),
+)
+_HEARTBEATS = ("BROKER_HEARTBEAT", "ZK_PING")
+_METADATA_FETCHES = ("RAFT_FETCH", "FETCH_SNAPSHOT")
+
+
+def _since(relation: str, time: str = "time_us") -> str:
+    """The rows of a relation after start-up."""
+    return f"""(
+        select k.* from {relation} as k join beginnings as b on b.run = k.run
+        where k.{time} > b.from_us
+    )"""
+
+
+#: Parts of the figures, each with a row for a run where there is anything to count.
+_PARTS = {
+    "led": """
+        select run, max(partitions) as leaderless_partitions,
+            min(lasted_us) as leaderless_first_us, max(lasted_us) as leaderless_last_us,
+            max(case when 2 * place in (partitions, partitions + 1) then lasted_us end)
+                as leaderless_median_us
+        from (
+            select run, lasted_us, count(*) over (partition by run) as partitions,
+                row_number() over (partition by run order by lasted_us, partition) as place
+            from leaderless
+        ) as ranked
+        group by run""",
+    "worked": f"""
+        select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
+        from ({united("working_controllers", ("run",))}) as w
+        join beginnings as b on b.run = w.run and b.from_us < w.end_us
+        group by w.run""",
+    "controllers": """
+        with edges as (
+            select run, begin_us as time_us, 1 as change from active_controllers
+            union all
+            select run, end_us, -1 from active_controllers
+        ),
+        net as (select run, time_us, sum(change) as change from edges group by run, time_us),
+        counted as (
+            select run, sum(change) over (
+                partition by run order by time_us
+                rows between unbounded preceding and current row
+            ) as controllers, lead(time_us) over (partition by run order by time_us) as end_us
+            from net
+        )
+        select c.run, max(controllers) as active_controllers_most
+        from counted as c
+        join beginnings as b on b.run = c.run and (c.end_us is null or c.end_us > b.from_us)
+        group by c.run""",
+    "reloaded": f"""
+        select e.run, max(e.processing_us) as controller_reload_longest_us
+        from {_since("controller_events")} as e
+        where e.queued_us is null group by e.run""",
+    "exited": f"""
+        with asked as (
+            select s.run, s.process, s.time_us, max(f.time_us) as asked_us
+            from {_since("broker_stopped")} as s
+            join fault_began as f on f.run = s.run and f.process = s.process
+                and f.fault_kind = {int(RESTART)} and f.time_us <= s.time_us
+            where s.stop = {int(STOP_CLEAN)}
+            group by s.run, s.process, s.time_us
+        )
+        select run, max(time_us - asked_us) as exit_longest_us from asked group by run""",
+    "returned": """
+        select run, max(returned_us - up_us) as return_longest_us from returns group by run""",
+    "outside": """
+        select o.run, sum(o.end_us - greatest(o.begin_us, b.from_us)) as out_of_isr_us
+        from out_of_isr as o join beginnings as b on b.run = o.run and b.from_us < o.end_us
+        group by o.run""",
+    "changed": """
+        select c.run, count_if(c.begin_us > b.from_us and c.before is not null) as isr_changes
+        from (
+            select run, begin_us, lag(in_sync) over (
+                partition by run, partition order by begin_us
+            ) as before
+            from isr_intervals
+        ) as c
+        join beginnings as b on b.run = c.run group by c.run""",
+    "begun": """
+        select c.run, count_if(c.begin_us > b.from_us and c.leader_epoch <> c.before)
+            as leader_epochs
+        from (
+            select run, begin_us, leader_epoch, lag(leader_epoch) over (
+                partition by run, partition order by begin_us
+            ) as before
+            from leader_intervals
+        ) as c
+        join beginnings as b on b.run = c.run group by c.run""",
+    "followed": f"""
+        select run, count(*) as follower_starts from {_since("became_follower")} as k
+        group by run""",
+    "written": f"""
+        select k.run, count(*) as state_writes,
+            case when max(m.mode) = 'kraft' then count(distinct time_us) else count(*) end
+                as state_commits
+        from {_since("partition_state")} as k join modes as m on m.run = k.run
+        where change <> {int(STATE_DELETED)} group by k.run""",
+    "recorded": "select run, min(time_us) as first_us from message group by run",
+    "sent": f"""
+        select m.run,
+            count_if(n.name in {_REQUESTS} or f.role = 'broker' and n.name like 'ZK_%'
+                and n.name not in {_HEARTBEATS}) as control_requests,
+            count_if(n.name in {_HEARTBEATS}) as heartbeats,
+            count_if(f.role = 'broker' and n.name in {_METADATA_FETCHES}) as metadata_fetches
+        from {_since("message")} as m
+        join names as n on n.run = m.run and n.enumeration = 'message_kind'
+            and n.number = m.message_kind
+        left join processes as f on f.run = m.run and f.process = m.from_process
+        group by m.run""",
+    "given": "select run, sum(records) as records_given_up from batch_failed group by run",
+}
+
+#: Figures that are 0 where there is nothing to count, and how each comes from the parts.
+_COUNTED = (
+    *("leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
+    *("leaderless_last_us", "active_controllers_most", "out_of_isr_us", "isr_changes"),
+    *("leader_epochs", "follower_starts", "state_writes", "state_commits", "records_given_up"),
+)
+#: Figures that are null where there was nothing of the kind.
+_OF_SOME = ("exit_longest_us", "return_longest_us", "controller_reload_longest_us")
+_OF_MESSAGES = ("control_requests", "heartbeats")
+_NOT_RECORDED = "null: not recorded (only trace level `all` has single requests)"
+
+CONTROL_PLANE_FIGURES = ResultTable(
+    "control_plane_figures",
+    "one run, in figures that mean the same with ZooKeeper and with KRaft",
+    (
+        RUN,
+        Column("mode", "string", "", "`zookeeper` or `kraft`"),
+        Column("first_fault_us", "bigint", "us", "when the first fault began; null: none did"),
+        Column(
+            "leaderless_partitions",
+            "bigint",
+            "partitions",
+            "whose leader was gone, or did not lead yet, at any time since then",
+        ),
+        Column(
+            "leaderless_first_us",
+            "bigint",
+            "us",
+            "how long, until a leader took writes again: of each partition its longest time, and "
+            "of these the shortest; at most to the end of the run; 0: none was",
+        ),
+        Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
+        Column("leaderless_last_us", "bigint", "us", "... the longest"),
+        Column(
+            "controller_less_us",
+            "bigint",
+            "us",
+            "time after start-up in which no process that runs was the active controller: from its "
+            "death or pause until another one is elected",
+        ),
+        Column(
+            "controller_reload_longest_us",
+            "bigint",
+            "us",
+            "how long an elected controller then worked until its first event: it reads all "
+            "states; null in KRaft mode, or none was elected",
+        ),
+        Column(
+            "active_controllers_most",
+            "bigint",
+            "controllers",
+            "that took themselves for the active one at the same time, at most; also paused ones",
+        ),
+        Column(
+            "exit_longest_us",
+            "bigint",
+            "us",
+            "from SIGTERM until the broker's process was gone, the longest; null: none stopped",
+        ),
+        Column(
+            "return_longest_us",
+            "bigint",
+            "us",
+            "from the start of a process that was gone until its broker was in all of its ISRs, "
+            "the longest; null: none came back",
+        ),
+        Column(
+            "out_of_isr_us",
+            "bigint",
+            "us",
+            "time that assigned replicas were not in the ISR, of all together",
+        ),
+        Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
+        Column("leader_elections", "bigint", "elections", "as in run_figures"),
+        Column("leader_epochs", "bigint", "epochs", "that began, of all partitions"),
+        Column(
+            "follower_starts",
+            "bigint",
+            "replicas",
+            "that began to follow a leader in an epoch: their fetching starts anew",
+        ),
+        Column(
+            "state_writes",
+            "bigint",
+            "states",
+            "of partitions that controllers and leaders wrote: znodes, or records of the metadata "
+            "log",
+        ),
+        Column(
+            "state_commits",
+            "bigint",
+            "commits",
+            "that these took: a znode has its own, all records of one batch have the same",
+        ),
+        Column(
+            "control_requests",
+            "bigint",
+            "requests",
+            "LeaderAndIsr, UpdateMetadata, StopReplica, ControlledShutdown, AlterPartition and "
+            "BrokerRegistration that arrived, and brokers' requests to ZooKeeper but for pings; "
+            + _NOT_RECORDED,
+        ),
+        Column(
+            "heartbeats",
+            "bigint",
+            "requests",
+            "pings of brokers' sessions with ZooKeeper, or BrokerHeartbeat; " + _NOT_RECORDED,
+        ),
+        Column(
+            "metadata_fetches",
+            "bigint",
+            "requests",
+            "by which brokers read the metadata log, those without new states included; null with "
+            "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
+        ),
+        Column("records_lost", "bigint", "records", "acknowledged, and lost"),
+        Column("records_given_up", "bigint", "records", "that producers gave up"),
+    ),
+    """
+    select runs.run, m.mode, t.first_fault_us, {},
+        runs.ends_us - b.from_us - coalesce(worked.worked_us, 0) as controller_less_us,
+        f.leader_elections, f.records_acknowledged_lost as records_lost,
+        case when recorded.first_us is not null and m.mode = 'kraft'
+            then coalesce(sent.metadata_fetches, 0) end as metadata_fetches
+    from runs
+    join modes as m on m.run = runs.run
+    join beginnings as b on b.run = runs.run
+    join run_figures as f on f.run = runs.run
+    left join first_fault_times as t on t.run = runs.run
+    {}
+    """.format(
+        ", ".join(
+            [
+                *(f"coalesce({name}, 0) as {name}" for name in _COUNTED),
+                *_OF_SOME,
+                *(
+                    f"case when recorded.first_us is not null then coalesce(sent.{name}, 0) end"
+                    f" as {name}"
+                    for name in _OF_MESSAGES
+                ),
+            ]
+        ),
+        " ".join(
+            f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
+        ),
+    ),
+)

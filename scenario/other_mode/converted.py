@@ -1,0 +1,224 @@
+"""A scenario's mapping as it is in another mode or release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from tidegauge.replication.release_versions import Mode, Release
+from tidegauge.scenario.model.costs import costs_of_other_modes
+from tidegauge.scenario.model.limits import MOST_CREATED_AT_ONCE
+from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.other_mode.conversion import (
+    Change,
+    Conversion,
+    NotConvertibleError,
+    without,
+)
+from tidegauge.scenario.other_mode.faults import faults
+from tidegauge.scenario.other_mode.settings import (
+    cluster_and_controllers,
+    topic_settings,
+    with_settings,
+    workload,
+)
+from tidegauge.scenario.other_mode.steps import steps
+from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.scenario.text.errors import Path, ScenarioError, scenario_error
+from tidegauge.traces.checks import CHECKS
+
+#: The numbers of controllers that a quorum can have.
+_QUORUMS = (1, 3, 5)
+#: Of a partition's state: what only KRaft has.
+_OF_KRAFT = ("elr", "last_known_leader", "adding", "removing")
+
+
+class ConvertedScenario(NamedTuple):
+    """A scenario in another mode or release."""
+
+    #: As a file has it.
+    data: dict[str, Any]
+    scenario: Scenario
+    #: The parts that are changed or left out.
+    changes: tuple[Change, ...]
+
+
+def converted(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> ConvertedScenario:
+    """The scenario that a mapping describes, in this mode and release.
+
+    Brokers, topics and clients stay as they are. Faults are those with the same cause.
+
+    Args:
+        data: a scenario, as a file has it.
+        source: the name of the scenario in errors.
+        mode: the mode to convert it into.
+        release: the release, in full or as a line.
+
+    Raises:
+        ScenarioError: the scenario is not valid, or a part of it cannot be converted; one line
+            names the part.
+    """
+    scenario = scenario_from_mapping(data, source)
+    to = Conversion(scenario, mode, str(Release.parse(release)))
+    target = f"{source} in mode {mode}, release {to.release}"
+    if (scenario.mode, scenario.release) == (mode, to.release):
+        return ConvertedScenario({**data, "mode": mode}, scenario, ())
+    try:
+        changed = _changed(to, data)
+    except NotConvertibleError as error:
+        raise scenario_error(target, [error.problem], lambda _: None) from error
+    try:
+        return ConvertedScenario(changed, scenario_from_mapping(changed, target), tuple(to.changes))
+    except ScenarioError as error:
+        # Of what has no counterpart the first one is enough.
+        raise ScenarioError(str(error).splitlines()[0]) from error
+
+
+def _changed(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
+    changed = _versions(to, data)
+    cluster, controllers = cluster_and_controllers(
+        to, changed["cluster"], changed.get("controllers") or {}
+    )
+    changed["cluster"] = _cluster(to, cluster)
+    changed = _parts(to, changed, controllers)
+    changed = _costs(to, changed)
+    if "topics" in changed:
+        changed["topics"] = _topics(to, changed["topics"])
+    if "workload" in changed:
+        changed["workload"] = workload(to, changed["workload"])
+    left_out: set[str] = set()
+    over_at_once: set[str] = set()
+    for part in ("faults", "fault_rates"):
+        if changed.get(part):
+            changed[part], out, over = faults(to, part, changed[part])
+            left_out, over_at_once = left_out | out, over_at_once | over
+    if changed.get("steps"):
+        changed["steps"] = steps(to, changed["steps"], left_out, over_at_once)
+    return _expectations(to, changed)
+
+
+def _versions(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
+    """The release, the mode, and the protocol version or metadata.version."""
+    changed = {**data, "release": to.release, "mode": to.mode}
+    for name in ("protocol", "metadata_version"):
+        version = data.get(name)
+        if version is None:
+            continue
+        if to.leaves_mode or not to.knows(str(version)):
+            to.note((name,), f"{version} left out: that of release {to.release} is in force")
+            changed = without(changed, name)
+        else:
+            to.note((name,), f"stays {version}")
+    if "eligible_leader_replicas" in data and to.to_zookeeper:
+        to.note(("eligible_leader_replicas",), "left out: ZooKeeper mode has none")
+        changed = without(changed, "eligible_leader_replicas")
+    return changed
+
+
+def _cluster(to: Conversion, cluster: dict[str, Any]) -> dict[str, Any]:
+    if not cluster.get("broker_releases"):
+        return cluster
+    path: Path = ("cluster", "broker_releases")
+    to.note(path, f"left out: all brokers have release {to.release}")
+    return without(cluster, "broker_releases")
+
+
+def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts ``zookeeper`` and ``controllers``; the latter comes with its settings."""
+    if to.to_kraft:
+        data = without(data, "zookeeper")
+        ensemble = to.scenario.zookeeper
+        for name in sorted(ensemble.model_fields_set - {"servers"}):
+            to.note(("zookeeper", name), "left out: KRaft has no ZooKeeper")
+        if "servers" in ensemble.model_fields_set:
+            count = ensemble.servers if ensemble.servers in _QUORUMS else 3
+            to.note(("zookeeper", "servers"), f"controllers.count is {count}")
+            controllers = {"count": count, **controllers}
+    elif to.to_zookeeper:
+        data = without(data, "controllers")
+        quorum = to.scenario.controllers
+        if "racks" in quorum.model_fields_set:
+            to.note(("controllers", "racks"), "left out: ZooKeeper stands outside of all racks")
+        if "count" in quorum.model_fields_set:
+            to.note(("controllers", "count"), f"zookeeper.servers is {quorum.count}")
+            data["zookeeper"] = {"servers": quorum.count}
+        return data
+    return {**data, "controllers": dict(controllers)} if controllers else data
+
+
+def _costs(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
+    others = costs_of_other_modes(to.mode)
+    written = data.get("costs") or {}
+    for name in written:
+        if name in others:
+            to.note(("costs", name), "left out: a cost of the other mode")
+    kept = without(written, *others)
+    return {**data, "costs": kept} if kept else without(data, "costs")
+
+
+def _topics(to: Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    topics = []
+    for place, topic in enumerate(written):
+        path: Path = ("topics", place, "settings")
+        kept = topic_settings(to, path, topic.get("settings") or {})
+        changed = with_settings(topic, "settings", kept)
+        if to.to_zookeeper and topic.get("state"):
+            changed["state"] = {
+                number: _state(to, ("topics", place, "state", number), state)
+                for number, state in topic["state"].items()
+            }
+        if _is_too_large_to_create(to, topic):
+            most = f"more than {MOST_CREATED_AT_ONCE:,} partitions at once"
+            text = f"{{}}: the topic exists before the run, as KRaft refuses to create {most}"
+            to.note(("topics", place, "state"), text)
+            changed["state"] = {}
+        topics.append(changed)
+    return topics
+
+
+def _is_too_large_to_create(to: Conversion, topic: Mapping[str, Any]) -> bool:
+    """Whether a topic of a ZooKeeper cluster would never exist with KRaft."""
+    name = topic["name"]
+    is_created = topic.get("state") is None and name not in to.scenario.topics_to_come()
+    count = to.scenario.topic(name).partition_count
+    return to.to_kraft and is_created and count > MOST_CREATED_AT_ONCE
+
+
+def _state(to: Conversion, path: Path, state: Mapping[str, Any]) -> dict[str, Any]:
+    """The state of a partition with ZooKeeper, whose ISR is never empty."""
+    for name in _OF_KRAFT:
+        if state.get(name) not in (None, []):
+            to.note((*path, name), "left out: a field of KRaft mode")
+    changed = without(state, *_OF_KRAFT)
+    if not state["isr"]:
+        last = state.get("last_known_leader") or next(iter(state.get("elr") or ()), None)
+        if last is None:
+            raise NotConvertibleError((*path, "isr"), "with ZooKeeper an ISR is never empty")
+        to.note((*path, "isr"), f"[{last}]: with ZooKeeper an ISR is never empty")
+        changed["isr"] = [last]
+    return changed
+
+
+def _expectations(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
+    """What the scenario expects of checks and alerts: it was said of one mode."""
+    if not to.leaves_mode:
+        return data
+    if data.get("alerts"):
+        to.note(("alerts",), "left out: what alerts are expected depends on the mode")
+        data = without(data, "alerts")
+    if data.get("checks"):
+        data["checks"] = _checks(to, data["checks"])
+    return data
+
+
+def _checks(to: Conversion, written: Mapping[str, Any]) -> dict[str, Any]:
+    only_with_kraft = {check.name for check in CHECKS.values() if check.only_with_kraft}
+    changed = {}
+    for name, verdict in written.items():
+        if to.to_zookeeper and name in only_with_kraft:
+            to.note(("checks", name), "left out: a check of KRaft mode")
+            continue
+        if verdict != "unknown":
+            to.note(("checks", name), f"{str(verdict).lower()} is unknown: said of the other mode")
+        changed[name] = "unknown"
+    return changed

@@ -1,0 +1,183 @@
+"""Settings in the other mode: those of brokers, controllers, topics and clients.
+
+Session timeouts are not converted: with ZooKeeper it is the client's, up to a tick more; with KRaft
+the controller's, counted from the last heartbeat. The target has its own default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tidegauge.scenario.model.settings import (
+    NAMES,
+    ONLY_WITH_KRAFT,
+    SETTINGS_OF_CONTROLLERS,
+    THROTTLED_RATES,
+    THROTTLED_REPLICAS,
+    broker_defaults,
+    consumer_defaults,
+    controller_defaults,
+    instead_with_kraft,
+    producer_defaults,
+)
+from tidegauge.scenario.other_mode.conversion import Conversion, without
+from tidegauge.scenario.text.errors import Path
+
+#: The setting of one mode, and the one with another meaning that the other has.
+_SESSION_WITH_ZOOKEEPER = "zookeeper.session.timeout.ms"
+_SESSION_WITH_KRAFT = "broker.session.timeout.ms"
+_THROTTLED = "left out: throttled replication is not simulated with KRaft yet"
+
+#: The reason why a setting is left out; None: it stays.
+_Reason = Callable[[str], str | None]
+
+
+def _filtered(
+    to: Conversion, path: Path, settings: Mapping[str, Any], reason: _Reason
+) -> dict[str, Any]:
+    """The settings that stay; the others are noted."""
+    kept = {}
+    for name, value in settings.items():
+        because = reason(name)
+        if because is None:
+            kept[name] = value
+        else:
+            to.note((*path, name), because)
+    return kept
+
+
+def with_settings(part: Mapping[str, Any], name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """A part with these settings in that field; without the field, if there are none."""
+    return {**part, name: settings} if settings else without(part, name)
+
+
+def cluster_and_controllers(
+    to: Conversion, cluster: Mapping[str, Any], controllers: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The parts ``cluster`` and ``controllers`` with their settings; some move between them."""
+    path: Path = ("cluster", "settings")
+    written = dict(cluster.get("settings") or {})
+    own = dict(controllers.get("settings") or {})
+    if to.to_kraft:
+        moved = {name: written[name] for name in written if name in SETTINGS_OF_CONTROLLERS}
+        for name in moved:
+            now = "; it has an effect now" if name in ONLY_WITH_KRAFT else ""
+            to.note((*path, name), f"a setting of controllers: moved to controllers.settings{now}")
+        own, written = own | moved, without(written, *moved)
+    elif to.to_zookeeper:
+        moved = {name: own[name] for name in own if _is_of_brokers(name)}
+        for name in moved:
+            text = "a setting of brokers with ZooKeeper: moved to cluster.settings"
+            to.note(("controllers", "settings", name), text)
+        own, written = without(own, *moved), written | moved
+    settings = _filtered(to, path, written, _of_brokers(to))
+    own = _filtered(to, ("controllers", "settings"), own, _of_controllers(to))
+    changed = with_settings(cluster, "settings", settings)
+    if cluster.get("broker_settings"):
+        changed["broker_settings"] = _of_single_brokers(to, cluster["broker_settings"])
+    return changed, with_settings(controllers, "settings", own)
+
+
+def _is_of_brokers(name: str) -> bool:
+    """Whether a setting of KRaft's controllers is one of brokers with ZooKeeper."""
+    return name in SETTINGS_OF_CONTROLLERS and name not in ONLY_WITH_KRAFT
+
+
+def _of_single_brokers(
+    to: Conversion, by_broker: Mapping[int, Mapping[str, Any]]
+) -> dict[int, dict[str, Any]]:
+    """Settings of single brokers: none of these is a controller with KRaft."""
+    stays = _of_brokers(to)
+
+    def reason(name: str) -> str | None:
+        if to.to_kraft and name in SETTINGS_OF_CONTROLLERS:
+            return "left out: with KRaft a setting of controllers, which all have"
+        return stays(name)
+
+    return {
+        broker: _filtered(to, ("cluster", "broker_settings", broker), settings, reason)
+        for broker, settings in by_broker.items()
+    }
+
+
+def _of_brokers(to: Conversion) -> _Reason:
+    known = broker_defaults(to.release, to.mode)
+
+    def reason(name: str) -> str | None:
+        if to.to_kraft and name == _SESSION_WITH_ZOOKEEPER:
+            default = controller_defaults(to.release)[_SESSION_WITH_KRAFT]
+            return f"left out, not converted: {_SESSION_WITH_KRAFT} has its default ({default})"
+        if to.to_kraft and instead_with_kraft(name) is not None:
+            return "left out: a setting of ZooKeeper mode"
+        if to.to_kraft and name in THROTTLED_RATES:
+            return _THROTTLED
+        if to.to_zookeeper and name in ONLY_WITH_KRAFT:
+            return "left out: a setting of KRaft mode"
+        if name in NAMES["brokers"] and name not in known and name not in ONLY_WITH_KRAFT:
+            return _not_there(to)
+        return None
+
+    return reason
+
+
+def _of_controllers(to: Conversion) -> _Reason:
+    def reason(name: str) -> str | None:
+        if to.to_zookeeper and name == _SESSION_WITH_KRAFT:
+            default = broker_defaults(to.release, to.mode)[_SESSION_WITH_ZOOKEEPER]
+            return f"left out, not converted: {_SESSION_WITH_ZOOKEEPER} has its default ({default})"
+        if to.to_zookeeper:
+            return "left out: a setting of KRaft mode"
+        if name in NAMES["controllers"] and name not in controller_defaults(to.release):
+            return _not_there(to)
+        return None
+
+    return reason
+
+
+def topic_settings(to: Conversion, path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a topic."""
+
+    def reason(name: str) -> str | None:
+        return _THROTTLED if to.to_kraft and name in THROTTLED_REPLICAS else None
+
+    return _filtered(to, path, settings, reason)
+
+
+def configured_settings(to: Conversion, path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that a step changes, of a topic or of brokers."""
+
+    def reason(name: str) -> str | None:
+        is_throttle = name in THROTTLED_REPLICAS or name in THROTTLED_RATES
+        return _THROTTLED if to.to_kraft and is_throttle else None
+
+    return _filtered(to, path, settings, reason)
+
+
+def workload(to: Conversion, written: Mapping[str, Any]) -> dict[str, Any]:
+    """The clients, with the settings that their release has."""
+    known = {
+        "producers": {*producer_defaults(to.release)},
+        "consumers": {*consumer_defaults(to.release)},
+    }
+    changed = dict(written)
+    for kind, names in known.items():
+        groups = []
+        for place, group in enumerate(written.get(kind) or ()):
+            path: Path = ("workload", kind, place, "settings")
+
+            def reason(
+                name: str, kind: str = kind, names: frozenset[str] = frozenset(names)
+            ) -> str | None:
+                is_new = name in NAMES[kind] and name not in names
+                return _not_there(to) if is_new else None
+
+            kept = _filtered(to, path, group.get("settings") or {}, reason)
+            groups.append(with_settings(group, "settings", kept))
+        if groups:
+            changed[kind] = groups
+    return changed
+
+
+def _not_there(to: Conversion) -> str:
+    return f"left out: release {to.release} does not have it"

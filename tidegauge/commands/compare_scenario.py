@@ -1,0 +1,153 @@
+"""``tidegauge compare``: the same faults in two to four variants of a cluster, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegauge.commands.perform_comparison import Comparison, perform_comparison
+from tidegauge.options.compare_request import CompareRequest, compared_axis
+from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_request import RunRequest
+from tidegauge.options.sweep_request import seeds_of
+from tidegauge.views.comparison_view import show_changes, show_decisions, show_figures
+from tidegauge.views.output import console, fail, print_json, report, show_warnings
+from tidegauge.views.sweep_report import show_surprises
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def compare_scenario(
+    scenario: Annotated[
+        str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
+    ],
+    *,
+    modes: Annotated[
+        str | None,
+        typer.Option(
+            "--modes",
+            metavar="MODE,MODE",
+            help="Compare modes: zookeeper,kraft. The release is the scenario's if it names one "
+            "that has the mode, else 3.9 with ZooKeeper and 4.1 with KRaft.",
+        ),
+    ] = None,
+    releases: Annotated[
+        str | None,
+        typer.Option(
+            "--releases",
+            metavar="RELEASE,RELEASE...",
+            help="Compare releases, each in the scenario's mode if it has that.",
+        ),
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE[,VALUE...]",
+            help="Change a field of the scenario. One VALUE applies to all variants. Two to four "
+            "values are compared.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="A..B", help="Run each variant with each of these seeds."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            help="Join the Ray cluster at this address, whose machines share the scenario file and "
+            "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for all runs. A folder with runs of this comparison is resumed. Default: "
+            "a new folder runs/NAME-compare.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print comparison.json; all else goes to standard error.")
+    ] = False,
+) -> None:
+    """Run a scenario with ZooKeeper and with KRaft, and compare what the same faults cost.
+
+    Instead of modes, releases or the values of one field are compared. Brokers, topics and clients
+    are the same in all variants. Fields that a mode or release does not have are left out, faults
+    of its control plane become those with the same cause, and each such change is printed. A
+    session timeout is not converted: the other mode has its own default.
+
+    The table has the mean of each figure over the seeds, and the interval (95 %) of that mean. A
+    variant is better or worse in a figure if the intervals do not meet. The text below the table
+    names what decides, and the cases in which KRaft is not better.
+
+    Runs are tasks of Ray. Each has its own folder in DIR, as in a sweep, and the same command
+    resumes. A converted scenario is a file in DIR, which can be run alone. The exit status is 1 if
+    a run failed, or if one of its checks has another verdict than the scenario expects.
+
+    \b
+    Examples:
+      tidegauge compare incidents/broker-crash --modes zookeeper,kraft
+      tidegauge compare failover-budget --modes zookeeper,kraft --seeds 1..10 --out runs/failover
+      tidegauge compare rolling-restart --releases 2.8,3.9,4.1 --seeds 1..5
+      tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.1"' \\
+          --set controllers.settings.broker.session.timeout.ms=6000,9000,18000
+      tidegauge report runs/failover
+    """
+    if seeds is not None and seed is not None:
+        fail("--seeds and --seed exclude each other")
+    fixed, axis = compared_axis(modes, releases, changes or [])
+    asked = RunRequest(scenario, fixed, seed, hosting=Hosting(address=address))
+    span = None if seeds is None else seeds_of(seeds)
+    request = CompareRequest(asked, axis, span, jobs, out)
+    with report(as_json=as_json):
+        comparison = _compare(request)
+    if as_json:
+        print_json(comparison.content)
+    if not comparison.is_well:
+        raise typer.Exit(1)
+
+
+def _compare(request: CompareRequest) -> Comparison:
+    from tidegauge.traces.run_folder import new_run_folder
+
+    variants = request.variants()
+    name = variants[0].scenario.name
+    out = request.out or new_run_folder(f"{name}-compare")
+    labels = [variant.label for variant in variants]
+    typer.echo(f"{name}: {', '.join(labels[:-1])} and {labels[-1]}")
+    show_warnings(*(variant.scenario for variant in variants))
+    found = perform_comparison(request.request, variants, request.seeds, out, request.jobs)
+    screen = console()
+    screen.print()
+    show_figures(screen, labels, found.figures)
+    show_decisions(screen, found.figures)
+    for variant in variants:
+        show_changes(screen, variant.label, [*map(str, variant.changes)])
+    screen.print()
+    show_surprises(screen, found.runs)
+    _show_next(screen, found)
+    return found
+
+
+def _show_next(screen: Console, comparison: Comparison) -> None:
+    lines = [
+        f"tidegauge show '{comparison.folder / comparison.runs_of(variant)[0].folder}' --faults"
+        for variant in comparison.variants
+    ]
+    lines.append(f"tidegauge report '{comparison.folder}'")
+    for place, line in enumerate(lines):
+        screen.print(f"{'     ' if place else 'Next:'} {line}", soft_wrap=True, markup=False)

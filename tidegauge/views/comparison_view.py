@@ -1,0 +1,150 @@
+"""A comparison on the terminal: figures beside each other, what decides, and what was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tidegauge.analysis.comparison.compared import ComparedFigure
+    from tidegauge.analysis.over_seeds import OverSeeds
+
+_US = "us"
+_SECONDS_US = 1e6
+#: From this many seconds or objects on a mean has no decimals.
+_MUCH = 1_000
+_SOME = 100
+#: Columns of verdicts.
+_VERDICT_WIDTH = 19
+
+
+def show_figures(out: Console, variants: Sequence[str], figures: Sequence[ComparedFigure]) -> None:
+    """Print a table with a row for each figure, and a column for each variant.
+
+    Args:
+        out: the output.
+        variants: the names of the variants.
+        figures: their figures.
+    """
+    table = _new_table("figure", variants)
+    most = max((each.seeds for figure in figures for each in _spreads(figure)), default=1)
+    for figure in figures:
+        if not figure.is_always_zero:
+            cells = (_cell(figure, figure.by_variant[variant]) for variant in variants)
+            table.add_row(figure.label, *cells, _verdict(figure, most))
+    if most > 1:
+        out.print(
+            f"Means over {most} seeds, and below them where 95 % of such means would be. Less"
+            " is better.",
+            soft_wrap=True,
+        )
+    else:
+        out.print("Of one seed: --seeds 1..10 shows how figures spread. Less is better.")
+    out.print(table)
+    zero = [figure.label for figure in figures if figure.is_always_zero]
+    if zero:
+        out.print(f"0 in all runs: {', '.join(_lower(label) for label in zero)}", soft_wrap=False)
+
+
+def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
+    """Print what decides the figures in which variants differ, and where KRaft is not better.
+
+    Args:
+        out: the output.
+        figures: of one comparison, or of several with the same variants; each is printed once.
+    """
+    decided = {each.name: f"{each.label}: {each.decides}" for each in figures if each.worse}
+    if decided:
+        out.print("\nWhat decides", style="bold")
+    else:
+        out.print("\nNo figure differs by more than its band.")
+    for text in decided.values():
+        _print_lines(out, text)
+    exceptions = {
+        each.name: f"{each.label}: {each.exception}"
+        for each in figures
+        if each.exception and not _favours_kraft(each)
+    }
+    if exceptions:
+        out.print("\nWhere KRaft is not better", style="bold")
+    for text in exceptions.values():
+        _print_lines(out, text)
+
+
+def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
+    """Print what the conversion into a variant changed."""
+    if changes:
+        out.print(f"\nChanged for {label}", style="bold")
+        for change in changes:
+            _print_lines(out, change)
+
+
+def _spreads(figure: ComparedFigure) -> list[OverSeeds]:
+    return [each for each in figure.by_variant.values() if each is not None]
+
+
+def _verdict(figure: ComparedFigure, seeds: int) -> str:
+    """The verdict, without what the line above the table says of all figures."""
+    if seeds > 1:
+        return figure.verdict
+    return figure.verdict.removesuffix(" (one seed)").removesuffix(" within the bands")
+
+
+def _favours_kraft(figure: ComparedFigure) -> bool:
+    means = {each.mean for each in _spreads(figure)}
+    return len(means) == 1 or (figure.better or "").startswith("KRaft")
+
+
+def _new_table(first: str, variants: Sequence[str]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column(first)
+    for variant in variants:
+        table.add_column(variant, justify="right")
+    table.add_column("", max_width=_VERDICT_WIDTH)
+    return table
+
+
+def _cell(figure: ComparedFigure, spread: OverSeeds | None) -> str:
+    """The mean, and below it its band, if there is one."""
+    if spread is None:
+        return "none"
+    mean = _value(figure.unit, spread.mean)
+    if spread.low is None or spread.high is None or spread.smallest == spread.largest:
+        return mean
+    unit = " s" if figure.unit == _US else ""
+    low, high = (_value(figure.unit, each).removesuffix(unit) for each in (spread.low, spread.high))
+    return f"{mean}\n[dim]{low} to {high}{unit}[/]"
+
+
+def _value(unit: str, value: float) -> str:
+    """A time in seconds, or a number; of large values no decimals, of others two."""
+    if unit == _US:
+        return f"{_rounded(value / _SECONDS_US, 3)} s"
+    return _rounded(value, 1)
+
+
+def _rounded(value: float, decimals: int) -> str:
+    if value >= _MUCH:
+        decimals = 0
+    elif value >= _SOME:
+        decimals = min(decimals, 1)
+    text = f"{value:,.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _lower(label: str) -> str:
+    return label[:1].lower() + label[1:]
+
+
+def _print_lines(out: Console, text: str) -> None:
+    """Print an item of a list; its further lines are indented."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    out.print(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
