@@ -150,13 +150,13 @@ FIGURES = (
     Figure(
         "state_writes",
         "Partition states written",
-        "One znode for each partition and change.",
+        "One write for each partition and change.",
         "One record for each partition and change: the number is much the same.",
     ),
     Figure(
         "state_commits",
         "Commits that wrote them",
-        "As many as there are states: each znode is a write of its own.",
+        "As many as there are states: each is a write of its own.",
         "One for each batch: all partitions of a lost broker are in one.",
     ),
     Figure(
