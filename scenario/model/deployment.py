@@ -48,10 +48,10 @@ from tidegauge.scenario.model.settings import (
     producer_defaults,
 )
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+from tidegauge.scenario.placement.java_random import JavaRandom
 from tidegauge.scenario.placement.replica_assignment import (
     assign_replicas_to_brokers,
     drawn_placement,
-    random_of_topic,
 )
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
@@ -222,7 +222,7 @@ class Deployment(Part):
         factor = self.replication_factor(topic)
         if self.cluster.placement == "fixed":
             return assign_replicas_to_brokers(self._racks, partitions, factor)
-        random = random_of_topic(self.seed, topic.name)
+        random = JavaRandom.of(self.seed, topic.name)
         return drawn_placement(self._racks, partitions, factor, self.mode, random)
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:

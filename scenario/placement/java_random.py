@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+import hashlib
+from typing import Self, TypeVar
 
 _Item = TypeVar("_Item")
 
@@ -11,6 +12,7 @@ _MASK = (1 << _BITS) - 1
 _MULTIPLIER = 0x5DEECE66D
 _INCREMENT = 0xB
 _DRAWN_BITS = 31
+_SEED_BYTES = _BITS // 8
 
 
 class JavaRandom:
@@ -22,6 +24,15 @@ class JavaRandom:
     def __init__(self, seed: int) -> None:
         """Begin with a seed; only its lower 48 bits count."""
         self._state = (seed ^ _MULTIPLIER) & _MASK
+
+    @classmethod
+    def of(cls, seed: int, name: str) -> Self:
+        """The numbers for one subject of a scenario: no other subject changes them.
+
+        The seed is hashed, as the first numbers of neighbouring seeds are nearly the same.
+        """
+        digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+        return cls(int.from_bytes(digest[:_SEED_BYTES], "big"))
 
     def below(self, limit: int) -> int:
         """A number from 0 to ``limit`` - 1: Random.nextInt(limit)."""

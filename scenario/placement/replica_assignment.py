@@ -12,7 +12,6 @@ KRaft the replicas go where its own placer puts them (``striped_replica_placer.p
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Literal
 
@@ -21,9 +20,6 @@ from tidegauge.scenario.placement.java_random import JavaRandom
 from tidegauge.scenario.placement.striped_replica_placer import StripedReplicaPlacer
 
 Placement = Literal["fixed", "drawn"]
-
-#: Of the seed of Java's random numbers.
-_SEED_BYTES = 6
 
 
 def assign_replicas_to_brokers(
@@ -73,12 +69,6 @@ def drawn_placement(
         return [placer.place(replication_factor) for _ in range(partitions)]
     start, shift = random.below(len(rack_of)), random.below(len(rack_of))
     return assign_replicas_to_brokers(rack_of, partitions, replication_factor, start, shift)
-
-
-def random_of_topic(seed: int, topic: str) -> JavaRandom:
-    """The random numbers for the placement of one topic: no other topic changes them."""
-    digest = hashlib.sha256(f"{seed}/{topic}".encode()).digest()
-    return JavaRandom(int.from_bytes(digest[:_SEED_BYTES], "big"))
 
 
 def rack_alternated_brokers(rack_of: Mapping[int, str]) -> list[int]:

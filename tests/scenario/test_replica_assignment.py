@@ -18,7 +18,6 @@ from tidegauge.scenario.placement.replica_assignment import (
     assign_replicas_to_brokers,
     drawn_placement,
     rack_alternated_brokers,
-    random_of_topic,
 )
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
@@ -226,5 +225,5 @@ def test_another_topic_does_not_change_drawn_placements() -> None:
 
 
 def test_seeds_draw_other_placements() -> None:
-    drawn = [random_of_topic(seed, "orders").below(1000) for seed in range(20)]
+    drawn = [JavaRandom.of(seed, "orders").below(1000) for seed in range(20)]
     assert len(set(drawn)) > 15
