@@ -5,6 +5,7 @@ subject                        file
 =============================  ==========================================================
 a file, or a mapping, read     ``reading.py``; ``shipped.py`` finds one by its name
 text, lines, changes, errors   the room ``text``
+places of replicas             the room ``placement``: as Kafka assigns those of a new topic
 the parts of a scenario        the room ``model``: a part in each file, ``scenario.py`` the
                                whole, ``limits.py`` the size of fields
 parts that must fit together   the room ``coherence``; ``warnings.py``

@@ -259,12 +259,12 @@ class ClusterPlan:
     def partitions(self) -> tuple[PlannedPartition, ...]:
         """All partitions, topic by topic."""
         planned = []
+        settings_of = {broker: self.scenario.settings_of(broker) for broker in self.brokers}
         for topic_number, topic in enumerate(self.scenario.topics):
             effective_on = {
-                broker: topic.effective(self.scenario.settings_of(broker))
-                for broker in self.brokers
+                broker: topic.effective(settings) for broker, settings in settings_of.items()
             }
-            record_bytes = self._record_bytes(topic.name)
+            record_bytes = self._record_bytes.get(topic.name, _DEFAULT_RECORD_BYTES)
             assignments = self.scenario.assignments(topic)
             everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
             for number, (replicas, hosts) in enumerate(everywhere):
@@ -284,14 +284,14 @@ class ClusterPlan:
                 )
         return tuple(planned)
 
-    def _record_bytes(self, topic: str) -> int:
-        """Size of a topic's records: the largest of its producers' record sizes."""
-        sizes = [
-            group.record_bytes
-            for group in self.scenario.workload.producers
-            if topic in group.topics
-        ]
-        return max(sizes, default=_DEFAULT_RECORD_BYTES)
+    @cached_property
+    def _record_bytes(self) -> dict[str, int]:
+        """Size of the records of topics that have producers: the largest of their record sizes."""
+        sizes: dict[str, int] = {}
+        for group in self.scenario.workload.producers:
+            for topic in group.topics:
+                sizes[topic] = max(sizes.get(topic, 0), group.record_bytes)
+        return sizes
 
     @cached_property
     def was_there_before(self) -> bool:
@@ -402,13 +402,17 @@ class ClusterPlan:
 
     def partition_number(self, topic: str, number: int) -> int:
         """The number within the cluster of a topic's partition."""
-        return self._first_partitions[topic] + number
+        return self._numbers_of[topic][number]
 
     @cached_property
-    def _first_partitions(self) -> dict[str, int]:
-        """The number of each topic's partition 0."""
-        backwards = reversed(list(enumerate(self.partitions)))
-        return {partition.topic: index for index, partition in backwards}
+    def _numbers_of(self) -> dict[str, range]:
+        """The numbers of each topic's partitions, within the cluster."""
+        numbers: dict[str, range] = {}
+        first = 0
+        for topic in self.scenario.topics:
+            numbers[topic.name] = range(first, first + topic.partition_count)
+            first += topic.partition_count
+        return numbers
 
     def partitions_of(self, client: PlannedClient) -> list[int]:
         """The partitions that a client writes to or reads.
@@ -418,10 +422,12 @@ class ClusterPlan:
         group = client.group
         if group is None:
             return []
+        topics = set(group.topics)
         numbers = [
-            index
-            for index, partition in enumerate(self.partitions)
-            if partition.topic in group.topics
+            number
+            for topic, all_numbers in self._numbers_of.items()
+            if topic in topics
+            for number in all_numbers
         ]
         if isinstance(group, ConsumerGroup):
             return numbers[client.number :: group.clients]

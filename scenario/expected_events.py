@@ -237,7 +237,8 @@ def _events_of_refusals(plan: ClusterPlan) -> float:
     for group in plan.scenario.workload.producers:
         if plan.scenario.producer_settings(group)["acks"] >= 0:
             continue
-        partitions = [each for each in plan.partitions if each.topic in group.topics]
+        topics = set(group.topics)
+        partitions = [each for each in plan.partitions if each.topic in topics]
         refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
         if refused:
             seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6

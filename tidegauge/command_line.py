@@ -20,6 +20,7 @@ from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
+from tidegauge.commands.generate_scenario import generate_scenario
 from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
@@ -46,6 +47,8 @@ Examples:
   tidegauge scenarios        list the shipped scenarios and their questions
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge generate -o mine.yaml
+                             make a scenario from numbers only
   tidegauge validate FILE    check a scenario, and predict its run
   tidegauge run quickstart
                              run a scenario
@@ -143,6 +146,7 @@ def front_door(
 app.command("demo")(demo)
 app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)
+app.command("generate")(generate_scenario)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)
 app.command("sweep")(sweep_scenario)

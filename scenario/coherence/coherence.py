@@ -118,6 +118,7 @@ def _topics(scenario: Scenario) -> Iterator[Problem]:
 def _workload(scenario: Scenario) -> Iterator[Problem]:
     workload = scenario.workload
     names: dict[str, Path] = {}
+    topics = dict.fromkeys(topic.name for topic in scenario.topics)
     kinds = (("producers", workload.producers), ("consumers", workload.consumers))
     for kind, groups in kinds:
         for place, group in enumerate(groups):
@@ -127,7 +128,6 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
                     (*path, "name"), (f"the name {group.name} is already that of another group")
                 )
             names[group.name] = path
-            topics = [topic.name for topic in scenario.topics]
             for index, topic in enumerate(group.topics):
                 if topic not in topics:
                     yield Problem((*path, "topics", index), no_such("topic", topic, topics))

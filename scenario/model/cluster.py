@@ -33,6 +33,7 @@ from tidegauge.scenario.model.parts import (
     without_repetition,
 )
 from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
+from tidegauge.scenario.placement.replica_assignment import Placement
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
 
@@ -121,6 +122,13 @@ class Cluster(Part):
         default_factory=dict,
         validate_default=True,
         description="Ids by rack; or a list of racks, to which the brokers are assigned in turn.",
+    )
+    placement: Placement = Field(
+        default="fixed",
+        description="Replicas of topics that have no assignment. fixed: Kafka's round robin over "
+        "racks and brokers, for each topic from the first broker on. drawn: as Kafka places those "
+        "of a new topic, by the seed: with ZooKeeper that round robin from a drawn broker on, with "
+        "KRaft stripes over shuffled racks and brokers (StripedReplicaPlacer).",
     )
     start_spread_us: DrawnDuration = Field(
         default=1_000_000,
@@ -343,8 +351,8 @@ class Topic(Part):
     )
     assignment: dict[PartitionKey, BrokerIds] | None = Field(
         default=None,
-        description="Brokers of each partition, the preferred leader first. Default: Kafka's "
-        "round robin over racks and brokers.",
+        description="Brokers of each partition, the preferred leader first. Default: as the "
+        "cluster's `placement` says.",
     )
     state: dict[PartitionKey, FormerState] | None = Field(
         default=None,

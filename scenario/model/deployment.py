@@ -27,7 +27,6 @@ from tidegauge.scenario.model.cluster import (
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.duration_fields import PositiveDuration
 from tidegauge.scenario.model.parts import Listed, Name, Part
-from tidegauge.scenario.model.replica_assignment import assign_replicas_to_brokers
 from tidegauge.scenario.model.selectors import (
     BROKER,
     CLIENT_GROUP,
@@ -49,6 +48,11 @@ from tidegauge.scenario.model.settings import (
     producer_defaults,
 )
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+from tidegauge.scenario.placement.java_random import JavaRandom
+from tidegauge.scenario.placement.replica_assignment import (
+    assign_replicas_to_brokers,
+    drawn_placement,
+)
 
 _DELIVERY_TIMEOUT = "delivery.timeout.ms"
 _REQUEST_TIMEOUT = "request.timeout.ms"
@@ -212,11 +216,14 @@ class Deployment(Part):
 
     def assignments(self, topic: Topic) -> list[list[int]]:
         """The brokers of each partition of a topic, the preferred leader first."""
-        if topic.assignment is None:
-            return assign_replicas_to_brokers(
-                self._racks, topic.partition_count, self.replication_factor(topic)
-            )
-        return [list(topic.assignment[number]) for number in range(topic.partition_count)]
+        partitions = topic.partition_count
+        if topic.assignment is not None:
+            return [list(topic.assignment[number]) for number in range(partitions)]
+        factor = self.replication_factor(topic)
+        if self.cluster.placement == "fixed":
+            return assign_replicas_to_brokers(self._racks, partitions, factor)
+        random = JavaRandom.of(self.seed, topic.name)
+        return drawn_placement(self._racks, partitions, factor, self.mode, random)
 
     def hosts_of(self, topic: Topic) -> list[list[int]]:
         """The brokers that each partition ever has replicas on: those of its assignment first."""

@@ -36,7 +36,7 @@ FLOORS = (
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
-    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
+    "scenario": ({"text", "placement"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
     "controller": (
         *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
         *({"events"}, {""}),
@@ -53,7 +53,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"history", "real_input"}, {"conformance", "rehearsal", "sweeps"}),
+        *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps"}),
         *({"views"}, {"options"}, {"commands"}, {""}, {"manual"}),
     ),
 }

@@ -17,8 +17,8 @@ from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.other_mode.converted import ConvertedScenario, converted
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping, written_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
+from tidegauge.scenario.text.written_yaml import lines_of
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.scenario.text.yaml_text import Remarks, yaml_lines
 from tidegauge.scenario.warnings import warnings_of
 
 SHIPPED = shipped_scenarios()
@@ -105,7 +105,7 @@ def test_a_shipped_scenario_without_counterpart_is_one_clear_error(name: str, pa
 @pytest.mark.parametrize("name", sorted({*SHIPPED} - {*WITHOUT_COUNTERPART}))
 def test_a_converted_scenario_is_the_same_when_it_is_read_from_its_file(name: str) -> None:
     _, found = shipped_in_other_mode(name)
-    text = "\n".join(yaml_lines(found.data, (), Remarks()))
+    text = "\n".join(lines_of(found.data))
     assert yaml.safe_load(text) == found.data
 
 

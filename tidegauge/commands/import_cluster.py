@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import shlex
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegauge.commands.compare_imported import check_target, compare_imported
+from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.views.output import fail, show_warnings
 from tidegauge.views.working import working
@@ -153,8 +153,8 @@ def import_cluster(
         rates,
         features,
         release,
-        _as_in_scenario("--duration", duration),
-        _as_in_scenario("--reassign-at", reassign_at),
+        time_in_scenario("--duration", duration),
+        time_in_scenario("--reassign-at", reassign_at),
         up or [],
         down or [],
     )
@@ -168,21 +168,11 @@ def import_cluster(
             imported = import_scenario(request)
     except InputError as error:
         fail(str(error))
-    _write(out, scenario_text(imported))
+    write_new_file(out, scenario_text(imported))
     show_warnings(imported.scenario)
     _show(imported, out)
     if target is not None and not compare_imported(imported, out, target, span, jobs, runs):
         raise typer.Exit(1)
-
-
-def _as_in_scenario(option: str, text: str) -> str:
-    """A time from the command line, as a scenario has it; the command ends if it is not a time."""
-    from tidegauge.simulation.durations import format_duration, parse_time
-
-    try:
-        return format_duration(parse_time(text))
-    except ValueError as error:
-        fail(f"{option} {text}: {error}")
 
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
@@ -201,28 +191,7 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
         fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
     if not request.name or not request.name.isprintable():
         fail(f"--name {request.name!r}: must have printable characters only")
-    try:
-        if out.is_dir():
-            fail(f"{out}: is a folder")
-        if out.exists() and not out.is_file():
-            fail(f"{out}: is a device or a pipe, not a file")
-        if out.exists() and not force:
-            fail(f"{out}: exists; --force overwrites it")
-    except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}")
-
-
-def _write(out: Path, text: str) -> None:
-    """Write the whole file, or nothing."""
-    draft = out.with_name(f"{out.name}.tmp")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        fail(f"{out}: cannot be written: {error.strerror}")
+    check_new_file(out, force=force)
 
 
 def _show(imported: ImportedScenario, out: Path) -> None:

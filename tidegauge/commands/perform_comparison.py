@@ -67,14 +67,14 @@ def perform_comparison(
 
 def _write_scenario(out: Path, variant: Variant) -> None:
     """Write the file of a variant that has one, with the changes at its head."""
-    from tidegauge.scenario.text.yaml_text import Remarks, comment_lines, yaml_lines
+    from tidegauge.scenario.text.written_yaml import comment, lines_of
 
     if variant.data is None:
         return
-    head = comment_lines(f"{variant.scenario.name}, {variant.label}: by `tidegauge compare`.")
+    head = comment(f"{variant.scenario.name}, {variant.label}: by `tidegauge compare`.")
     for change in variant.changes:
-        head += comment_lines(f"- {change}", "  ")
-    lines = [*head, *yaml_lines(variant.data, (), Remarks())]
+        head += comment(f"- {change}", "  ")
+    lines = [*head, *lines_of(variant.data)]
     text = "\n".join(lines) + "\n"
     (out / variant.file_name).write_text(text, encoding="utf-8")
 

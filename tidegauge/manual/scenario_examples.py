@@ -70,6 +70,7 @@ _PARTS: dict[type[Part], list[str]] = {
         """\
 brokers: 3
 racks: [a, b, c]
+placement: drawn
 start_spread: 500ms
 start: {1: 0s, 2: 250ms}
 restart_after_exit: 5s

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 
 from tidegauge.real_input.imported_scenario import ImportedScenario
 from tidegauge.real_input.input_file import file_text
-from tidegauge.scenario.text.yaml_text import Remarks, comment_lines, in_line, yaml_lines
+from tidegauge.scenario.text.errors import Path
+from tidegauge.scenario.text.written_yaml import comment, in_line, lines_of
 from tidegauge.simulation.durations import format_duration, parse_duration
 
 #: The comment above a part, if the part has its own place.
@@ -33,24 +34,24 @@ def scenario_text(imported: ImportedScenario) -> str:
     remarks = _remarks(imported)
     for name, part in imported.data.items():
         lines += _about(name)
-        lines += yaml_lines({name: part}, (), remarks)
+        lines += lines_of({name: part}, remarks)
     lines += _faults_to_try(imported)
     return "\n".join(lines) + "\n"
 
 
 def _introduction(imported: ImportedScenario) -> Iterator[str]:
     files = ", ".join(file_text(file).rpartition("/")[2] for file in imported.files)
-    yield from comment_lines(f"Made by `tidegauge import` from {files}.")
+    yield from comment(f"Made by `tidegauge import` from {files}.")
     if imported.notices:
         yield "#"
         yield "# Notices:"
     for notice in imported.notices:
-        yield from comment_lines(f"- {notice.subject}: {notice.text}", "  ")
+        yield from comment(f"- {notice.subject}: {notice.text}", "  ")
 
 
 def _about(name: str) -> list[str]:
     """The comment above a part of the scenario."""
-    return ["", *comment_lines(_ABOUT[name])] if name in _ABOUT else []
+    return ["", *comment(_ABOUT[name])] if name in _ABOUT else []
 
 
 def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
@@ -71,12 +72,11 @@ def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
         yield f"#  - {{kind: power_loss, at: {begin}, for: 2m, brokers: {hit}}}"
 
 
-def _remarks(imported: ImportedScenario) -> Remarks:
+def _remarks(imported: ImportedScenario) -> dict[Path, str]:
+    """Comments at the ends of lines, by the path of a line's value."""
     places = {topic["name"]: place for place, topic in enumerate(imported.data["topics"])}
-    return Remarks(
-        {
-            ("topics", places[topic], "assignment", number): "not in the dump"
-            for topic, numbers in imported.cluster.assumed.items()
-            for number in numbers
-        }
-    )
+    return {
+        ("topics", places[topic], "assignment", number): "not in the dump"
+        for topic, numbers in imported.cluster.assumed.items()
+        for number in numbers
+    }

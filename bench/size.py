@@ -1,0 +1,189 @@
+"""How much memory and time a large cluster takes in both modes, and how they grow.
+
+A generated cluster of three controllers loses a broker and then its active controller, which with
+ZooKeeper is a broker, too. There are no clients. Each run is a process of its own, one after the
+other. Its span of virtual time is the same in both modes: the start, the faults, and the time after
+them until all partitions have leaders again with ZooKeeper, whose controller is the slower one.
+
+Memory is that of the whole process at its peak. The slope of it over partitions must not grow with
+the number of brokers: then the parts of the state that are of a broker and a partition would be its
+cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tidegauge.engine.simulate import simulate
+from tidegauge.layouts.generated_layout import generated_scenario
+from tidegauge.layouts.layout import Layout
+from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+
+PARTITIONS = (25_000, 50_000, 100_000, 200_000)
+BROKERS = 100
+#: The slope is measured again with so many brokers, between the first two numbers of partitions.
+FEW_BROKERS = 25
+PARTITIONS_OF_TOPIC = 100
+#: Of the last release with ZooKeeper, and of the newest one.
+RELEASES: dict[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
+#: The most that KRaft may take, times ZooKeeper.
+MOST_MEMORY, MOST_TIME = 1.2, 1.3
+#: So long a cluster takes at most to be up, and after the loss of its controller to have leaders.
+_UP_S, _UP_OF_PARTITION_S = 10, 0.0006
+_BETWEEN_S = 40
+_AGAIN_S, _AGAIN_OF_PARTITION_S = 40, 0.0008
+
+
+class Size(NamedTuple):
+    """The figures of a run."""
+
+    #: Of the tables and the run, in seconds of this machine.
+    wall_s: float
+    #: Of the processor, in user and system mode.
+    cpu_s: float
+    peak_mib: float
+    #: From the losses to the last write of a partition's state, in seconds of virtual time.
+    after_broker_s: float
+    after_controller_s: float
+    #: Partitions that have no live leader at the end.
+    leaderless: int
+    #: Other work of this machine as the run began, in processes.
+    load: float
+
+
+def losses_s(partitions: int) -> tuple[int, int, int]:
+    """When a broker is lost, when the controller, and the end: in seconds of virtual time."""
+    broker_s = round(_UP_S + partitions * _UP_OF_PARTITION_S)
+    controller_s = broker_s + _BETWEEN_S
+    return (
+        broker_s,
+        controller_s,
+        controller_s + round(_AGAIN_S + partitions * _AGAIN_OF_PARTITION_S),
+    )
+
+
+def scenario_of(mode: Mode, brokers: int, partitions: int) -> Scenario:
+    """The cluster, and the loss of broker 2 and of the active controller after it."""
+    broker_s, controller_s, end_s = losses_s(partitions)
+    layout = Layout(
+        name=f"size-{mode}-{brokers}-{partitions}",
+        brokers=brokers,
+        topics=partitions // PARTITIONS_OF_TOPIC,
+        partitions=partitions,
+        batches_per_second=0,
+        release=RELEASES[mode],
+        mode=mode,
+        duration=f"{end_s}s",
+    )
+    story: dict[str, Any] = generated_scenario(layout)
+    # The first broker is up first, and so is the controller if there is no quorum.
+    story["cluster"]["start"] = {
+        broker: "0s" if broker == 1 else "100ms" for broker in range(1, brokers + 1)
+    }
+    story["faults"] = [
+        {"kind": "crash", "brokers": [2], "at": f"{broker_s}s"},
+        {"kind": "crash", "brokers": [_active(mode)], "at": f"{controller_s}s"},
+    ]
+    story["liveness"] = False
+    return scenario_from_mapping(story, layout.name)
+
+
+def _active(mode: Mode) -> int | str:
+    return "controller:0" if mode == KRAFT_MODE else 1
+
+
+def measured(mode: Mode, brokers: int, partitions: int) -> Size:
+    """A run in this process."""
+    load = os.getloadavg()[0]
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        run = simulate(scenario_of(mode, brokers, partitions), Path(folder, "run"))
+        wall_s = time.perf_counter() - started
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cpu_s = used.ru_utime + used.ru_stime
+        written = run.table("partition_state")
+        seconds = written["time_us"] / 1e6
+        broker_s, controller_s, end_s = losses_s(partitions)
+        after = [
+            seconds[(seconds > begin) & (seconds < end)].max(initial=begin) - begin
+            for begin, end in ((broker_s, controller_s), (controller_s, end_s))
+        ]
+        leaders = dict(zip(written["partition"].tolist(), written["leader"].tolist(), strict=True))
+        live = set(range(brokers)) - ({1} if mode == KRAFT_MODE else {0, 1})
+        leaderless = sum(leader not in live for leader in leaders.values())
+        assert len(leaders) == partitions
+    return Size(wall_s, cpu_s, used.ru_maxrss / 1024, *map(float, after), leaderless, load)
+
+
+def in_its_own_process(mode: Mode, brokers: int, partitions: int) -> Size:
+    """The same in a process of its own: its peak is that of no other run."""
+    said = subprocess.run(
+        [sys.executable, __file__, "--one", mode, str(brokers), str(partitions)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    return Size(*json.loads(said.splitlines()[-1]))
+
+
+def main() -> None:
+    """Print a line for each size, the slopes of memory, and the ratios of the modes."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--partitions", type=int, nargs="+", default=PARTITIONS)
+    parser.add_argument("--brokers", type=int, default=BROKERS)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.one:
+        mode, brokers, partitions = arguments.one
+        print(json.dumps(measured(mode, int(brokers), int(partitions))))
+        return
+    print("brokers  partitions  mode       peak MiB  wall s  cpu s  last state write after  load")
+    print("                                                         broker     controller")
+    slopes = {}
+    for brokers, sizes in (
+        (arguments.brokers, arguments.partitions),
+        (FEW_BROKERS, arguments.partitions[:2]),
+    ):
+        runs = [_both(brokers, partitions) for partitions in sizes]
+        for mode in RELEASES:
+            first, last = runs[0][mode], runs[-1][mode]
+            more = (last.peak_mib - first.peak_mib) * 1024 / (sizes[-1] - sizes[0])
+            slopes[brokers, mode] = f"{more:.1f} KiB with {brokers} brokers"
+    for mode in RELEASES:
+        each = ", ".join(slope for (_, of), slope in slopes.items() if of == mode)
+        print(f"{mode}: each partition takes {each}")
+
+
+def _both(brokers: int, partitions: int) -> dict[Mode, Size]:
+    """Run both modes, and print the runs and their ratios."""
+    sizes = {}
+    for mode in RELEASES:
+        size = sizes[mode] = in_its_own_process(mode, brokers, partitions)
+        print(
+            f"{brokers:<9}{partitions:<12,}{mode:<11}{size.peak_mib:<10,.0f}{size.wall_s:<8.1f}"
+            f"{size.cpu_s:<7.1f}{f'{size.after_broker_s:.1f} s':<11}"
+            f"{f'{size.after_controller_s:.1f} s':<13}{size.load:.1f}"
+            + (f"  {size.leaderless:,} partitions without a leader" if size.leaderless else ""),
+            flush=True,
+        )
+    zookeeper, kraft = sizes[ZOOKEEPER_MODE], sizes[KRAFT_MODE]
+    print(
+        f"{'':21}ratio      {kraft.peak_mib / zookeeper.peak_mib:<10.2f}"
+        f"{kraft.wall_s / zookeeper.wall_s:<8.2f}{kraft.cpu_s / zookeeper.cpu_s:.2f}",
+        flush=True,
+    )
+    return sizes
+
+
+if __name__ == "__main__":
+    main()

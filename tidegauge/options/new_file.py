@@ -1,0 +1,44 @@
+"""The scenario that a command writes: its file, and the times in it."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from tidegauge.views.output import fail
+
+
+def check_new_file(out: Path, *, force: bool) -> None:
+    """Fail unless the file can be written, or overwritten if that is wanted."""
+    try:
+        if out.is_dir():
+            fail(f"{out}: is a folder")
+        if out.exists() and not out.is_file():
+            fail(f"{out}: is a device or a pipe, not a file")
+        if out.exists() and not force:
+            fail(f"{out}: exists; --force overwrites it")
+    except OSError as error:
+        fail(f"{out}: cannot be written: {error.strerror}")
+
+
+def write_new_file(out: Path, text: str) -> None:
+    """Write the whole file, or nothing."""
+    draft = out.with_name(f"{out.name}.tmp")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        fail(f"{out}: cannot be written: {error.strerror}")
+
+
+def time_in_scenario(option: str, text: str) -> str:
+    """A time from the command line, as a scenario has it; the command ends if it is not a time."""
+    from tidegauge.simulation.durations import format_duration, parse_time
+
+    try:
+        return format_duration(parse_time(text))
+    except ValueError as error:
+        fail(f"{option} {text}: {error}")
