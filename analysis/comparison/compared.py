@@ -111,13 +111,21 @@ def compared_in(
     of_variants = {name: [rows[run] for run in runs] for name, runs in variants.items()}
     modes = list(dict.fromkeys(row["mode"] for those in of_variants.values() for row in those))
     units = {column.name: column.unit for column in TABLES[TABLE].columns}
-    every = (_figure(figure, units[figure.name], modes, of_variants) for figure in FIGURES)
+    every = (figure_of(figure, units[figure.name], modes, of_variants) for figure in FIGURES)
     return tuple(each for each in every if any(each.by_variant.values()))
 
 
-def _figure(
+def figure_of(
     figure: Figure, unit: str, modes: Sequence[str], variants: Mapping[str, Sequence[Any]]
 ) -> ComparedFigure:
+    """A figure of the table in each variant.
+
+    Args:
+        figure: the figure.
+        unit: of its column.
+        modes: those of all runs.
+        variants: the rows of the table of each variant.
+    """
     by_variant = {name: _over_seeds(figure.name, rows) for name, rows in variants.items()}
     best, worse = _best(by_variant)
     between_modes = len(modes) > 1

@@ -96,7 +96,7 @@ FIGURES = (
         " its request. Their interval is 2 s by default, and the number of partitions has no part.",
         "A broker that leads little is gone sooner with ZooKeeper: KRaft waits for heartbeats even"
         " if there is nothing to move.",
-        "Controlled shutdown at 2 million partitions: 135 s with ZooKeeper, 32 s with a KRaft before"
+        "Controlled shutdown at 2 million partitions: 135 s with ZooKeeper, 32 s with KRaft before"
         " its first release (Confluent, 2021; the numbers stand in an image, unverified). Of 10,000"
         " partitions per broker: 6.5 min before, 3 s from 1.1.0 on (Confluent, 2018).",
     ),
@@ -150,13 +150,13 @@ FIGURES = (
     Figure(
         "state_writes",
         "Partition states written",
-        "One znode for each partition and change.",
+        "One write for each partition and change.",
         "One record for each partition and change: the number is much the same.",
     ),
     Figure(
         "state_commits",
         "Commits that wrote them",
-        "As many as there are states: each znode is a write of its own.",
+        "As many as there are states: each is a write of its own.",
         "One for each batch: all partitions of a lost broker are in one.",
     ),
     Figure(

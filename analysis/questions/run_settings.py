@@ -22,6 +22,8 @@ _MOST_AXES = 6
 _FAULTS = "faults"
 #: Scenarios of different names are compared as wholes.
 _NAME = ("name",)
+#: What decides about much else in a scenario: defaults, and which settings there are.
+_DECIDING = (("mode",), ("release",))
 #: The text for a value that a scenario does not have.
 _NOT_SET = "not set"
 #: Differences between runs that do not distinguish their settings.
@@ -77,8 +79,7 @@ def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSett
             else _differ(path, flat.values())
         )
     ]
-    if _NAME in axes:
-        axes = [_NAME]
+    axes = [_NAME] if _NAME in axes else _without_what_follows(axes, flat.values())
     names = _axis_names(axes)
     is_numeric = len(axes) == 1 and all(
         _number(leaves.get(axes[0])) is not None for leaves in flat.values()
@@ -99,6 +100,22 @@ def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSett
 
 def _differ(path: _Path, runs: Iterable[_Leaves]) -> bool:
     return len({_text(leaves.get(path, _NOT_SET)) for leaves in runs}) > 1
+
+
+def _without_what_follows(axes: list[_Path], runs: Iterable[_Leaves]) -> list[_Path]:
+    """The axes without those whose values are the same wherever mode and release are."""
+    deciding = [path for path in _DECIDING if path in axes]
+    if not deciding:
+        return axes
+    of_each: dict[tuple[str, ...], list[_Leaves]] = {}
+    for leaves in runs:
+        decided = tuple(_text(leaves.get(path, _NOT_SET)) for path in deciding)
+        of_each.setdefault(decided, []).append(leaves)
+    return [
+        path
+        for path in axes
+        if path in deciding or any(_differ(path, those) for those in of_each.values())
+    ]
 
 
 def _joined(texts: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.questions.sweep import SWEEP
+from tidegauge.analysis.report import side_by_side
 from tidegauge.analysis.report.answers import glossary, grid
 from tidegauge.analysis.report.one_run import folders_command
 from tidegauge.analysis.report.quantities import number_text, plain_words
@@ -52,6 +53,9 @@ def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
 def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
     """A summary of all runs, the effects of settings, and the worst runs."""
     yield _in_short(tables)
+    compared = side_by_side.section(tables)
+    if compared is not None:
+        yield compared
     sweep = SWEEP.of(tables)
     if len({row["setting"] for row in sweep}) > 1 or any(row["seeds"] > 1 for row in sweep):
         yield _comparison(tables, sweep)

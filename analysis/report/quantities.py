@@ -54,6 +54,13 @@ def number_text(number: float) -> str:
     return f"{number:,.1f}" if abs(number) >= 1 else f"{number:.3g}"
 
 
+def mean_text(mean: float, unit: str) -> str:
+    """A mean of a figure with this unit; of counts without a fraction where there is none."""
+    if unit in _DURATIONS and mean:
+        return duration_text(mean * _DURATIONS[unit])
+    return number_text(int(mean) if mean == int(mean) else mean)
+
+
 def value_text(value: object, unit: str, name: str = "") -> str:
     """A value of a table's column, by the column's unit and name; nothing for null."""
     if value is None:

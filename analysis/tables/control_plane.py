@@ -255,6 +255,19 @@ def _since(relation: str, time: str = "time_us") -> str:
     )"""
 
 
+def _replaced(intervals: str, held: str, figure: str) -> str:
+    """How often intervals of partitions after start-up hold something else than those before."""
+    return f"""
+        select c.run, count_if(c.begin_us > b.from_us and c.{held} <> c.before) as {figure}
+        from (
+            select run, begin_us, {held}, lag({held}) over (
+                partition by run, partition order by begin_us
+            ) as before
+            from {intervals}
+        ) as c
+        join beginnings as b on b.run = c.run group by c.run"""
+
+
 #: Parts of the figures, each with a row for a run where there is anything to count.
 _PARTS = {
     "led": """
@@ -311,25 +324,8 @@ _PARTS = {
         select o.run, sum(o.end_us - greatest(o.begin_us, b.from_us)) as out_of_isr_us
         from out_of_isr as o join beginnings as b on b.run = o.run and b.from_us < o.end_us
         group by o.run""",
-    "changed": """
-        select c.run, count_if(c.begin_us > b.from_us and c.before is not null) as isr_changes
-        from (
-            select run, begin_us, lag(in_sync) over (
-                partition by run, partition order by begin_us
-            ) as before
-            from isr_intervals
-        ) as c
-        join beginnings as b on b.run = c.run group by c.run""",
-    "begun": """
-        select c.run, count_if(c.begin_us > b.from_us and c.leader_epoch <> c.before)
-            as leader_epochs
-        from (
-            select run, begin_us, leader_epoch, lag(leader_epoch) over (
-                partition by run, partition order by begin_us
-            ) as before
-            from leader_intervals
-        ) as c
-        join beginnings as b on b.run = c.run group by c.run""",
+    "changed": _replaced("isr_intervals", "isr", "isr_changes"),
+    "begun": _replaced("leader_intervals", "leader_epoch", "leader_epochs"),
     "followed": f"""
         select run, count(*) as follower_starts from {_since("became_follower")} as k
         group by run""",
@@ -439,14 +435,13 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "state_writes",
             "bigint",
             "states",
-            "of partitions that controllers and leaders wrote: znodes, or records of the metadata "
-            "log",
+            "of partitions that controllers and leaders wrote, to ZooKeeper or to the metadata log",
         ),
         Column(
             "state_commits",
             "bigint",
             "commits",
-            "that these took: a znode has its own, all records of one batch have the same",
+            "that these took: with ZooKeeper each has its own, a batch of records has one",
         ),
         Column(
             "control_requests",

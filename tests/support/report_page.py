@@ -62,7 +62,7 @@ class ReportPage(HTMLParser):
             self.cells.append(data)
         elif where == "json":
             self.charts.append(json.loads(data))
-        elif where == "p":
+        elif "p" in self.open:
             self.paragraphs[-1] += data
         if "li" in self.open:
             self.tiles[-1] += data

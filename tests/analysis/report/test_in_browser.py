@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from both_modes import MODES, in_mode
 from browser import BROWSER, Page, opened_browser
 from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.report import side_by_side
 from tidegauge.analysis.report.charts import layout
 from tidegauge.analysis.report.page import page
 from tidegauge.analysis.report.report import write_report
@@ -83,6 +85,38 @@ def test_a_report_is_readable(
     assert seen.overlaps() == []
     ink = seen.value("getComputedStyle(document.querySelector('.plot text')).fill")
     assert ink == INK[theme]
+    assert seen.said == []
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Both modes side by side: that section alone."""
+    folder = tmp_path_factory.mktemp("compared")
+    runs = [simulate(in_mode(mode), folder / mode).path for mode in MODES]
+    section = side_by_side.section(RunTables(runs, folder / "tables"))
+    assert section is not None
+    return page("compared", [section])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("theme", INK)
+def test_variants_side_by_side_are_readable(
+    browser: Page, compared: str, theme: str, width: int, tmp_path: Path
+) -> None:
+    """The table scrolls in itself; each dot is drawn, in the colour of its variant's column."""
+    seen = opened(browser, compared, tmp_path, theme, width)
+    assert seen.value("document.documentElement.scrollWidth") <= width
+    assert seen.overlaps() == []
+    dots = seen.value(
+        "[...document.querySelectorAll('.dots circle')].map((dot) => getComputedStyle(dot).fill)"
+    )
+    heads = seen.value(
+        "[...document.querySelectorAll('.compared thead i')]"
+        ".map((mark) => getComputedStyle(mark).backgroundColor)"
+    )
+    assert len(dots) > 20
+    assert set(dots) == set(heads)
+    assert len(heads) == len(set(heads)) == len(MODES)
     assert seen.said == []
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from both_modes import MODES, in_mode
 from report_page import ReportPage, read_page
 from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.questions.all_questions import QUESTIONS
@@ -222,16 +223,36 @@ def test_of_several_runs_it_compares_settings_before_it_tells_of_the_worst(
     assert found.headings[:5] == [
         "Tidegauge: 2 runs",
         "In short",
+        "Side by side: acks=-1 and acks=1",
         "What does each setting change, and how certain is that over seeds?",
         "The runs, the worst first",
-        "The worst run: lost",
     ]
+    assert found.headings[5] == "The worst run: lost"
     in_order = [
         (cell, after)
         for cell, after in pairwise(found.cells)
         if cell in {"lost", "held"} and after.startswith("acks=")
     ]
     assert in_order == [("lost", "acks=1"), ("held", "acks=-1")]
+
+
+def test_modes_are_compared_row_by_row_and_where_kraft_is_not_better_it_says_so(
+    tmp_path: Path,
+) -> None:
+    """The sessions make KRaft faster; a process that gets SIGTERM is gone sooner with ZooKeeper."""
+    runs = [simulate(in_mode(mode), tmp_path / mode).path for mode in MODES]
+    found = reported(*runs, "--out", tmp_path / "analysis")
+    assert found.headings[2] == "Side by side: ZooKeeper and KRaft"
+    kraft = next(each for each in found.paragraphs if each.startswith("KRaft is better in"))
+    zookeeper = next(each for each in found.paragraphs if each.startswith("ZooKeeper is better in"))
+    assert "leaderless time, last partition" in kraft
+    assert "time without an active controller" in kraft
+    assert "SIGTERM until the process is gone, longest" in zookeeper
+    said = "\n".join(found.paragraphs)
+    for case in ("quick restart", "dies together with a leader", "unclean election", "a crash"):
+        assert re.search(f"Where KRaft is not better: .*{case}", said), case
+    assert "Published, unknown conditions: Controlled shutdown at 2 million partitions" in said
+    assert "KRaft better (one seed)" in found.cells
 
 
 def test_a_run_that_is_still_going_is_told_of_as_far_as_it_is(

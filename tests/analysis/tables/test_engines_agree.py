@@ -13,6 +13,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 import pytest
 from pyspark.sql import SparkSession
 
+from both_modes import MODES, in_mode
 from fault_schedules import schedule
 from plain_reader import PlainReader
 from recorded_tables import differences, figures
@@ -38,13 +39,14 @@ READ_BACK = ("partition_states", "unavailable", "acknowledged", "lost")
 def runs(
     recorded: dict[str, RunFolder], tmp_path_factory: pytest.TempPathFactory
 ) -> list[FoundRun]:
-    """Quickstart, a rack without power, three schedules, a lost quorum, two seeds of a sweep."""
+    """Quickstart, a rack without power, three schedules, a lost quorum, both modes, a sweep."""
     folder = tmp_path_factory.mktemp("runs")
     paths = [run.path for run in recorded.values()]
     paths += [simulate(schedule(seed), folder / f"schedule-{seed}").path for seed in SEEDS]
     paths.append(
         simulate(shipped("22-quorum-lost", {"liveness": True}), folder / "quorum-lost").path
     )
+    paths += [simulate(in_mode(mode), folder / mode).path for mode in MODES]
     file = folder / "crashes.yaml"
     file.write_text(CRASHES)
     for seed in (1, 2):
