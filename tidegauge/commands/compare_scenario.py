@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.perform_comparison import Comparison, perform_comparison
 from tidegauge.options.compare_request import CompareRequest, compared_axis
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import seeds_of
+from tidegauge.performing.perform_comparison import Comparison, perform_comparison
 from tidegauge.views.comparison_view import show_changes, show_decisions, show_figures
 from tidegauge.views.output import console, fail, print_json, report, show_warnings
 from tidegauge.views.sweep_report import show_surprises

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.commands.perform_runs import folder_of_runs, perform_runs
 from tidegauge.options.compare_request import Variant, planned_runs
 from tidegauge.options.run_request import RunRequest
+from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
 from tidegauge.views.output import fail
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
