@@ -36,6 +36,15 @@ class Comparison(NamedTuple):
         """Whether all runs were as expected."""
         return all(run.outcome.is_as_expected for run in self.runs)
 
+    @property
+    def timed_out(self) -> list[str]:
+        """The names of variants in which a step timed out in any run."""
+        return [
+            variant.label
+            for variant in self.variants
+            if any("steps" in run.outcome.unexpected for run in self.runs_of(variant))
+        ]
+
     def runs_of(self, variant: Variant) -> list[SweptRun]:
         """The runs of a variant."""
         return [run for run in self.runs if run.changes == variant.setting]

@@ -52,6 +52,16 @@ def show_figures(out: Console, variants: Sequence[str], figures: Sequence[Compar
         out.print(f"0 in all runs: {', '.join(_lower(label) for label in zero)}", soft_wrap=False)
 
 
+def show_timed_out(out: Console, variants: Sequence[str]) -> None:
+    """Print the variants in which a step timed out: they have not had all faults and steps."""
+    for variant in variants:
+        out.print(
+            f"{variant}: a step timed out, and the later ones were not taken. Its figures cannot be"
+            " compared.",
+            style="bold yellow",
+        )
+
+
 def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
     """Print what decides the figures in which variants differ, and where KRaft is not better.
 
