@@ -25,7 +25,6 @@ from tidegauge.scenario.other_mode.settings import (
 from tidegauge.scenario.other_mode.steps import steps
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.text.errors import Path, ScenarioError, scenario_error
-from tidegauge.traces.checks import CHECKS
 
 #: The numbers of controllers that a quorum can have.
 _QUORUMS = (1, 3, 5)
@@ -203,22 +202,9 @@ def _expectations(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
     """What the scenario expects of checks and alerts: it was said of one mode."""
     if not to.leaves_mode:
         return data
+    for name, verdict in (data.get("checks") or {}).items():
+        text = f"{str(verdict).lower()} left out: the verdict is expected in the other mode"
+        to.note(("checks", name), text)
     if data.get("alerts"):
         to.note(("alerts",), "left out: what alerts are expected depends on the mode")
-        data = without(data, "alerts")
-    if data.get("checks"):
-        data["checks"] = _checks(to, data["checks"])
-    return data
-
-
-def _checks(to: Conversion, written: Mapping[str, Any]) -> dict[str, Any]:
-    only_with_kraft = {check.name for check in CHECKS.values() if check.only_with_kraft}
-    changed = {}
-    for name, verdict in written.items():
-        if to.to_zookeeper and name in only_with_kraft:
-            to.note(("checks", name), "left out: a check of KRaft mode")
-            continue
-        if verdict != "unknown":
-            to.note(("checks", name), f"{str(verdict).lower()} is unknown: said of the other mode")
-        changed[name] = "unknown"
-    return changed
+    return without(data, "checks", "alerts")

@@ -46,12 +46,12 @@ class Selected(NamedTuple):
     #: The numbers of the selected controllers, without those of racks.
     controllers: set[int]
     #: The number of all controllers.
-    count: int
+    quorum: int
 
     @property
     def is_majority(self) -> bool:
         """Whether the others of the quorum are too few to commit."""
-        return 2 * len(self.controllers) > self.count
+        return 2 * len(self.controllers) > self.quorum
 
     @property
     def has_active(self) -> bool:

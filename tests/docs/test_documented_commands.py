@@ -45,11 +45,12 @@ SLOW = (
         "runs/rack",
         "isr-storm",
         "sweep",
+        "compare",
         "analyze",
         "--actors",
         "--ray",
     ),
-    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds"),
+    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
 )
 
 

@@ -174,12 +174,12 @@ def test_throttles_costs_checks_and_alerts_of_the_other_mode_are_left_out_by_nam
         "costs.zookeeper_write",
         "steps[0].throttle",
         "steps[1].settings[leader.replication.throttled.rate]",
-        "alerts",
         "checks.strong_isr",
+        "alerts",
     ]
     assert found.data["costs"] == {"log_load": "1ms"}
     assert found.data["controllers"] == {"count": 5}
-    assert found.data["checks"] == {"strong_isr": "unknown"}
+    assert found.scenario.checks == {}
     assert found.data["steps"][1] == {"at": "30s", "do": "wait"}
 
 

@@ -181,3 +181,20 @@ def test_what_has_no_counterpart_is_one_error_that_names_the_path(tmp_path: Path
 def test_a_folder_with_other_content_is_refused(dies: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("")
     assert "is not empty" in refusal(compare(dies, *MODES, "--out", tmp_path))
+
+
+def test_a_variant_in_which_a_step_timed_out_is_named(dies: Path, tmp_path: Path) -> None:
+    """The leader is another one within 15 s with KRaft; with ZooKeeper the session goes on."""
+    condition = "{leader: {topic: orders, partition: 0, is_not: 1}}"
+    dies.write_text(
+        SCENARIO
+        + f"steps: [{{do: wait, at: 20s}}, {{do: observe, when: {condition}, within: 7s}}]\n"
+    )
+    text = dies.read_text().replace(
+        "{name: orders, partitions: 6, replication_factor: 3}", "ORDERS"
+    )
+    dies.write_text(text.replace("ORDERS", "{name: orders, assignment: {0: [1, 2, 3]}}"))
+    result = compare(dies, *MODES, "--out", tmp_path / "compared")
+    assert result.exit_code == 1
+    assert "ZooKeeper 3.9.2: a step timed out, and the later ones were not" in in_words(result)
+    assert "KRaft 4.1.1: a step timed out" not in in_words(result)

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.commands.perform_comparison import Comparison, perform_comparison
 from tidegauge.options.compare_request import Variant, converted_variant
 from tidegauge.options.run_request import RunRequest
+from tidegauge.performing.perform_comparison import Comparison, perform_comparison
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
-from tidegauge.views.comparison_view import show_changes, show_decisions, show_figures
-from tidegauge.views.migration_view import show_defaults, show_settings_that_end
+from tidegauge.views.comparison_view import (
+    show_changes,
+    show_decisions,
+    show_defaults,
+    show_figures,
+    show_settings_that_end,
+)
 from tidegauge.views.output import console, fail
 from tidegauge.views.sweep_report import show_surprises
 
@@ -81,7 +86,7 @@ def compare_imported(
         show_figures(screen, [before.label, after.label], comparison.figures)
     show_decisions(screen, [figure for each in found for figure in each.figures])
     show_defaults(screen, before.scenario, after.scenario)
-    show_settings_that_end(screen, after)
+    show_settings_that_end(screen, after.changes)
     others = [str(each) for each in after.changes if "settings" not in each.path]
     show_changes(screen, after.label, others)
     _show_next(screen, found)

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.perform_comparison import Comparison, perform_comparison
 from tidegauge.options.compare_request import CompareRequest, compared_axis
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import seeds_of
-from tidegauge.views.comparison_view import show_changes, show_decisions, show_figures
+from tidegauge.performing.perform_comparison import Comparison, perform_comparison
+from tidegauge.views.comparison_view import (
+    show_changes,
+    show_decisions,
+    show_figures,
+    show_timed_out,
+)
 from tidegauge.views.output import console, fail, print_json, report, show_warnings
 from tidegauge.views.sweep_report import show_surprises
 
@@ -134,6 +139,7 @@ def _compare(request: CompareRequest) -> Comparison:
     screen = console()
     screen.print()
     show_figures(screen, labels, found.figures)
+    show_timed_out(screen, found.timed_out)
     show_decisions(screen, found.figures)
     for variant in variants:
         show_changes(screen, variant.label, [*map(str, variant.changes)])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.conformance_report import SEEDS, Again, ConformanceReport
 from tidegauge.views.output import console, fail
 

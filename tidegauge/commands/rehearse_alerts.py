@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.options.watching import spelling_named
+from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.output import INTERRUPTED, console, fail, print_json, report
 from tidegauge.views.run_batch import jobs_of, make_batch_folder
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.perform import perform
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_argument import opened_run
+from tidegauge.performing.compilation import announce_compilation
+from tidegauge.performing.perform import perform
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.output import console, fail
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
-from tidegauge.commands.perform import perform
-from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import SweepRequest, seeds_of
 from tidegauge.options.watching import WatchRequest, wanted_speed, watched
+from tidegauge.performing.compilation import announce_compilation
+from tidegauge.performing.perform import perform
+from tidegauge.performing.perform_sweep import perform_sweep
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.views.check_view import show_verdicts

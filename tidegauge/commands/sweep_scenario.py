@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from tidegauge.commands.analyze_runs import analyze_runs
-from tidegauge.commands.perform_sweep import perform_sweep
 from tidegauge.options.extras import need_spark
 from tidegauge.options.figure_names import figures_for_programs, show_figures
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import SweepRequest, fixed_and_axes, seeds_of
+from tidegauge.performing.perform_sweep import perform_sweep
 from tidegauge.views.output import fail, print_json, report
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 #: The releases to compare modes in, where the scenario names none that has the mode. 3.9 is the
 #: last one with ZooKeeper.
 RELEASE_OF_MODE: Mapping[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
-MODE_WORDS: Mapping[Mode, str] = {ZOOKEEPER_MODE: "ZooKeeper", KRAFT_MODE: "KRaft"}
 #: A table of more variants has no room.
 _MOST_VARIANTS = 4
 _LEAST_VARIANTS = 2
@@ -170,6 +169,7 @@ def compared_axis(
 
 def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> Variant:
     """A scenario in a mode and a release; the command ends if it cannot be converted."""
+    from tidegauge.analysis.comparison.compared import MODE_WORDS
     from tidegauge.scenario.other_mode.converted import converted
     from tidegauge.scenario.reading import ScenarioError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from tidegauge.analysis.comparison.compared import ComparedFigure
     from tidegauge.analysis.over_seeds import OverSeeds
+    from tidegauge.real_input.changed_defaults import ChangedDefault
+    from tidegauge.scenario.other_mode.conversion import Change
+    from tidegauge.scenario.reading import Scenario
 
 _US = "us"
 _SECONDS_US = 1e6
@@ -49,6 +52,16 @@ def show_figures(out: Console, variants: Sequence[str], figures: Sequence[Compar
         out.print(f"0 in all runs: {', '.join(_lower(label) for label in zero)}", soft_wrap=False)
 
 
+def show_timed_out(out: Console, variants: Sequence[str]) -> None:
+    """Print the variants in which a step timed out: they have not had all faults and steps."""
+    for variant in variants:
+        out.print(
+            f"{variant}: a step timed out, and the later ones were not taken. Its figures cannot be"
+            " compared.",
+            style="bold yellow",
+        )
+
+
 def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
     """Print what decides the figures in which variants differ, and where KRaft is not better.
 
@@ -80,6 +93,54 @@ def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
         out.print(f"\nChanged for {label}", style="bold")
         for change in changes:
             _print_lines(out, change)
+
+
+def show_defaults(out: Console, before: Scenario, after: Scenario) -> None:
+    """Print the settings that change their default, come or go; of those that are simulated."""
+    from tidegauge.real_input.changed_defaults import changed_defaults
+
+    found = changed_defaults(before, after)
+    both = [each for each in found if each.before is not None and each.after is not None]
+    gone = [each for each in found if each.after is None]
+    new = [each for each in found if each.before is None]
+    _print_group(
+        out,
+        "Defaults that change, of settings that are simulated",
+        both,
+        lambda each: f"{_text(each.before)} -> {_text(each.after)}",
+    )
+    _print_group(out, "Settings that are gone", gone, lambda each: f"was {_text(each.before)}")
+    _print_group(out, "Settings that are new", new, lambda each: _text(each.after))
+    if not found:
+        out.print("\nNo setting that is simulated changes its default.")
+
+
+def _print_group(
+    out: Console,
+    title: str,
+    group: Sequence[ChangedDefault],
+    values: Callable[[ChangedDefault], str],
+) -> None:
+    if not group:
+        return
+    out.print(f"\n{title}", style="bold")
+    width = max(len(each.name) for each in group)
+    for each in group:
+        said = "" if each.own is None else f"; this cluster has {_text(each.own)}"
+        whose = " (producers)" if each.is_of_clients else ""
+        line = f"  {each.name:{width}}  {values(each)}{said}{whose}"
+        out.print(line, soft_wrap=True, markup=False)
+
+
+def show_settings_that_end(out: Console, changes: Sequence[Change]) -> None:
+    """Print the cluster's own settings that have no meaning any more, or move."""
+    own = [each for each in changes if "settings" in each.path]
+    if not own:
+        out.print("\nAll of the cluster's own settings keep their meaning.")
+        return
+    out.print("\nThe cluster's own settings that lose their meaning or their place", style="bold")
+    for each in own:
+        out.print(f"  {each.path[-1]}: {each.text}", soft_wrap=True, markup=False)
 
 
 def _spreads(figure: ComparedFigure) -> list[OverSeeds]:
@@ -115,11 +176,11 @@ def _cell(figure: ComparedFigure, spread: OverSeeds | None) -> str:
     if spread is None:
         return "none"
     mean = _value(figure.unit, spread.mean)
-    if spread.low is None or spread.high is None or spread.smallest == spread.largest:
+    if spread.low is None or spread.high is None:
         return mean
     unit = " s" if figure.unit == _US else ""
     low, high = (_value(figure.unit, each).removesuffix(unit) for each in (spread.low, spread.high))
-    return f"{mean}\n[dim]{low} to {high}{unit}[/]"
+    return mean if low == high else f"{mean}\n[dim]{low} to {high}{unit}[/]"
 
 
 def _value(unit: str, value: float) -> str:
@@ -148,3 +209,7 @@ def _print_lines(out: Console, text: str) -> None:
     from rich.text import Text
 
     out.print(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -46,7 +46,7 @@ def runs(
     paths.append(
         simulate(shipped("22-quorum-lost", {"liveness": True}), folder / "quorum-lost").path
     )
-    paths += [simulate(in_mode(mode), folder / mode).path for mode in MODES]
+    paths += [simulate(in_mode(mode, liveness=True), folder / mode).path for mode in MODES]
     file = folder / "crashes.yaml"
     file.write_text(CRASHES)
     for seed in (1, 2):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.commands.perform_runs import folder_of_runs, perform_runs
 from tidegauge.options.compare_request import Variant, planned_runs
 from tidegauge.options.run_request import RunRequest
+from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
 from tidegauge.views.output import fail
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
@@ -35,6 +35,15 @@ class Comparison(NamedTuple):
     def is_well(self) -> bool:
         """Whether all runs were as expected."""
         return all(run.outcome.is_as_expected for run in self.runs)
+
+    @property
+    def timed_out(self) -> list[str]:
+        """The names of variants in which a step timed out in any run."""
+        return [
+            variant.label
+            for variant in self.variants
+            if any("steps" in run.outcome.unexpected for run in self.runs_of(variant))
+        ]
 
     def runs_of(self, variant: Variant) -> list[SweptRun]:
         """The runs of a variant."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
 from tidegauge.options.sweep_request import RequestedRun
+from tidegauge.performing.compilation import announce_compilation
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.output import INTERRUPTED, fail
 from tidegauge.views.run_batch import runs_progress

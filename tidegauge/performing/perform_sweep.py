@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.commands.perform_runs import folder_of_runs, perform_runs
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.sweep_request import SweepRequest
+from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
 from tidegauge.views.output import console, show_warnings
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.sweep_report import show_sweep

@@ -1,0 +1,5 @@
+"""Runs as commands perform them: with progress, and one line for each early end.
+
+``perform.py`` is one run, ``perform_runs.py`` many in one folder. ``perform_sweep.py`` and
+``perform_comparison.py`` are such runs with their table, ``compilation.py`` is before the first.
+"""

@@ -1,0 +1,43 @@
+"""The compilation of the rules, with its progress."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import typer
+
+from tidegauge.views.output import fail
+from tidegauge.views.working import working
+
+if TYPE_CHECKING:
+    from tidegauge.compiled.compile_all import Compilation
+
+
+def announce_compilation() -> None:
+    """Compile the rules that are not cached, and report it: the first run would wait for them."""
+    from tidegauge.compiled.compile_all import import_kernel, is_compiled
+    from tidegauge.compiled.rules import COMPILED, RUN
+
+    if not COMPILED:
+        return
+    # All that a run needs, and no more: the import of every room takes as long as a small run.
+    importlib.import_module(RUN)
+    if not is_compiled():
+        import_kernel()
+        done = compile_with_progress()
+        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
+
+
+def compile_with_progress() -> Compilation:
+    """Compile all rules that are not cached; the command ends if that fails."""
+    from tidegauge.compiled.compile_all import CompilationError, compile_all
+
+    title = "compiling the kernel, once for each release of Tidegauge"
+    with working(title) as tell:
+        try:
+            return compile_all(
+                lambda done, total: tell(f"{title}: {done:,} of {total:,} functions")
+            )
+        except CompilationError as error:
+            fail(str(error))
