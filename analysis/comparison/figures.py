@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 #: Columns of the table that are no figures to compare.
-LABELS = frozenset({"run", "mode", "first_fault_us"})
+LABELS = frozenset({"run", "mode", "partitions", "first_fault_us"})
 
 
 class Figure(NamedTuple):
