@@ -62,6 +62,15 @@ FIGURES = (
         " or a task every 300 s (from 3.9).",
     ),
     Figure(
+        "unwritable_us",
+        "Time without acks=all writes, of all partitions",
+        "Leaderless time, and how long ISRs are below min.insync.replicas. While a dead follower is"
+        " still in the ISR, writes with acks=all wait instead of being refused.",
+        "The same. With ELRs (4.1) a replica that stopped cleanly may lead again, where ZooKeeper"
+        " mode waits for the last one of the ISR.",
+        "ISRs fall below min.insync.replicas sooner, as the session is shorter.",
+    ),
+    Figure(
         "controller_less_us",
         "Time without an active controller",
         "The session of its broker (18 s by default); a graceful stop ends it at once.",

@@ -231,6 +231,10 @@ _PARTS = {
             from leaderless
         ) as ranked
         group by run""",
+    "refused": """
+        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as unwritable_us
+        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
+        where not s.led or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
         from ({united("working_controllers", ("run",))}) as w
@@ -305,7 +309,13 @@ _PARTS = {
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
 _COUNTED = (
     *("partitions", "leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
-    *("leaderless_last_us", "active_controllers_most", "out_of_isr_us", "isr_changes"),
+    *(
+        "leaderless_last_us",
+        "unwritable_us",
+        "active_controllers_most",
+        "out_of_isr_us",
+        "isr_changes",
+    ),
     *("leader_epochs", "follower_starts", "state_writes", "state_commits", "records_given_up"),
 )
 #: Figures that are null where there was nothing of the kind.
@@ -336,6 +346,13 @@ CONTROL_PLANE_FIGURES = ResultTable(
         ),
         Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
         Column("leaderless_last_us", "bigint", "us", "... the longest"),
+        Column(
+            "unwritable_us",
+            "bigint",
+            "us",
+            "time after start-up in which partitions had no leader, or too small an ISR for "
+            "acks=all, of all together",
+        ),
         Column(
             "controller_less_us",
             "bigint",
