@@ -198,7 +198,8 @@ def _band(spread: OverSeeds) -> tuple[float, float]:
 
 def _decides(figure: Figure, modes: Sequence[str]) -> str:
     texts = {"zookeeper": figure.zookeeper, "kraft": figure.kraft}
-    said = {mode: texts[mode] for mode in modes if texts[mode]}
-    if len(modes) == 1:
-        return "".join(said.values())
-    return " ".join(f"{MODE_WORDS[mode]}: {text}" for mode, text in said.items())
+    own = [
+        f"{MODE_WORDS[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
+    ]
+    told = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
+    return " ".join([figure.either, *told]).strip()
