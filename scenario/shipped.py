@@ -14,6 +14,9 @@ FOLDER = Path(tidegauge.scenarios.__file__).parent
 MECHANISMS = FOLDER / "mechanisms"
 #: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
 INCIDENTS = FOLDER / "incidents"
+#: Of scenarios that each show a bug of KRaft, which ``tidegauge gallery`` compares in two releases;
+#: they are run as ``gallery/NAME``.
+GALLERY = FOLDER / "gallery"
 
 
 class ShippedScenario(NamedTuple):
@@ -21,9 +24,10 @@ class ShippedScenario(NamedTuple):
 
     name: str
     file: Path
-    #: Whether it shows one mechanism, or is an incident to rehearse alert rules on; others answer
-    #: a question about a cluster.
+    #: Whether it shows one mechanism, shows a bug of KRaft, or is an incident to rehearse alert
+    #: rules on; others answer a question about a cluster.
     is_mechanism: bool
+    is_in_gallery: bool
     is_incident: bool
     brokers: int
     #: At the start; steps may create more.
@@ -39,13 +43,17 @@ def shipped_scenarios() -> dict[str, Path]:
 
 
 def _name_of(file: Path) -> str:
-    return f"{INCIDENTS.name}/{file.stem}" if file.parent == INCIDENTS else file.stem
+    folder = file.parent
+    return f"{folder.name}/{file.stem}" if folder in {INCIDENTS, GALLERY} else file.stem
 
 
 def described_scenarios() -> list[ShippedScenario]:
-    """The subjects of all shipped scenarios, by name; mechanisms, then incidents, last."""
+    """The subjects of all shipped scenarios, by name; mechanisms, gallery, incidents last."""
     described = [_described(name, file) for name, file in shipped_scenarios().items()]
-    return sorted(described, key=lambda each: (each.is_incident, each.is_mechanism, each.name))
+    return sorted(
+        described,
+        key=lambda each: (each.is_incident, each.is_in_gallery, each.is_mechanism, each.name),
+    )
 
 
 def _described(name: str, file: Path) -> ShippedScenario:
@@ -54,6 +62,7 @@ def _described(name: str, file: Path) -> ShippedScenario:
         name,
         file,
         is_mechanism=file.parent == MECHANISMS,
+        is_in_gallery=file.parent == GALLERY,
         is_incident=file.parent == INCIDENTS,
         brokers=len(scenario.broker_ids()),
         partitions=sum(len(scenario.assignments(topic)) for topic in scenario.topics),

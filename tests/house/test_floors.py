@@ -52,7 +52,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "deploy": ({"", "spark"},),
     "tidegauge": (
         *({"history", "real_input"}, {"conformance", "rehearsal", "sweeps"}),
-        *({"views"}, {"options"}, {"commands"}, {""}, {"manual"}),
+        *({"views"}, {"options"}, {"commands"}, {"gallery"}, {""}, {"manual"}),
     ),
 }
 
