@@ -43,7 +43,7 @@ def _two_controllers_s(run: RunFolder) -> float:
 
 def _new_controllers(run: RunFolder) -> float:
     """How often a controller became active, after the first one of the run."""
-    return sum(event["controller_epoch"] > 1 for event in _claims(run))
+    return sum(int(event["controller_epoch"]) > 1 for event in _claims(run))
 
 
 def _claims(run: RunFolder) -> Iterator[TraceEvent]:
@@ -52,7 +52,7 @@ def _claims(run: RunFolder) -> Iterator[TraceEvent]:
 
 def _quorum_epochs(run: RunFolder) -> float:
     """Epochs of the quorum that were begun during the run, with a leader or without one."""
-    return max(event["quorum_epoch"] for event in _events(run, "voter_state")) - 1
+    return max(int(event["quorum_epoch"]) for event in _events(run, "voter_state")) - 1
 
 
 # Brokers.
@@ -105,7 +105,7 @@ def _back_s(run: RunFolder) -> float:
 def _registrations_refused(run: RunFolder) -> float:
     """Registrations refused because the session of the process before was not over."""
     refused = _events(run, "request_refused")
-    return sum(event["error"] == "DUPLICATE_BROKER_REGISTRATION" for event in refused)
+    return sum(str(event["error"]) == "DUPLICATE_BROKER_REGISTRATION" for event in refused)
 
 
 # Partitions.
@@ -114,7 +114,7 @@ def _registrations_refused(run: RunFolder) -> float:
 def _leader_epochs(run: RunFolder) -> float:
     """Leader epochs that were begun after the creation of the partitions, all partitions added."""
     return sum(
-        after["leader_epoch"] - before["leader_epoch"]
+        int(after["leader_epoch"]) - int(before["leader_epoch"])
         for states in _states(run).values()
         for before, after in pairwise(states)
     )
