@@ -58,6 +58,7 @@ def scenario_of(mode: str, partitions: int, seed: int) -> Scenario:
         "seed": seed,
         "duration": f"{_UP_S + _LATER_S[mode]}s",
         "liveness": False,
+        "sample_every": "5m",
         "cluster": {
             "brokers": 3,
             "start": {1: "0s", 2: "100ms", 3: "100ms"},
@@ -76,6 +77,7 @@ def failover(mode: str, partitions: int, seed: int) -> Failover:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         run = simulate(scenario_of(mode, partitions, seed), Path(folder, "run"))
+        assert len(run.table("became_leader")["time_us"]) >= partitions, "all are up"
         if mode == KRAFT_MODE:
             elected = _times_s(run, "voter_state", voter_state=int(LEADER))
             decided = _times_s(run, "controller_active")

@@ -126,10 +126,14 @@ def _move(world: Clients, client: Client, step: Step, process: int) -> None:
 
 @inner_rule
 def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
-    """Create a topic that is there from the beginning; its response is one of a round."""
+    """Create a topic that is there from the beginning; its response is one of a round.
+
+    It may have grown to more partitions than one request can create.
+    """
     client = world.clients[client_of(world, process)]
     request = new_event(world, process, controller_to_ask(world, process), CreateTopicsRequest)
     request.topic = topic
+    request.in_pieces = True
     request.correlation_id = -client.topic_rounds
     client.topics_awaited += 1
     send(world, request, world.context[0].time_us)

@@ -52,6 +52,16 @@ KRAFT_CELLS: Table = {
         Cell("3.3.0", False, "ClusterControlManager.registerBroker@3.3.1"),
         Cell("3.9.0", True, "KAFKA-16952, ClusterControlManager.registerBroker@3.9.0"),
     ),
+    "registration_clears_isr": (
+        Cell("3.3.0", False, "ClusterControlManager.registerBroker@3.3.1"),
+        Cell("4.0.0", True, "KAFKA-18106, ReplicationControlManager.handleBrokerShutdown@4.0.0"),
+    ),
+    # Before 4.0 a fenced broker has no session.
+    "fenced_sessions_restart": (
+        Cell("3.3.0", False, "ClusterControlManager.activate@3.3.1"),
+        Cell("4.0.0", True, "KAFKA-18138, ClusterControlManager.activate@4.0.0"),
+        Cell("4.1.0", False, "KAFKA-19130, BrokerHeartbeatManager.register@4.1.0"),
+    ),
     # Partitions.
     "fenced_replica_in_isr": (
         Cell("3.3.0", False,

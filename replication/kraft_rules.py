@@ -40,6 +40,10 @@ class KRaftRules(Record):
     shutdown_offset_grows: flag
     #: A broker that registers the same incarnation again keeps its epoch (KAFKA-16952).
     reregistration_keeps_epoch: flag
+    #: A registration takes the process before out of the ISRs in which it still is (KAFKA-18106).
+    registration_clears_isr: flag
+    #: A controller that becomes active gives fenced brokers a session, too.
+    fenced_sessions_restart: flag
 
     # Partitions.
     #: A fenced broker may be in an ISR (KIP-841).

@@ -15,6 +15,9 @@ FOLDER = Path(tidegauge.scenarios.__file__).parent
 MECHANISMS = FOLDER / "mechanisms"
 #: Of scenarios on which alert rules are rehearsed; they are run as ``incidents/NAME``.
 INCIDENTS = FOLDER / "incidents"
+#: Of scenarios that each show a bug of KRaft, which ``tidegauge gallery`` compares in two releases;
+#: they are run as ``gallery/NAME``.
+GALLERY = FOLDER / "gallery"
 #: The scenario that a newcomer runs first; with another control plane its name is longer.
 FIRST = "quickstart"
 
@@ -24,9 +27,10 @@ class ShippedScenario(NamedTuple):
 
     name: str
     file: Path
-    #: Whether it shows one mechanism, or is an incident to rehearse alert rules on; others answer
-    #: a question about a cluster.
+    #: Whether it shows one mechanism, shows a bug of KRaft, or is an incident to rehearse alert
+    #: rules on; others answer a question about a cluster.
     is_mechanism: bool
+    is_in_gallery: bool
     is_incident: bool
     #: Of Kafka, such as ``4.1.1``.
     release: str
@@ -50,20 +54,22 @@ def shipped_scenarios() -> dict[str, Path]:
 
 
 def _name_of(file: Path) -> str:
-    return f"{INCIDENTS.name}/{file.stem}" if file.parent == INCIDENTS else file.stem
+    folder = file.parent
+    return f"{folder.name}/{file.stem}" if folder in {INCIDENTS, GALLERY} else file.stem
 
 
 def described_scenarios() -> list[ShippedScenario]:
     """The subjects of all shipped scenarios, by name.
 
-    The first are those that a newcomer runs first; mechanisms, then incidents, are last.
+    The first are those that a newcomer runs first; mechanisms, gallery and incidents are last.
     """
     described = [_described(name, file) for name, file in shipped_scenarios().items()]
     return sorted(described, key=_place)
 
 
-def _place(each: ShippedScenario) -> tuple[bool, bool, bool, str]:
-    return each.is_incident, each.is_mechanism, not each.name.startswith(FIRST), each.name
+def _place(each: ShippedScenario) -> tuple[bool, bool, bool, bool, str]:
+    groups = (each.is_incident, each.is_in_gallery, each.is_mechanism)
+    return *groups, not each.name.startswith(FIRST), each.name
 
 
 def _described(name: str, file: Path) -> ShippedScenario:
@@ -72,6 +78,7 @@ def _described(name: str, file: Path) -> ShippedScenario:
         name,
         file,
         is_mechanism=file.parent == MECHANISMS,
+        is_in_gallery=file.parent == GALLERY,
         is_incident=file.parent == INCIDENTS,
         release=scenario.release,
         mode=scenario.mode,

@@ -1,7 +1,7 @@
 """The command ``tidegauge``: a table of contents.
 
-A command is one function in its own module of ``tidegauge.commands`` and one line at the
-end of this file. A command imports its dependencies when it is called, so ``--help`` is
+A command is one function in its own module of ``tidegauge.commands``, or of its own room, and one
+line at the end of this file. A command imports its dependencies when it is called, so ``--help`` is
 quick.
 """
 
@@ -38,6 +38,7 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
+from tidegauge.gallery.command import gallery
 from tidegauge.views.output import INTERRUPTED
 
 # \b keeps the lines below it as they are.
@@ -58,6 +59,7 @@ Examples:
                              run it with ZooKeeper and with KRaft, and compare
   tidegauge alerts --rules kafka-rules.yml
                              test alert rules on incidents
+  tidegauge gallery          show known bugs of KRaft in two releases each
   tidegauge show RUN --faults
                              show the cost of each fault
   tidegauge show RUN --partition orders-0
@@ -152,6 +154,7 @@ app.command("run")(run_scenario)
 app.command("sweep")(sweep_scenario)
 app.command("compare")(compare_scenario)
 app.command("alerts")(rehearse_alerts)
+app.command("gallery")(gallery)
 app.command("show")(show_run)
 app.command("picture")(picture)
 app.command("report")(report_run)

@@ -58,6 +58,9 @@ class ActiveController(Record):
     registration_clears_isr: flag
     #: A new controller gives fenced brokers a session, too (4.0; KAFKA-19130 in 4.1).
     fenced_sessions_restart: flag
+    #: A creation of more than 10,000 records is refused; else the controller renounces
+    #: (KAFKA-14996; 3.5).
+    large_operations_are_refused: flag
 
     #: When a record was committed last that says something of a partition, a broker or a topic.
     changed_us: i64

@@ -1,8 +1,12 @@
-"""Creation and deletion of topics (Kafka: ReplicationControlManager)."""
+"""Creation and deletion of topics (Kafka: ReplicationControlManager).
+
+A creation is one batch of records, and a batch has 10,000 at most. A topic with more is refused;
+before 3.5 its batch fails, and an active controller that fails renounces (KAFKA-14996).
+"""
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import (
     append_partition,
@@ -13,19 +17,18 @@ from tidegauge.controller.kraft.partition_records import acceptable_leaders, cou
 from tidegauge.controller.kraft.registrations import REMOVE_TOPIC_RECORD, TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER, create_partition
+from tidegauge.controller.raft.leadership import resign
 from tidegauge.controller.raft.responses import respond
 from tidegauge.replication import errors
 from tidegauge.replication.replica_list import EMPTY, only
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import (
+    MOST_RECORDS,
     AdminResponse,
     CreateTopicsRequest,
     DeleteTopicsRequest,
 )
-
-#: QuorumController.MAX_RECORDS_PER_USER_OP
-_MOST_PARTITIONS = code(10_000)
 
 
 @WRITES.handles(CreateTopicsRequest)
@@ -36,9 +39,12 @@ def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
     Source: ReplicationControlManager.createTopic@4.1.0.
     """
     response = new_response(world, request, AdminResponse)
-    response.error = _creation_error(world, request.topic)
+    response.error = _creation_error(world, request)
     if response.error != errors.NONE:
         respond(world, response)
+        if response.error == errors.UNKNOWN_SERVER_ERROR:
+            # QuorumController.handleEventException, renounce@3.4.0
+            resign(world)
         return
     topic = world.quorum_topics[request.topic]
     topic.exists = True
@@ -54,12 +60,14 @@ def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
 
 
 @inner_rule
-def _creation_error(world: Quorum, number: int) -> int:
-    topic = world.quorum_topics[number]
+def _creation_error(world: Quorum, request: CreateTopicsRequest) -> int:
+    topic = world.quorum_topics[request.topic]
     if topic.exists:
         return errors.TOPIC_ALREADY_EXISTS
-    if topic.partition_count > _MOST_PARTITIONS:
-        return errors.POLICY_VIOLATION
+    # One record is that of the topic itself.
+    if topic.partition_count + 1 > MOST_RECORDS and not request.in_pieces:
+        is_refused = world.active_controller[0].large_operations_are_refused
+        return errors.POLICY_VIOLATION if is_refused else errors.UNKNOWN_SERVER_ERROR
     for place in range(topic.partition_count):
         partition = topic.first_partition + place
         acceptable = acceptable_leaders(world, partition, NONE, NONE)

@@ -17,8 +17,9 @@ from tidegauge.controller.kraft.state import (
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
 from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
+from tidegauge.replication.kraft_releases import kraft_rules_of
+from tidegauge.replication.kraft_rules import STALE_BROKERS_PERIODICALLY
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.release_versions import ProtocolVersion, Release
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
 from tidegauge.simulation.histograms import BUCKETS, Bucket
@@ -159,21 +160,19 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     """What differs between releases and metadata versions in the controller's decisions."""
-    release = Release.parse(plan.scenario.release)
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
-
-    def is_from(since: str) -> bool:
-        return release >= Release.parse(since)
-
+    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     state = quorum.active_controller[0]
-    state.has_heartbeat_tracker = is_from("4.0.0")
-    state.expired_heartbeats_count = is_from("3.5.0")
-    state.shutdown_offset_grows = not is_from("3.3.2")
-    state.incarnation_keeps_epoch = is_from("3.9.0")
-    state.registration_clears_isr = is_from("4.0.0")
-    state.fenced_sessions_restart = is_from("4.0.0") and not is_from("4.1.0")
+    # Both came with KAFKA-17793, and are one switch of the controller.
+    assert rules.contact_noted_at_arrival == (rules.stale_broker_rule == STALE_BROKERS_PERIODICALLY)
+    state.has_heartbeat_tracker = rules.contact_noted_at_arrival
+    state.expired_heartbeats_count = rules.expired_heartbeat_is_contact
+    state.shutdown_offset_grows = rules.shutdown_offset_grows
+    state.incarnation_keeps_epoch = rules.reregistration_keeps_epoch
+    state.registration_clears_isr = rules.registration_clears_isr
+    state.fenced_sessions_restart = rules.fenced_sessions_restart
+    state.large_operations_are_refused = rules.large_operation_refused
     switches = quorum.kraft_switches[0]
     switches.eligible_leader_replicas = plan.scenario.has_eligible_leader_replicas()
-    switches.isr_shrink_raises_leader_epoch = version < ProtocolVersion.parse("3.6-IV0")
-    switches.fenced_last_known_leader_elected = not is_from("4.1.0")
-    switches.reassignment_waits_for_added_only = not is_from("3.8.0")
+    switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
+    switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
+    switches.reassignment_waits_for_added_only = not rules.reassignment_requires_whole_target

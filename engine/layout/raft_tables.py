@@ -14,7 +14,8 @@ from tidegauge.controller.raft.state import (
     VoterStats,
 )
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.replication.kraft_releases import kraft_rules_of
+from tidegauge.replication.kraft_rules import ELECTION_LOSS_WAITS
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
 from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
 from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT
@@ -52,8 +53,7 @@ def new_raft(plan: ClusterPlan) -> Raft:
 
 def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None:
     """The settings of the controllers, and what differs between releases."""
-    release = Release.parse(plan.scenario.release)
-    version = ProtocolVersion.parse(plan.scenario.version_in_force())
+    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH
         voter.leader = _FIRST_LEADER
@@ -67,10 +67,10 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None
         voter.snapshot_interval_us = planned.snapshots.interval_ms * 1000
         voter.retention_bytes = planned.retention_bytes
         voter.retention_us = planned.retention_ms * 1000
-        voter.fetch_carries_high_watermark = version >= ProtocolVersion.parse("4.1-IV1")
-        voter.checks_quorum = release >= Release.parse("3.7.0")
-        voter.has_pre_vote = release >= Release.parse("4.0.0")
-        voter.waits_after_loss = release >= Release.parse("4.1.0")
+        voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
+        voter.checks_quorum = rules.leader_checks_quorum
+        voter.has_pre_vote = rules.pre_vote
+        voter.waits_after_loss = rules.election_loss_rule == ELECTION_LOSS_WAITS
 
 
 def enlarge_raft(world: Raft) -> None:

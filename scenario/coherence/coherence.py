@@ -48,6 +48,7 @@ from tidegauge.scenario.model.step import NO_LEADER, AlteredMove, Condition
 from tidegauge.scenario.model.topic_steps import CreateTopicStep, DeleteTopicStep
 from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.messages.quorum_requests import MOST_RECORDS
 
 
 def problems_of(scenario: Scenario) -> list[Problem]:
@@ -163,11 +164,21 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
         if isinstance(step, CreateTopicStep):
             if step.topic in created:
                 yield Problem((*path, "topic"), f"{step.topic} was created by an earlier step")
-            created.add(step.topic)
+            if not _is_too_large(scenario, step):
+                created.add(step.topic)
         elif isinstance(step, DeleteTopicStep):
             created.discard(step.topic)
     yield from problems_of_fault_steps(scenario)
     yield from _steps_that_reassign(scenario)
+
+
+def _is_too_large(scenario: Scenario, step: CreateTopicStep) -> bool:
+    """Whether a quorum's controller fails to create the topic, as a batch has not so many records.
+
+    One record is that of the topic itself.
+    """
+    counts = (each.partition_count for each in scenario.topics if each.name == step.topic)
+    return scenario.has_kraft and next(counts, 0) + 1 > MOST_RECORDS
 
 
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:

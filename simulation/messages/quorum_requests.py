@@ -5,6 +5,7 @@ Responses to writes come when the records that they caused are committed.
 
 from __future__ import annotations
 
+from tidegauge.compiled.codes import code
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.controller_requests import (
     CommittedResponse,
@@ -69,10 +70,16 @@ class PublishedPartition(LeaderAndIsrPartition):
     unclean_leader_election: flag
 
 
+#: So many records an operation of an operator can have: QuorumController.MAX_RECORDS_PER_USER_OP.
+MOST_RECORDS = code(10_000)
+
+
 class CreateTopicsRequest(ControllerRequest, kind=104, api_key=19):
     """A topic is to be created with the assignment of the scenario."""
 
     topic: i64
+    #: It stands for several requests, each of which adds some of the topic's partitions.
+    in_pieces: flag
 
 
 class DeleteTopicsRequest(ControllerRequest, kind=105, api_key=20):

@@ -13,6 +13,7 @@ import pytest
 
 from quorum_stories import SECOND, State, crash, quorum_story, states
 from scenario_runs import rows_of, run_of
+from tidegauge.replication import errors
 from tidegauge.simulation.codes.controller_events import MAYBE_FENCE_STALE_BROKER
 from tidegauge.simulation.codes.occasions import BROKER_FENCED, BROKER_SESSION_EXPIRED
 
@@ -243,6 +244,47 @@ def test_a_topic_is_refused_while_all_its_brokers_are_fenced(tmp_path: Path) -> 
     created = rows_of(run, "partition_state", partition=1, change=1)
     assert len(created) == 1
     assert created[0]["time_us"] < 8 * SECOND
+
+
+# Batches of 10,000 records.
+
+
+@pytest.mark.parametrize(
+    ("release", "error", "controllers"),
+    [
+        ("3.4.1", errors.UNKNOWN_SERVER_ERROR, [0, 1, 0]),
+        ("3.5.0", errors.POLICY_VIOLATION, [0]),
+    ],
+)
+def test_a_creation_of_more_than_10_000_records_is_refused_or_fails_the_controller(
+    tmp_path: Path, release: str, error: int, controllers: list[int]
+) -> None:
+    """KAFKA-14996: up to 3.4 the active controller renounces, and so does the one asked next."""
+    steps = [{"do": "create_topic", "at": at, "topic": "large"} for at in ("5s", "10s")]
+    story = quorum_story(
+        [],
+        topics=[{"name": "large", "partitions": 10_000, "replication_factor": 1}],
+        steps=steps,
+        release=release,
+        mode="kraft",
+        controllers={"count": 3},
+        duration="15s",
+    )
+    run = run_of(story, tmp_path / "r")
+    assert [row["error"] for row in run.rows("step_answered")] == [error, error]
+    claims = [row for row in run.rows("controller_active") if row["broker"] >= 0]
+    first = claims[0]["broker"]
+    assert [row["broker"] - first for row in claims] == controllers
+    assert not list(run.rows("partition_state"))
+
+
+def test_a_topic_that_is_there_from_the_beginning_may_have_grown_beyond_10_000_records(
+    tmp_path: Path,
+) -> None:
+    """Its operator has added partitions by several requests (CreatePartitions)."""
+    topics = [{"name": "large", "partitions": 10_001, "replication_factor": 1}]
+    run = run_of(quorum_story([], topics=topics, duration="5s"), tmp_path / "r")
+    assert len(list(run.rows("partition_state"))) == 10_001
 
 
 # A cluster that was there before the run.

@@ -22,6 +22,7 @@ PLACEHOLDERS = {"FILE", "DIR", "DESCRIBE", "FILE.om", "NAME"}
 #: Generated pages whose commands are not run, and why; their options have to exist.
 NOT_RUN_PAGES = {
     "commands.md": "are examples of --help, which name files and runs of the reader's",
+    "gallery.md": "are runs of the gallery, which the page itself is made of",
     "scenarios-shipped.md": "are all scenarios; tests of mechanisms, incidents and scenarios do",
 }
 

@@ -22,6 +22,9 @@ from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
 DOCS = ROOT / "docs"
 
+# The page of the gallery is made of runs, which tests/tidegauge/test_gallery.py checks.
+pytestmark = pytest.mark.xdist_group("gallery")
+
 
 def test_no_page_is_stale() -> None:
     """``make docs`` writes them."""

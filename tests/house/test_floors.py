@@ -54,7 +54,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "deploy": ({"", "spark"},),
     "tidegauge": (
         *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps"}),
-        *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
+        *({"views"}, {"options"}, {"performing"}, {"commands"}, {"gallery"}, {""}, {"manual"}),
     ),
 }
 

@@ -563,10 +563,13 @@ def kraft_rule(name: str, release: str, metadata_version: str | None = None) -> 
         ("reassignment_requires_whole_target", "KAFKA-15665", "3.7.2", "3.8.0"),
         ("unclean_election_periodic", "KAFKA-12670", "3.8.1", "3.9.0"),
         ("reregistration_keeps_epoch", "KAFKA-16952", "3.8.1", "3.9.0"),
+        ("registration_clears_isr", "KAFKA-18106", "3.9.2", "4.0.0"),
         ("contact_noted_at_arrival", "KAFKA-17793", "3.9.2", "4.0.0"),
         ("pre_vote", "KIP-996", "3.9.2", "4.0.0"),
         ("stale_broker_rule", "", "3.9.2", "4.0.0"),
         ("fenced_last_known_leader_elected", "KAFKA-19522", "4.0.1", "4.1.0"),
+        ("fenced_sessions_restart", "KAFKA-18138", "3.9.2", "4.0.0"),
+        ("fenced_sessions_restart", "KAFKA-19130", "4.0.1", "4.1.0"),
         ("election_loss_rule", "KAFKA-18345", "4.0.1", "4.1.0"),
     ],
 )

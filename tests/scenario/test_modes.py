@@ -354,3 +354,22 @@ def test_what_has_no_meaning_in_the_mode_is_an_error(
 ) -> None:
     with pytest.raises(ScenarioError, match=message):
         scenario(release, **parts)
+
+
+# Operations of more than 10,000 records.
+
+
+@pytest.mark.parametrize(("partitions", "may_ask_again"), [(9_999, False), (10_000, True)])
+def test_only_a_topic_that_no_batch_has_room_for_may_be_created_by_two_steps(
+    partitions: int, may_ask_again: bool
+) -> None:
+    """One record is the topic's own; KAFKA-14996: the request fails, and may be sent again."""
+    parts: dict[str, Any] = {
+        "topics": [{"name": "large", "partitions": partitions, "replication_factor": 1}],
+        "steps": [{"do": "create_topic", "topic": "large", "at": at} for at in ("5s", "6s")],
+    }
+    if may_ask_again:
+        assert len(scenario("3.4", mode="kraft", **parts).steps) == 2
+    else:
+        with pytest.raises(ScenarioError, match="large was created by an earlier step"):
+            scenario("3.4", mode="kraft", **parts)

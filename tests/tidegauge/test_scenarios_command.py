@@ -23,8 +23,9 @@ def test_each_scenario_is_listed_once_and_mechanisms_come_last() -> None:
     heading = lines.index("Mechanisms of replication, one by one")
     for name, file in shipped_scenarios().items():
         (place,) = (place for place, line in enumerate(lines) if line.startswith(f"{name}   "))
-        assert (place > heading) == (file.parent.name in {"mechanisms", "incidents"})
-        assert lines[place + 1].startswith("    ") or file.parent.name == "incidents"
+        folder = file.parent.name
+        assert (place > heading) == (folder in {"mechanisms", "gallery", "incidents"})
+        assert lines[place + 1].startswith("    ") or folder in {"gallery", "incidents"}
 
 
 def test_a_newcomer_reads_of_a_cluster_of_today_first_and_then_of_its_twin() -> None:
@@ -41,6 +42,13 @@ def test_incidents_come_after_all_others_and_take_one_line_each() -> None:
     named = [line.split()[0] for line in lines[heading + 2 :] if line.startswith("incidents/")]
     assert named == sorted(name for name in shipped_scenarios() if name.startswith("incidents/"))
     assert len(lines) == heading + 2 + len(named) + 2
+
+
+def test_bugs_of_kraft_take_one_line_each() -> None:
+    lines = listed().splitlines()
+    heading = lines.index("Bugs of KRaft, which `tidegauge gallery` runs in two releases")
+    bugs = [name for name in shipped_scenarios() if name.startswith("gallery/")]
+    assert [line.split()[0] for line in lines[heading + 2 :][: len(bugs)]] == bugs
 
 
 def test_what_a_scenario_is_stands_beside_its_name_and_what_it_asks_below() -> None:
@@ -62,4 +70,5 @@ def test_json_says_the_same_of_each_and_where_its_file_is() -> None:
     for each in found.values():
         assert Path(each["file"]).is_file()
         assert each["is_mechanism"] == (each["name"][:2].isdigit())
+        assert each["is_in_gallery"] == (each["name"].startswith("gallery/"))
         assert each["is_incident"] == (each["name"].startswith("incidents/"))

@@ -49,15 +49,20 @@ def list_scenarios(
     ):
         out.print(title, style="bold")
         for each in described:
-            if not each.is_incident and each.is_mechanism == are_mechanisms:
+            is_in_a_line = each.is_incident or each.is_in_gallery
+            if not is_in_a_line and each.is_mechanism == are_mechanisms:
                 _print(out, each)
         out.print()
-    out.print("Incidents on which `tidegauge alerts` tests alert rules", style="bold")
-    out.print()
-    for each in described:
-        if each.is_incident:
-            _print_in_a_line(out, each)
-    out.print()
+    for title, are_incidents in (
+        ("Bugs of KRaft, which `tidegauge gallery` runs in two releases", False),
+        ("Incidents on which `tidegauge alerts` tests alert rules", True),
+    ):
+        out.print(title, style="bold")
+        out.print()
+        for each in described:
+            if each.is_incident if are_incidents else each.is_in_gallery:
+                _print_in_a_line(out, each)
+        out.print()
     out.print(f"The files are in {FOLDER}", soft_wrap=True)
 
 

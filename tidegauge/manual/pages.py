@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tidegauge.manual import check_page, command_page, row_page, scenario_page, shipped_page
+from tidegauge.manual import (
+    check_page,
+    command_page,
+    gallery_page,
+    row_page,
+    scenario_page,
+    shipped_page,
+)
 from tidegauge.manual.markdown import closing
 
 #: The folder of the manual in a checkout.
@@ -15,6 +22,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs"
 PAGES: dict[str, Callable[[], str]] = {
     "checks.md": check_page.documentation,
     "commands.md": command_page.documentation,
+    "gallery.md": gallery_page.documentation,
     "scenario-reference.md": scenario_page.documentation,
     "scenarios-shipped.md": shipped_page.documentation,
     "trace-rows.md": row_page.documentation,

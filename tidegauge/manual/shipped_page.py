@@ -25,12 +25,20 @@ _GROUPS: tuple[tuple[str, str, Callable[[ShippedScenario], bool]], ...] = (
     (
         "Questions about a cluster",
         "Each of these is a question of operators.",
-        lambda each: not each.is_mechanism and not each.is_incident,
+        lambda each: not (each.is_mechanism or each.is_in_gallery or each.is_incident),
     ),
     (
         "Mechanisms of replication",
         "Each of these shows one mechanism. The number is that of the mechanism.",
         lambda each: each.is_mechanism,
+    ),
+    (
+        "Bugs of KRaft",
+        (
+            "`tidegauge gallery` runs each of these in an affected and in a fixed release; "
+            "[Gallery](gallery.md) has the results."
+        ),
+        lambda each: each.is_in_gallery,
     ),
     (
         "Incidents",

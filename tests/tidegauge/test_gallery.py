@@ -1,0 +1,144 @@
+"""The gallery: each bug of KRaft is shown in a release that has it, and absent in one that has not.
+
+The sources of the rules are those of ``tidegauge releases``; the issues are those of the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from typer.testing import CliRunner
+
+from tidegauge.command_line import app
+from tidegauge.gallery import figures, incidents
+from tidegauge.gallery.comparison import Compared
+from tidegauge.gallery.incidents import INCIDENTS, NONE, Incident, Range, at_least, at_most
+from tidegauge.manual.gallery_page import gallery_results
+from tidegauge.replication.release_versions import Release
+from tidegauge.scenario.shipped import GALLERY
+
+# The page of the manual is made of the same runs: they are done once.
+pytestmark = pytest.mark.xdist_group("gallery")
+
+NAMES = [each.name for each in INCIDENTS]
+
+
+def result_of(name: str) -> Compared:
+    (found,) = (each for each in gallery_results() if each.incident.name == name)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_incident_is_shown_in_the_affected_release_and_absent_in_the_fixed(name: str) -> None:
+    result = result_of(name)
+    assert result.deviations == []
+    assert all(each.expected.has(each.value) for each in (*result.affected, *result.fixed))
+
+
+@pytest.mark.parametrize("incident", INCIDENTS, ids=NAMES)
+def test_no_run_is_as_expected_of_both_releases(incident: Incident) -> None:
+    """So an incident that is not shown, or not absent, is a deviation."""
+    for each in incident.expected:
+        low, high = sorted((each.affected, each.fixed))
+        assert low.most is not None
+        assert low.most < high.least
+
+
+def test_ten_incidents_are_numbered_and_each_scenario_of_the_gallery_is_one_of_them() -> None:
+    assert {each.number for each in INCIDENTS} == set(range(1, 11))
+    assert len(set(NAMES)) == len(NAMES)
+    files = {f"gallery/{file.stem}" for file in GALLERY.glob("*.yaml")}
+    assert files <= {each.scenario for each in INCIDENTS}
+
+
+def test_both_releases_stand_next_to_each_other_or_differ_by_the_metadata_version() -> None:
+    """KAFKA-19047 is not fixed: there the release before is the one without it."""
+    for each in INCIDENTS:
+        shown, absent = (
+            Release.parse(version.release) for version in (each.shown_in, each.absent_in)
+        )
+        if shown == absent:
+            assert each.shown_in.metadata_version != each.absent_in.metadata_version
+        else:
+            assert (shown < absent) == (each.name != "quick-restart")
+
+
+def invoked(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, ["gallery", *words])
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_one_incident_is_run_by_its_number() -> None:
+    status, out, _ = invoked("3")
+    assert status == 0
+    assert "3 shutdown-not-granted   KAFKA-14292" in out
+    assert "3.3.1: 300.7 (300 to 302)" in out
+    assert out.endswith("1 of 1 shown in the affected release and absent in the fixed\n")
+
+
+def test_json_has_all_figures_and_the_commands_that_repeat_the_runs() -> None:
+    """Two schedules show the two bugs of heartbeats that get no response."""
+    status, out, _ = invoked("4", "--json")
+    found = json.loads(out)
+    assert (status, [each["name"] for each in found]) == (
+        0,
+        ["heartbeats-hang", "heartbeats-back-off"],
+    )
+    shown = found[0]["shown_in"]
+    assert shown["command"] == (
+        "tidegauge run gallery/04-heartbeats-hang --set mode=kraft --set release=3.3.1"
+    )
+    assert shown["figures"][0] == {
+        "figure": "brokers fenced that never stopped",
+        "value": 5,
+        "least": 5,
+        "most": 5,
+        "is_as_expected": True,
+    }
+
+
+def test_an_unknown_incident_is_named() -> None:
+    status, _, error = invoked("heartbeat-hangs")
+    assert status == 2
+    assert "no such incident; did you mean heartbeats-hang?" in error
+
+
+def test_a_deviation_gives_the_exit_status_and_the_command_that_repeats_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Here the affected release is the fixed one: nothing is shown."""
+    (incident,) = incidents.incidents_named("shutdown-not-granted")
+    same: Sequence[Incident] = [incident._replace(shown_in=incident.absent_in)]
+    monkeypatch.setattr(incidents, "INCIDENTS", same)
+    status, out, _ = invoked()
+    assert status == 1
+    assert "shutdown-not-granted in 3.3.2: seconds from SIGTERM to exit: 4.8; expected: 300" in out
+    assert (
+        "Again: tidegauge run gallery/03-shutdown-not-granted --set mode=kraft --set release=3.3.2"
+        in out
+    )
+    assert out.endswith("0 of 1 shown in the affected release and absent in the fixed\n")
+
+
+@pytest.mark.parametrize(
+    ("expected", "text", "inside", "outside"),
+    [
+        (at_least(2), "at least 2", 2, 1),
+        (at_most(3), "at most 3", 3, 3.5),
+        (NONE, "0", 0, 1),
+        (Range(300, 302), "300 to 302", 301, 303),
+    ],
+)
+def test_a_range_says_which_values_it_has(
+    expected: Range, text: str, inside: float, outside: float
+) -> None:
+    assert str(expected) == text
+    assert expected.has(inside)
+    assert not expected.has(outside)
+
+
+def test_each_figure_is_used() -> None:
+    defined = {each for each in vars(figures).values() if isinstance(each, figures.Figure)}
+    assert defined == {each.figure for incident in INCIDENTS for each in incident.expected}
