@@ -154,7 +154,7 @@ class OwnCluster:
         self.driver = subprocess.Popen(
             [
                 *(sys.executable, "-m", "tidegauge", "run", "quickstart"),
-                *("--speed", "1", "--out", str(out)),
+                *("--ray", "--speed", "1", "--out", str(out)),
             ],
             env=environment | {"TIDEGAUGE_TEST": self._mark},
             stdout=subprocess.PIPE,
