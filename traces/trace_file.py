@@ -70,9 +70,10 @@ ROW_COLUMNS = tuple(COMMON_COLUMNS)
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
 
-#: Rows are copied in pieces of at most so many, and so many pieces may wait for the thread; then the
-#: simulation waits for it. So the copies are small beside the rows of a large cluster's failover.
+#: Rows are copied in pieces of at most so many. The copies then are small beside the rows of a
+#: large cluster's failover.
 _PIECE_ROWS = 2 * FRAME_ROWS
+#: So many pieces may wait for the thread; then the simulation waits for it.
 _MOST_TASKS = 16
 
 #: Level 3 and more were slower and no smaller.
