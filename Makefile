@@ -75,6 +75,10 @@ bench: env ## Measure how fast rules, kernel, metrics and analyses run
 failover: env ## Compare failovers of the controller at 100 to 200,000 partitions, in both modes
 	@$(BIN)/python bench/failover.py
 
+.PHONY: size
+size: env ## Compare memory and time of up to 200,000 partitions, in both modes
+	@$(BIN)/python bench/size.py
+
 .PHONY: lock
 lock: .venv/created ## Lock the dependencies of pyproject.toml (UPGRADE=1: newest versions)
 	@$(PIP) install --quiet uv

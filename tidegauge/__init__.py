@@ -22,7 +22,7 @@ room                subject
 ``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
 ``tidegauge``       the front door: ``history`` (stories of a run), ``real_input``,
-                    ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,
+                    ``layouts``, ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,
                     ``commands``, ``manual``
 ==================  ==============================================================================
 

@@ -70,7 +70,10 @@ ROW_COLUMNS = tuple(COMMON_COLUMNS)
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
 
-#: So many arrays of rows may wait for the thread; then the simulation waits for it.
+#: Rows are copied in pieces of at most so many. The copies then are small beside the rows of a
+#: large cluster's failover.
+_PIECE_ROWS = 2 * FRAME_ROWS
+#: So many pieces may wait for the thread; then the simulation waits for it.
 _MOST_TASKS = 16
 
 #: Level 3 and more were slower and no smaller.
@@ -135,9 +138,12 @@ class TraceWriter:
         Raises:
             OSError: what was taken before could not be written.
         """
-        self._tasks.append(self._thread.submit(self._sort, cast("NDArray[np.void]", rows).copy()))
-        while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
-            self._tasks.popleft().result()
+        array = cast("NDArray[np.void]", rows)
+        for first in range(0, len(array), _PIECE_ROWS):
+            piece = array[first : first + _PIECE_ROWS].copy()
+            self._tasks.append(self._thread.submit(self._sort, piece))
+            while self._tasks and (self._tasks[0].done() or len(self._tasks) > _MOST_TASKS):
+                self._tasks.popleft().result()
 
     def begin_flush(self) -> None:
         """Have all rows taken so far written in frames however small, and do not wait for it."""

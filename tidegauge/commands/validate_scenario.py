@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 #: How many faults and steps are listed.
 _LISTED = 40
+#: How many topics of a group of clients are named.
+_NAMED = 8
 #: From here on minutes are easier to read.
 _TOO_MANY_SECONDS = 180
 _GIBIBYTE = 2**30
@@ -178,17 +181,22 @@ def _clients(plan: ClusterPlan) -> list[str]:
             f"{producers.name}: {counted(producers.clients, 'producer')}, "
             f"{producers.batches_per_second:,.6g} batches/s of "
             f"{counted(producers.records_per_batch * producers.record_bytes, 'byte')} to "
-            f"{', '.join(producers.topics)}, acks={'all' if acks < 0 else acks}"
+            f"{_named(producers.topics)}, acks={'all' if acks < 0 else acks}"
             f"{_never(plan, producers)}"
         )
     for consumers in scenario.workload.consumers:
-        what = ", ".join(consumers.topics)
         commits = ", commits" if plan.commits(consumers) else ""
         lines.append(
-            f"{consumers.name}: {counted(consumers.clients, 'consumer')} of {what}{commits}"
-            f"{_never(plan, consumers)}"
+            f"{consumers.name}: {counted(consumers.clients, 'consumer')} of "
+            f"{_named(consumers.topics)}{commits}{_never(plan, consumers)}"
         )
     return lines
+
+
+def _named(topics: Sequence[str]) -> str:
+    """The names of topics, of many only the first ones."""
+    named, left = topics[:_NAMED], len(topics) - _NAMED
+    return ", ".join(named) + (f" and {counted(left, 'more topic')}" if left > 0 else "")
 
 
 def _never(plan: ClusterPlan, group: ClientGroup) -> str:

@@ -1,9 +1,9 @@
 """A scenario of a cluster of which there are only numbers.
 
 Sizes of topics and rates follow Zipf's law. Which topic is busy is drawn, with the chances of their
-sizes, so large topics tend to be the busy ones. A group of producers writes to its topics round robin
-over partitions. So one group writes to topics that have about the same rate for each partition:
-within a factor of 2.
+sizes, so large topics tend to be the busy ones. A group of producers writes to its topics round
+robin over partitions. So one group writes to topics that have about the same rate for each
+partition: within a factor of 2.
 """
 
 from __future__ import annotations
