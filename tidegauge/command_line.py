@@ -31,6 +31,7 @@ from tidegauge.commands.replay_run import replay_run
 from tidegauge.commands.replay_view import replay_view
 from tidegauge.commands.report_run import report_run
 from tidegauge.commands.run_scenario import run_scenario
+from tidegauge.commands.show_gallery import gallery
 from tidegauge.commands.show_releases import show_releases
 from tidegauge.commands.show_run import show_run
 from tidegauge.commands.show_schema import show_schema
@@ -38,7 +39,6 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
-from tidegauge.gallery.command import gallery
 from tidegauge.views.output import INTERRUPTED
 
 # \b keeps the lines below it as they are.

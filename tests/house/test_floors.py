@@ -53,8 +53,8 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps"}),
-        *({"views"}, {"options"}, {"performing"}, {"commands"}, {"gallery"}, {""}, {"manual"}),
+        *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps", "gallery"}),
+        *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
     ),
 }
 

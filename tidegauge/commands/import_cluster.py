@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.compare_imported import check_target, compare_imported
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.options.sweep_request import seeds_of
+from tidegauge.performing.compare_imported import check_target, compare_imported
 from tidegauge.views.output import fail, show_warnings
 from tidegauge.views.working import working
 

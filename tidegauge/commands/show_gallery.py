@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.commands.compile_rules import announce_compilation
+from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.output import console, fail, print_json, report
 
 if TYPE_CHECKING:
