@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -84,6 +85,35 @@ def compared(
     Raises:
         KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
+    with _opened(runs, folder) as (tables, variants):
+        return compared_in(tables, variants)
+
+
+def caveat(runs: Mapping[str, Sequence[RunFolder | Path]], folder: Path | None = None) -> str:
+    """Why the figures of these runs should not be compared; empty: no such reason is known.
+
+    Args and errors are those of :func:`compared`.
+    """
+    with _opened(runs, folder) as (tables, variants):
+        return caveat_in(tables, variants)
+
+
+def caveat_in(tables: RunTables, variants: Mapping[str, Sequence[str]]) -> str:
+    """The same of runs that have tables already: a topic can be refused in one of the modes."""
+    rows = tables.rows(f"select run, partitions from {TABLE}")
+    made = {row["run"]: row["partitions"] for row in rows}
+    most = {name: max(made[run] for run in runs) for name, runs in variants.items()}
+    if len({made[run] for runs in variants.values() for run in runs}) == 1:
+        return ""
+    listed = ", ".join(f"{count:,} with {name}" for name, count in most.items())
+    return f"These are not the same clusters: partitions that existed were {listed}."
+
+
+@contextmanager
+def _opened(
+    runs: Mapping[str, Sequence[RunFolder | Path]], folder: Path | None
+) -> Iterator[tuple[RunTables, dict[str, list[str]]]]:
+    """The tables of runs, and the names of the runs of each variant."""
     folders = {
         name: [(each.path if isinstance(each, RunFolder) else each).resolve() for each in those]
         for name, those in runs.items()
@@ -92,7 +122,7 @@ def compared(
     names = {run.folder: run.name for run in found}
     variants = {name: [names[each] for each in those] for name, those in folders.items()}
     with TemporaryDirectory(prefix="tidegauge-") as temporary:
-        return compared_in(RunTables(found, folder or Path(temporary)), variants)
+        yield RunTables(found, folder or Path(temporary)), variants
 
 
 def compared_in(
@@ -168,7 +198,8 @@ def _band(spread: OverSeeds) -> tuple[float, float]:
 
 def _decides(figure: Figure, modes: Sequence[str]) -> str:
     texts = {"zookeeper": figure.zookeeper, "kraft": figure.kraft}
-    said = {mode: texts[mode] for mode in modes if texts[mode]}
-    if len(modes) == 1:
-        return "".join(said.values())
-    return " ".join(f"{MODE_WORDS[mode]}: {text}" for mode, text in said.items())
+    own = [
+        f"{MODE_WORDS[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
+    ]
+    told = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
+    return " ".join([figure.either, *told]).strip()

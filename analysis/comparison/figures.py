@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 #: Columns of the table that are no figures to compare.
-LABELS = frozenset({"run", "mode", "first_fault_us"})
+LABELS = frozenset({"run", "mode", "partitions", "first_fault_us"})
 
 
 class Figure(NamedTuple):
@@ -17,22 +17,25 @@ class Figure(NamedTuple):
 
     name: str
     label: str
-    #: What decides it with ZooKeeper, and with KRaft; empty: the mode does not have it.
+    #: What decides it with ZooKeeper, and with KRaft; empty: nothing of its own.
     zookeeper: str
     kraft: str
     #: Where KRaft is not better; empty: no such case is known.
     exception: str = ""
     #: Published figures of the same kind, of unknown conditions; empty: none.
     published: str = ""
+    #: What decides it in either mode.
+    either: str = ""
 
 
 FIGURES = (
     Figure(
         "leaderless_partitions",
         "Partitions that lost their leader",
-        "The leaders that the faults hit, and those that a controlled shutdown or a preferred"
-        " election moves.",
-        "The same.",
+        "",
+        "",
+        either="The leaders that the faults hit, and those that a controlled shutdown or a"
+        " preferred election moves.",
     ),
     Figure(
         "leaderless_first_us",
@@ -47,8 +50,9 @@ FIGURES = (
     Figure(
         "leaderless_median_us",
         "Leaderless time, median partition",
-        "As of the first partition, and one write and its requests for each partition before it.",
-        "As of the first partition: all partitions of a broker are in one batch.",
+        "Beyond that, one write and its requests for each partition before it.",
+        "No more than that: all partitions of a broker are in one batch.",
+        either="What decides the first partition.",
     ),
     Figure(
         "leaderless_last_us",
@@ -60,6 +64,15 @@ FIGURES = (
         " sessions run at once. An unclean election that is enabled while a partition is offline"
         " comes at once with ZooKeeper; with KRaft only a registration or an unfencing brings it,"
         " or a task every 300 s (from 3.9).",
+    ),
+    Figure(
+        "unwritable_us",
+        "Time without acks=all writes, of all partitions",
+        "If all of an ISR died, only the last one of it may lead again.",
+        "With ELRs (4.1) another replica may lead again, if it stopped cleanly.",
+        "ISRs fall below min.insync.replicas sooner, as the session is shorter.",
+        either="Leaderless time, and how long ISRs are below min.insync.replicas. While a dead"
+        " follower is still in the ISR, writes with acks=all wait instead of being refused.",
     ),
     Figure(
         "controller_less_us",
@@ -103,36 +116,39 @@ FIGURES = (
     Figure(
         "return_longest_us",
         "Process start until back in all ISRs, longest",
-        "The loading of logs, and what the broker has to fetch. After a kill it waits for the end"
-        " of its old session.",
-        "The loading of logs, the end of its old session, and what it has to fetch.",
+        "After a clean stop it registers at once.",
+        "From 4.0 on after a clean stop, too, it is registered once its old session is over.",
         "A quick restart: until the session is over (9 s after the last heartbeat by default) the"
         " registration is refused, from 4.0 on after a clean stop too, while ZooKeeper registers"
         " the broker at once. After a crash the logs are recovered in both modes, before the broker"
         " is unfenced: that decides, and not the mode.",
+        either="The loading of logs, what the broker has to fetch, and after a kill the end of its"
+        " old session.",
     ),
     Figure(
         "out_of_isr_us",
         "Time outside of the ISR, of all replicas",
-        "How soon a lost broker leaves the ISRs (later than in KRaft: the session is longer), and"
-        " how soon it is back.",
-        "The same with its shorter session: it leaves earlier, and can be back no earlier.",
-        "A lost broker leaves the ISRs earlier, which counts here; writes with acks=all are refused"
-        " or wait for less time. After a quick restart the broker is out until its old session is"
-        " over.",
+        "A killed broker leaves the ISRs later, as its session is longer.",
+        "A killed broker leaves the ISRs earlier, and need not be back any earlier.",
+        "A lost broker leaves the ISRs earlier, which counts here; writes with acks=all wait for"
+        " less time. After a quick restart the broker is out until its old session is over.",
+        either="How soon a lost broker leaves the ISRs, and how soon it is back.",
     ),
     Figure(
         "isr_changes",
         "Changes of ISRs",
-        "The leader's shrinks and expansions, and the removal of a lost broker.",
-        "The same; fencing and a request to stop remove a broker from all ISRs at once.",
+        "Leaders shrink and expand; the controller removes a broker partition by partition.",
+        "Leaders shrink and expand; fencing, or a request to stop, removes a broker from all ISRs"
+        " at once.",
     ),
     Figure(
         "leader_elections",
         "Leaders elected",
-        "Lost leaders; preferred leaders only where more than 10 % of a broker's are elsewhere.",
-        "Lost leaders; then every preferred leader that can lead, 1,000 in a run of the task.",
+        "Preferred leaders come back only where more than 10 % of a broker's are elsewhere.",
+        "Every preferred leader that can lead comes back, 1,000 in a run of the task.",
         "After a restart all leaderships move back; ZooKeeper leaves a small imbalance as it is.",
+        either="Leaders that were lost, or moved by a controlled shutdown, and preferred leaders"
+        " that come back.",
     ),
     Figure(
         "leader_epochs",
@@ -143,15 +159,18 @@ FIGURES = (
     Figure(
         "follower_starts",
         "Replicas that began to follow anew",
-        "Each leader epoch restarts the fetching of all other followers, and each start of a broker"
-        " that of its own replicas.",
-        "The same; a lost follower begins no epoch, so the fetching of the others goes on.",
+        "The removal of a dead follower begins a leader epoch, too.",
+        "A lost follower begins no epoch (metadata.version 3.6 and later), so that the others go"
+        " on.",
+        either="Each leader epoch restarts the fetching of all other followers, and each start of"
+        " a broker that of its own replicas.",
     ),
     Figure(
         "state_writes",
         "Partition states written",
-        "One write for each partition and change.",
-        "One record for each partition and change: the number is much the same.",
+        "Each is a write to ZooKeeper.",
+        "Each is a record of the metadata log.",
+        either="One for each partition and change, so the modes are much alike.",
     ),
     Figure(
         "state_commits",
@@ -182,15 +201,17 @@ FIGURES = (
     Figure(
         "records_lost",
         "Acknowledged records lost",
-        "acks=1 at a leader that is cut off, unclean elections, loss of power. A leader that is cut"
-        " off from ZooKeeper alone leads on for itself until it hears of its successor.",
-        "The same. With ELRs (4.1) a replica that was in the ISR when that fell below"
-        " min.insync.replicas may lead after a clean stop, and none without the records.",
+        "A leader that is cut off from ZooKeeper alone leads on for itself until it hears of its"
+        " successor.",
+        "A leader that is cut off from the controllers alone does so, too. With ELRs (4.1) a"
+        " replica outside of the ISR may lead without a loss, if it stopped cleanly.",
+        either="acks=1 at a leader that is cut off, unclean elections, loss of power.",
     ),
     Figure(
         "records_given_up",
         "Records that producers gave up",
-        "Time without a leader, or below min.insync.replicas, beyond delivery.timeout.ms.",
-        "The same.",
+        "",
+        "",
+        either="Time without a leader, or below min.insync.replicas, beyond delivery.timeout.ms.",
     ),
 )

@@ -9,8 +9,8 @@
 The sections: ``headline.py``, ``clients.py``, ``timeline.py``, ``replay.py``,
 ``partition_story.py``, ``answers.py`` (all questions) with the pictures ``failovers.py`` and
 ``unavailability.py``, ``notifications.py``, ``fidelity.py``, ``again.py``; of many runs
-``many_runs.py`` with ``side_by_side.py`` and ``sweep_curves.py``. Charts over time are those of ``panels.py``, of the
-series that ``series.py`` asks for.
+``many_runs.py`` with ``side_by_side.py`` and ``sweep_curves.py``. Charts over time are those of
+``panels.py``, of the series that ``series.py`` asks for.
 
 Their elements: ``section.py`` (words, tables, charts as HTML), ``charts.py`` (how charts look),
 ``quantities.py`` (numbers with units, columns in plain words), ``page.py`` with ``page.css`` and

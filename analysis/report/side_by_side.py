@@ -6,7 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from tidegauge.analysis.comparison.compared import TABLE, ComparedFigure, compared_in
+from tidegauge.analysis.comparison.compared import (
+    TABLE,
+    ComparedFigure,
+    caveat_in,
+    compared_in,
+)
 from tidegauge.analysis.comparison.variants import variants_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds
@@ -35,7 +40,9 @@ def section(tables: RunTables) -> Section | None:
     figures = compared_in(tables, variants)
     shown = [each for each in figures if not each.is_always_zero]
     zero = [each for each in figures if each.is_always_zero]
-    pieces: list[Piece] = [Words(each) for each in _in_short(shown, list(variants))]
+    warning = caveat_in(tables, variants)
+    pieces: list[Piece] = [Words(warning, "bad")] if warning else []
+    pieces += [Words(each) for each in _in_short(shown, list(variants))]
     if shown:
         seeds = {name: len(runs) for name, runs in variants.items()}
         pieces.append(FigureTable(seeds, shown))

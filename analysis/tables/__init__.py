@@ -7,16 +7,16 @@
 ``topology.py``           relations of the objects behind the numbers in rows
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
-``isr_intervals.py``      ISRs, their members and leaders, and of times
+``isrs.py``               ISRs, their members and leaders, with each change; and of times
 ``unavailable.py``        offline, not accepting, under or at min ISR, under-replicated
 ``described_states.py``   the same states until the very end, as ``describe`` prints them
 ``broker_states.py``      the state of every broker over time
 ``acting_leaders.py``     who acts as leader, of older epochs, too
 ``partition_figures.py``  each partition in one row, for the ranking of ``show``
-``isr_changes.py``        shrinks, expands and removals, one by one
 ``elections.py``          elections, and the parts of the time until a new leader
 ``notifications.py``      changes in notifications, and their delays
-``control_plane.py``      events of the controller, and the cost of a control plane in either mode
+``controller.py``         events of the controller, and their time in its queue
+``control_plane.py``      the cost of a control plane, in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals
 ``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks

@@ -21,7 +21,8 @@ from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
 from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
-from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES, CONTROLLER_EVENTS
+from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
+from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
 from tidegauge.analysis.tables.fault_costs import (
@@ -32,8 +33,8 @@ from tidegauge.analysis.tables.fault_costs import (
 )
 from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
-from tidegauge.analysis.tables.isr_changes import ISR_CHANGES
-from tidegauge.analysis.tables.isr_intervals import (
+from tidegauge.analysis.tables.isrs import (
+    ISR_CHANGES,
     ISR_INTERVALS,
     ISR_MEMBERS,
     LEADER_INTERVALS,

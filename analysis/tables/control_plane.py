@@ -1,4 +1,4 @@
-"""The controller's events, one at a time; and what a control plane costs a run, in either mode."""
+"""What a control plane costs a run, in figures that mean the same with ZooKeeper and KRaft."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
@@ -13,7 +13,6 @@ from tidegauge.analysis.tables.interval_queries import (
     united,
 )
 from tidegauge.analysis.tables.result_table import (
-    MOMENT,
     RUN,
     Column,
     ResultTable,
@@ -29,55 +28,6 @@ from tidegauge.simulation.codes.occasions import (
 )
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.faults import PAUSE, RESTART
-
-CONTROLLER_EVENTS = ResultTable(
-    "controller_events",
-    "one event that a controller handled",
-    (
-        RUN,
-        *MOMENT,
-        Column("event", "string", "", "its kind, by the name of Kafka's ControllerState"),
-        Column("queue_length", "bigint", "events", "number of events still in the queue"),
-        Column(
-            "queued_us",
-            "bigint",
-            "us",
-            "its time in the queue: EventQueueTimeMs; null: the controller's own election",
-        ),
-        Column(
-            "processing_us",
-            "bigint",
-            "us",
-            "how long the controller worked on it; null: interrupted",
-        ),
-    ),
-    f"""
-    with every as (
-        select run, {IN_ORDER}, event_kind, queue_length, queued_us, true as is_taken,
-            cast(null as bigint) as processing_us
-        from controller_event
-        union all
-        select run, {IN_ORDER}, event_kind, null, null, false, processing_us
-        from controller_event_done
-    ),
-    followed as (
-        select *, lead(processing_us) over in_order as following_us,
-            -- As a controller is elected, it is at work before it takes anything from its queue.
-            not is_taken and not coalesce(lag(is_taken) over in_order, false) as is_first
-        from every
-        window in_order as (partition by run, process order by {IN_ORDER})
-    )
-    select f.run, process, sequence, queue_length, queued_us,
-        coalesce(names.name, 'event ' || cast(f.event_kind as string)) as event,
-        case when is_first then time_us - processing_us else time_us end as time_us,
-        -- One that another controller's election or the end of the run cuts short is never done.
-        case when is_first then processing_us else following_us end as processing_us
-    from followed as f
-    left join names on names.run = f.run and names.enumeration = 'event_kind'
-        and names.number = f.event_kind
-    where is_taken or is_first
-    """,
-)
 
 #: The mode of each run.
 _MODES = View(
@@ -281,6 +231,10 @@ _PARTS = {
             from leaderless
         ) as ranked
         group by run""",
+    "refused": """
+        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as unwritable_us
+        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
+        where not s.led or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
         from ({united("working_controllers", ("run",))}) as w
@@ -335,6 +289,8 @@ _PARTS = {
                 as state_commits
         from {_since("partition_state")} as k join modes as m on m.run = k.run
         where change <> {int(STATE_DELETED)} group by k.run""",
+    "made": """
+        select run, count(distinct partition) as partitions from partition_state group by run""",
     "recorded": "select run, min(time_us) as first_us from message group by run",
     "sent": f"""
         select m.run,
@@ -352,8 +308,14 @@ _PARTS = {
 
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
 _COUNTED = (
-    *("leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
-    *("leaderless_last_us", "active_controllers_most", "out_of_isr_us", "isr_changes"),
+    *("partitions", "leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
+    *(
+        "leaderless_last_us",
+        "unwritable_us",
+        "active_controllers_most",
+        "out_of_isr_us",
+        "isr_changes",
+    ),
     *("leader_epochs", "follower_starts", "state_writes", "state_commits", "records_given_up"),
 )
 #: Figures that are null where there was nothing of the kind.
@@ -367,6 +329,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
     (
         RUN,
         Column("mode", "string", "", "`zookeeper` or `kraft`"),
+        Column("partitions", "bigint", "partitions", "that existed, at any time of the run"),
         Column("first_fault_us", "bigint", "us", "when the first fault began; null: none did"),
         Column(
             "leaderless_partitions",
@@ -383,6 +346,13 @@ CONTROL_PLANE_FIGURES = ResultTable(
         ),
         Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
         Column("leaderless_last_us", "bigint", "us", "... the longest"),
+        Column(
+            "unwritable_us",
+            "bigint",
+            "us",
+            "time after start-up in which partitions had no leader, or too small an ISR for "
+            "acks=all, of all together",
+        ),
         Column(
             "controller_less_us",
             "bigint",

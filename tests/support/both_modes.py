@@ -12,6 +12,7 @@ from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 #: The last release that has both modes.
 RELEASE = "3.9"
 MODES = ("zookeeper", "kraft")
+MIN_ISR = 2
 
 
 def in_mode(mode: str, seed: int = 1, **parts: Any) -> Scenario:
@@ -27,7 +28,7 @@ def in_mode(mode: str, seed: int = 1, **parts: Any) -> Scenario:
             "brokers": 4,
             "racks": ["a", "b"],
             "start": {2: "0s"},
-            "settings": {"min.insync.replicas": 2},
+            "settings": {"min.insync.replicas": MIN_ISR},
         },
         "topics": [{"name": "orders", "partitions": 6, "replication_factor": 3}],
         "workload": {

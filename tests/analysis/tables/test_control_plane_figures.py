@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from both_modes import MODES, in_mode
+from both_modes import MIN_ISR, MODES, in_mode
 from recorded_tables import table
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.simulate import simulate
@@ -89,9 +89,16 @@ class Recount:
         passed_us = to_us - max(from_us, self.from_us)
         if passed_us > 0:
             self.counted["out_of_isr_us"] += passed_us * sum(map(len, map(self._outside, self.isr)))
+            refusing = [each for each in self.isr if not self._takes_writes(each)]
+            self.counted["unwritable_us"] += passed_us * len(refusing)
             self.counted["controller_less_us"] += passed_us * (not self.active)
             most = max(self.counted["active_controllers_most"], len(self.active))
             self.counted["active_controllers_most"] = most
+
+    def _takes_writes(self, partition: int) -> bool:
+        """With acks=all."""
+        is_led = self.leads.get(partition, -1) == self.leader[partition] >= 0
+        return is_led and len(self.isr[partition]) >= MIN_ISR
 
     def _look(self, now_us: int, *, at_end: bool = False) -> None:
         """What has begun and ended, once all rows of a moment are kept."""
@@ -198,6 +205,7 @@ def test_counts_and_times_are_those_of_a_plain_recount(
     assert {"state_writes", "isr_changes", "leader_epochs", "out_of_isr_us"} <= counted.keys()
     assert {"control_requests", "heartbeats", "follower_starts"} <= counted.keys()
     assert figures["controller_less_us"] > 0
+    assert figures["unwritable_us"] > figures["leaderless_last_us"]
     assert figures["exit_longest_us"] == max(recount.exits_us())
     assert figures["return_longest_us"] == max(recount.returns_us())
 
