@@ -13,10 +13,10 @@ from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.perform_comparison import Comparison, perform_comparison
 from tidegauge.views.comparison_view import (
+    show_caveats,
     show_changes,
     show_decisions,
     show_figures,
-    show_timed_out,
 )
 from tidegauge.views.output import console, fail, print_json, report, show_warnings
 from tidegauge.views.sweep_report import show_surprises
@@ -61,6 +61,13 @@ def compare_scenario(
         typer.Option("--seeds", metavar="A..B", help="Run each variant with each of these seeds."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")] = None,
+    trace_level: Annotated[
+        str | None,
+        typer.Option(
+            "--trace-level",
+            help="Trace level of all runs: with `all` requests to the control plane are counted.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -115,7 +122,7 @@ def compare_scenario(
     if seeds is not None and seed is not None:
         fail("--seeds and --seed exclude each other")
     fixed, axis = compared_axis(modes, releases, changes or [])
-    asked = RunRequest(scenario, fixed, seed, hosting=Hosting(address=address))
+    asked = RunRequest(scenario, fixed, seed, trace_level, Hosting(address=address))
     span = None if seeds is None else seeds_of(seeds)
     request = CompareRequest(asked, axis, span, jobs, out)
     with report(as_json=as_json):
@@ -139,7 +146,7 @@ def _compare(request: CompareRequest) -> Comparison:
     screen = console()
     screen.print()
     show_figures(screen, labels, found.figures)
-    show_timed_out(screen, found.timed_out)
+    show_caveats(screen, found.timed_out, found.caveat)
     show_decisions(screen, found.figures)
     for variant in variants:
         show_changes(screen, variant.label, [*map(str, variant.changes)])

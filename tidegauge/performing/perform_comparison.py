@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.options.compare_request import Variant, planned_runs
@@ -27,6 +28,8 @@ class Comparison(NamedTuple):
     variants: Sequence[Variant]
     runs: Sequence[SweptRun]
     figures: Sequence[ComparedFigure]
+    #: The difference between the partitions of variants; empty: there is none.
+    caveat: str
     folder: Path
     #: Of ``comparison.json``.
     content: dict[str, Any]
@@ -61,6 +64,8 @@ def perform_comparison(
 
     The command ends if a variant has no finished run.
     """
+    from tidegauge.analysis.comparison.compared import caveat, compared
+
     check_jobs(jobs)
     name = variants[0].scenario.name
     planned = planned_runs(variants, request, seeds, out)
@@ -68,10 +73,16 @@ def perform_comparison(
         for variant in variants:
             _write_scenario(out, variant)
         runs = perform_runs(name, planned, out, jobs, request.hosting.address)
-        figures = _figures(variants, runs, out)
+        folders = _finished(variants, runs, out)
+        with (
+            working("the figures of all runs"),
+            TemporaryDirectory(prefix="tidegauge-") as temporary,
+        ):
+            tables = Path(temporary)
+            figures, said = compared(folders, tables), caveat(folders, tables)
         content = _content(name, variants, runs, figures)
         _write(out, name, request, variants, runs, content)
-    return Comparison(variants, runs, figures, out, content)
+    return Comparison(variants, runs, figures, said, out, content)
 
 
 def _write_scenario(out: Path, variant: Variant) -> None:
@@ -88,24 +99,19 @@ def _write_scenario(out: Path, variant: Variant) -> None:
     (out / variant.file_name).write_text(text, encoding="utf-8")
 
 
-def _figures(
+def _finished(
     variants: Sequence[Variant], runs: Sequence[SweptRun], out: Path
-) -> Sequence[ComparedFigure]:
-    from tidegauge.analysis.comparison.compared import compared
-
+) -> dict[str, list[Path]]:
+    """The folders of the finished runs of each variant; the command ends if one has none."""
     folders: dict[str, list[Path]] = {}
     for variant in variants:
-        finished = [
-            out / run.folder
-            for run in runs
-            if run.changes == variant.setting and run.outcome.error is None
-        ]
+        own = [run for run in runs if run.changes == variant.setting]
+        finished = [out / run.folder for run in own if run.outcome.error is None]
         if not finished:
-            (first, *_) = (run for run in runs if run.changes == variant.setting)
-            fail(f"{variant.label}: no run is finished: {first.folder}: {first.outcome.error}")
+            error = f"{own[0].folder}: {own[0].outcome.error}"
+            fail(f"{variant.label}: no run is finished: {error}")
         folders[variant.label] = finished
-    with working("the figures of all runs"):
-        return compared(folders)
+    return folders
 
 
 def _content(

@@ -52,14 +52,22 @@ def show_figures(out: Console, variants: Sequence[str], figures: Sequence[Compar
         out.print(f"0 in all runs: {', '.join(_lower(label) for label in zero)}", soft_wrap=False)
 
 
-def show_timed_out(out: Console, variants: Sequence[str]) -> None:
-    """Print the variants in which a step timed out: they have not had all faults and steps."""
-    for variant in variants:
+def show_caveats(out: Console, timed_out: Sequence[str], caveat: str) -> None:
+    """Print why figures cannot be compared as they are.
+
+    Args:
+        out: the output.
+        timed_out: the variants in which a step timed out: they have not had all faults and steps.
+        caveat: the difference between the partitions of variants, or nothing.
+    """
+    for variant in timed_out:
         out.print(
             f"{variant}: a step timed out, and the later ones were not taken. Its figures cannot be"
             " compared.",
             style="bold yellow",
         )
+    if caveat:
+        out.print(caveat, style="bold yellow")
 
 
 def show_decisions(out: Console, figures: Sequence[ComparedFigure]) -> None:
