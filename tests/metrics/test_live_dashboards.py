@@ -119,6 +119,14 @@ def test_every_panel_of_our_dashboard_is_full(servers: dict[str, Prometheus]) ->
     assert full == total > 30
 
 
+def test_with_kraft_only_panels_about_zookeeper_lack_data(servers: dict[str, Prometheus]) -> None:
+    ours = ROOT / "deploy/grafana/dashboards/tidegauge.json"
+    found = fullness_of(json.loads(ours.read_text()), servers["KRaft"])
+    lacking = [panel for panel, fullness in found.items() if fullness is not Fullness.FULL]
+    assert {panel.row for panel in lacking} == {"Controller and ZooKeeper"}
+    assert len(lacking) == 4
+
+
 @pytest.mark.parametrize("mode", ["ZooKeeper", "KRaft"])
 @pytest.mark.parametrize("name", FILES | OF_THE_REPORTER | OF_THE_EXPORTER)
 def test_of_their_panels_those_are_full_that_are_said_to_be(
