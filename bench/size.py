@@ -114,15 +114,16 @@ def measured(mode: Mode, brokers: int, partitions: int) -> Size:
         written = run.table("partition_state")
         seconds = written["time_us"] / 1e6
         broker_s, controller_s, end_s = losses_s(partitions)
-        after = [
-            seconds[(seconds > begin) & (seconds < end)].max(initial=begin) - begin
+        after_broker, after_controller = (
+            float(seconds[(seconds > begin) & (seconds < end)].max(initial=begin) - begin)
             for begin, end in ((broker_s, controller_s), (controller_s, end_s))
-        ]
+        )
         leaders = dict(zip(written["partition"].tolist(), written["leader"].tolist(), strict=True))
         live = set(range(brokers)) - ({1} if mode == KRAFT_MODE else {0, 1})
         leaderless = sum(leader not in live for leader in leaders.values())
         assert len(leaders) == partitions
-    return Size(wall_s, cpu_s, used.ru_maxrss / 1024, *map(float, after), leaderless, load)
+    peak_mib = used.ru_maxrss / 1024
+    return Size(wall_s, cpu_s, peak_mib, after_broker, after_controller, leaderless, load)
 
 
 def in_its_own_process(mode: Mode, brokers: int, partitions: int) -> Size:
