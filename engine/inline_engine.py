@@ -25,7 +25,7 @@ from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.engine.pace import Pace
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
-from tidegauge.simulation.kernel import HUB
+from tidegauge.simulation.kernel import HUB, QUORUM_CONTROLLER
 from tidegauge.traces.run_folder import new_trace_file
 from tidegauge.traces.trace_file import TraceWriter
 
@@ -34,10 +34,17 @@ _PACED_S = 0.02
 
 
 def inline(grouping: Sequence[Sequence[int]] | None = None) -> EngineMaker:
-    """All processes in this interpreter: as one group, or in those that are given."""
+    """All processes in this interpreter: as one group, or in those that are given.
+
+    Raises:
+        ValueError: controllers of a quorum are in several groups, but share their state.
+    """
 
     def make(run: EngineInput) -> InlineEngine:
         hosted = [list(group) for group in grouping or [range(len(run.plan.processes))]]
+        quorum = {*run.plan.process_ranges[QUORUM_CONTROLLER]}
+        if not any(quorum <= {*group} for group in hosted):
+            raise ValueError(f"the controllers {sorted(quorum)} have to be in one group")
         names = [f"group {number}" for number in range(len(hosted))]
         return InlineEngine(run, Grouping(names, hosted))
 

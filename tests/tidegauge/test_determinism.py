@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from process_groups import groups_of
 from tidegauge.commands.verify_run import verified
 from tidegauge.compiled import rules
 from tidegauge.engine.inline_engine import inline
@@ -57,12 +58,6 @@ def summary_of(run: RunFolder) -> dict[str, Any]:
 
 def changed(scenario: Scenario, **changes: object) -> Scenario:
     return scenario_from_mapping(scenario.resolved() | changes, "changed")
-
-
-def groups_of(scenario: Scenario, count: int) -> list[list[int]]:
-    """Processes dealt out in turn: neighbours are never in one group."""
-    processes = len(ClusterPlan(scenario).processes)
-    return [list(range(first, processes, count)) for first in range(count)]
 
 
 def test_three_groups_that_exchange_frames_have_the_hash_of_one(

@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from kraft_schedules import kraft_schedule
+from process_groups import groups_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.replica_list import size
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.codes.occasions import STATE_DELETED
-from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.checks.histories import BY_FENCED_LAST_KNOWN_LEADER, PERMITS
 from tidegauge.traces.run_folder import RunFolder
 
@@ -30,15 +29,6 @@ SHORT = (0, 7, 13, 36, 80, 110, 116, 178, 187, 234, 243, 272)
 
 #: In pytest's parameters ten schedules are one test, so that a failure names few.
 TENS = range(30)
-
-
-def groups_of(scenario: Scenario, count: int) -> list[list[int]]:
-    """Processes dealt out in turn: neighbours are never in one group, but for the controllers."""
-    plan = ClusterPlan(scenario)
-    quorum = plan.process_ranges[QUORUM_CONTROLLER]
-    processes = [number for number in range(len(plan.processes)) if number not in quorum]
-    first, *others = [processes[place::count] for place in range(min(count, len(processes)))]
-    return [[*first, *quorum], *others]
 
 
 def assert_no_check_is_broken(run: RunFolder) -> None:
@@ -134,6 +124,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from kraft_schedules import kraft_schedule
+from process_groups import groups_of
 from tidegauge.controller.kraft import broker_changes
 from tidegauge.engine.simulate import simulate
 if sys.argv[3] == "broken":
