@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.model.limits import MOST_CREATED_AT_ONCE
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import is_of_no_release
@@ -32,10 +31,7 @@ _IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (
-        *(_unknown_settings, _settings_of_kraft, _large_topics),
-        *(_min_insync_replicas, _producers),
-    )
+    found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers)
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -61,20 +57,6 @@ def _settings_of_kraft(scenario: Scenario) -> Iterator[str]:
             if kind == "brokers" and name in _KRAFT_ONLY and name not in said:
                 said.add(name)
                 yield f"{path_text(path)}.{name}: {_KRAFT_ONLY[name]}"
-
-
-def _large_topics(scenario: Scenario) -> Iterator[str]:
-    """Topics that a KRaft controller refuses to create.
-
-    Source: ReplicationControlManager.createTopics@4.1.0.
-    """
-    for place, topic in enumerate(scenario.topics if scenario.has_kraft else ()):
-        if topic.state is None and topic.partition_count > MOST_CREATED_AT_ONCE:
-            yield (
-                f"topics[{place}].partitions: a KRaft controller refuses to create more than "
-                f"{MOST_CREATED_AT_ONCE:,} at once, so {topic.name} never exists; with state: {{}} "
-                "it exists before the run"
-            )
 
 
 def _min_insync_replicas(scenario: Scenario) -> Iterator[str]:

@@ -43,6 +43,3 @@ MOST_WAITING_BATCHES = 20_000_000
 MOST_BATCH_BYTES = 2**31 - 1
 #: Of a group of producers in a run; sums of sizes fit into 64 bits.
 MOST_BYTES = 2**60
-#: A KRaft controller refuses to create more partitions by one request.
-#: Source: QuorumController.MAX_RECORDS_PER_USER_OP@4.1.0.
-MOST_CREATED_AT_ONCE = 10_000

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Mode, Release
 from tidegauge.scenario.model.costs import costs_of_other_modes
-from tidegauge.scenario.model.limits import MOST_CREATED_AT_ONCE
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.other_mode.conversion import (
     Change,
@@ -166,21 +165,8 @@ def _topics(to: Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any
                 number: _state(to, ("topics", place, "state", number), state)
                 for number, state in topic["state"].items()
             }
-        if _is_too_large_to_create(to, topic):
-            most = f"more than {MOST_CREATED_AT_ONCE:,} partitions at once"
-            text = f"{{}}: the topic exists before the run, as KRaft refuses to create {most}"
-            to.note(("topics", place, "state"), text)
-            changed["state"] = {}
         topics.append(changed)
     return topics
-
-
-def _is_too_large_to_create(to: Conversion, topic: Mapping[str, Any]) -> bool:
-    """Whether a topic of a ZooKeeper cluster would never exist with KRaft."""
-    name = topic["name"]
-    is_created = topic.get("state") is None and name not in to.scenario.topics_to_come()
-    count = to.scenario.topic(name).partition_count
-    return to.to_kraft and is_created and count > MOST_CREATED_AT_ONCE
 
 
 def _state(to: Conversion, path: Path, state: Mapping[str, Any]) -> dict[str, Any]:

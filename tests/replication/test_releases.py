@@ -652,7 +652,7 @@ def test_the_command_shows_where_rules_changed() -> None:
 def test_the_command_shows_a_release_with_names_and_sources() -> None:
     shown = CliRunner().invoke(app, ["releases", "2.6.3", "--protocol", "0.10.2"])
     assert shown.exit_code == 0
-    assert "Release 2.6.3, inter.broker.protocol.version 0.10.2-IV0" in shown.stdout
+    assert "Release 2.6.3 with ZooKeeper, inter.broker.protocol.version 0.10.2-IV0" in shown.stdout
     assert "TRUNCATE_TO_HIGH_WATERMARK" in shown.stdout
     assert "ReplicaManager.makeFollowers@0.10.2.0" in shown.stdout
     assert "replica.lag.time.max.ms" in shown.stdout

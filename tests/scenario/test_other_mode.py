@@ -15,19 +15,21 @@ from hypothesis import strategies as st
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.other_mode.converted import ConvertedScenario, converted
-from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping, written_scenario
+from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
 from tidegauge.scenario.text.written_yaml import lines_of
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.scenario.warnings import warnings_of
 
 SHIPPED = shipped_scenarios()
-#: A step waits until a broker is controller; a link between controllers, of which the seed decides
-#: with ZooKeeper.
+#: A step waits until a broker is controller; a link to a controller, of which the seed decides with
+#: ZooKeeper; a topic that KRaft does not create, so that it can be requested again.
 WITHOUT_COUNTERPART = {
     "10-truncation-to-high-watermark": "steps[6].when.controller",
     "12-follower-asks-leader": "steps[5].when.controller",
     "23-isolated-controller": "faults[0].between",
+    "gallery/01-isolated-controller": "faults[0].between",
+    "gallery/05-empty-disk-in-isr": "faults[1].between[1]",
+    "gallery/08-request-fails-controllers": "steps[1].topic",
     "incidents/controller-isolated": "faults[0].between",
     "incidents/controller-isolated-before-3-7": "faults[0].between",
 }
@@ -97,9 +99,9 @@ def test_a_shipped_scenario_keeps_its_brokers_topics_and_clients(name: str) -> N
 def test_a_shipped_scenario_without_counterpart_is_one_clear_error(name: str, path: str) -> None:
     with pytest.raises(ScenarioError) as refusal:
         shipped_in_other_mode(name)
-    text = str(refusal.value)
-    assert len(text.splitlines()) == 1
-    assert f"release {'3.9.2' if 'between' in path else '4.1.1'}: {path}: " in text
+    release = "4.1.1" if "when.controller" in path else "3.9.2"
+    (line,) = str(refusal.value).splitlines()
+    assert f"release {release}: {path}: " in line
 
 
 @pytest.mark.parametrize("name", sorted({*SHIPPED} - {*WITHOUT_COUNTERPART}))
@@ -181,17 +183,6 @@ def test_throttles_costs_checks_and_alerts_of_the_other_mode_are_left_out_by_nam
     assert found.data["controllers"] == {"count": 5}
     assert found.scenario.checks == {}
     assert found.data["steps"][1] == {"at": "30s", "do": "wait"}
-
-
-def test_a_topic_that_kraft_refuses_to_create_exists_before_the_run() -> None:
-    """QuorumController.MAX_RECORDS_PER_USER_OP: 10,000 records of one request."""
-    large = {"name": "large", "partitions": 10001, "replication_factor": 1}
-    topics = [*ZOOKEEPER["topics"], large]
-    found = in_mode("kraft", ZOOKEEPER | {"topics": topics})
-    assert found.data["topics"] == [*ZOOKEEPER["topics"], large | {"state": {}}]
-    assert [*said(found)] == ["topics[1].state"]
-    (line, *_) = warnings_of(scenario_from_mapping(KRAFT | {"topics": topics}, "test.yaml"))
-    assert line.startswith("topics[1].partitions: a KRaft controller refuses to create")
 
 
 def test_the_same_mode_and_release_changes_nothing() -> None:
