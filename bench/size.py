@@ -1,4 +1,4 @@
-"""How much memory and time a large cluster takes in both modes, and how they grow.
+"""Memory and time of a large cluster in both modes, and their growth.
 
 A generated cluster of three controllers loses a broker and then its active controller, which with
 ZooKeeper is a broker, too. There are no clients. Each run is a process of its own, one after the

@@ -201,5 +201,5 @@ def _decides(figure: Figure, modes: Sequence[str]) -> str:
     own = [
         f"{MODE_WORDS[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
     ]
-    told = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
-    return " ".join([figure.either, *told]).strip()
+    of_modes = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
+    return " ".join([figure.either, *of_modes]).strip()

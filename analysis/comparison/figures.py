@@ -1,7 +1,7 @@
-"""The figures that are compared: columns of ``control_plane_figures``, and what decides each.
+"""The figures that are compared: columns of ``control_plane_figures``, and the reasons behind each.
 
-Less is better of each of them. What decides is known from the rules of both modes, and the ranges
-that follow from their clocks; the published figures are of unknown conditions, and no target.
+A lower figure is the better one. The reasons follow from the rules of both modes and the ranges
+of their clocks; the published figures are of unknown conditions, and no target.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ FIGURES = (
     ),
     Figure(
         "follower_starts",
-        "Replicas that began to follow anew",
+        "Starts of replication by followers",
         "The removal of a dead follower begins a leader epoch, too.",
         "A lost follower begins no epoch (metadata.version 3.6 and later), so that the others go"
         " on.",

@@ -114,7 +114,7 @@ class FigureTable(NamedTuple):
 
 
 class Explanations(NamedTuple):
-    """What decides each figure, and where KRaft is not better."""
+    """The reasons of each figure, and where KRaft is not better."""
 
     figures: Sequence[ComparedFigure]
 

@@ -1,4 +1,4 @@
-"""What a control plane costs a run, in figures that mean the same with ZooKeeper and KRaft."""
+"""The cost of a control plane in a run, by figures of one meaning with ZooKeeper and KRaft."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
@@ -399,7 +399,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "follower_starts",
             "bigint",
             "replicas",
-            "that began to follow a leader in an epoch: their fetching starts anew",
+            "that began to follow a leader in an epoch: their fetching starts again",
         ),
         Column(
             "state_writes",

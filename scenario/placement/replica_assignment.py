@@ -1,4 +1,4 @@
-"""Where the replicas of a new topic go, if nobody says so: Kafka's round robin over racks.
+"""The default placement of the replicas of a new topic: Kafka's round robin over racks.
 
 Brokers are put in an order in which racks take turns. The first replica of partition p is on
 the p-th broker of it; the others follow at a distance that grows by one with each round, and

@@ -184,7 +184,7 @@ def test_a_folder_with_other_content_is_refused(dies: Path, tmp_path: Path) -> N
 
 
 def test_a_variant_in_which_a_step_timed_out_is_named(dies: Path, tmp_path: Path) -> None:
-    """The leader is another one within 15 s with KRaft; with ZooKeeper the session goes on."""
+    """The leader is another one within 15 s with KRaft; with ZooKeeper the session continues."""
     condition = "{leader: {topic: orders, partition: 0, is_not: 1}}"
     dies.write_text(
         SCENARIO

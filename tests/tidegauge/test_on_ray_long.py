@@ -184,7 +184,7 @@ class OwnCluster:
             time.sleep(0.5)
 
     def active_brokers(self) -> int:
-        """How many brokers became active, as far as the trace goes."""
+        """The number of brokers that became active, in the trace so far."""
         rows = RunFolder(self.out).rows("broker_state")
         return sum(row["state"] == BROKER_ACTIVE for row in rows)
 

@@ -42,7 +42,7 @@ def _two_controllers_s(run: RunFolder) -> float:
 
 
 def _new_controllers(run: RunFolder) -> float:
-    """How often a controller became active, after the first one of the run."""
+    """The number of times that a controller became active, without the first one of the run."""
     return sum(int(event["controller_epoch"]) > 1 for event in _claims(run))
 
 
@@ -69,14 +69,14 @@ def _live_brokers_fenced(run: RunFolder) -> float:
     return len(expired - stopped)
 
 
-def _told_to_stop(run: RunFolder) -> TraceEvent:
+def _stop_of(run: RunFolder) -> TraceEvent:
     """The first SIGTERM of a broker: it asks for leave at once."""
     return next(_events(run, "controlled_shutdown_sent"))
 
 
 def _shutdown_s(run: RunFolder) -> float:
     """From the first SIGTERM of a broker to the end of its process."""
-    return (next(_events(run, "broker_stopped")).time_us - _told_to_stop(run).time_us) / 1e6
+    return (next(_events(run, "broker_stopped")).time_us - _stop_of(run).time_us) / 1e6
 
 
 def _until_fenced_s(run: RunFolder) -> float:
@@ -92,14 +92,14 @@ def _until_fenced_s(run: RunFolder) -> float:
 
 def _back_s(run: RunFolder) -> float:
     """From the first SIGTERM of a broker until it is unfenced again."""
-    told = _told_to_stop(run)
+    stop = _stop_of(run)
     unfenced = next(
         event
         for event in _events(run, "broker_state")
-        if event.time_us > told.time_us
-        and (event["broker"], event["state"]) == (told["broker"], "active")
+        if event.time_us > stop.time_us
+        and (event["broker"], event["state"]) == (stop["broker"], "active")
     )
-    return (unfenced.time_us - told.time_us) / 1e6
+    return (unfenced.time_us - stop.time_us) / 1e6
 
 
 def _registrations_refused(run: RunFolder) -> float:

@@ -82,7 +82,7 @@ def _section(each: Compared) -> str:
                 f"{incident.title}: {', '.join(incident.issues)}. Affected: {incident.affected}. "
                 f"Fixed: {incident.fixed}.\n"
             ),
-            f"Schedule: {incident.schedule}. The scenario {story} tells the whole story.\n",
+            f"Schedule: {incident.schedule}. The scenario is {story}.\n",
             table(head, rows),
             code_block("\n".join(command_of(incident, version) for version in versions)),
         ]

@@ -1,4 +1,4 @@
-"""What a control plane costs: the table against a plain recount of the rows, in either mode."""
+"""The cost of a control plane: the table against a plain recount of the rows, in either mode."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Recount:
         return is_led and len(self.isr[partition]) >= MIN_ISR
 
     def _look(self, now_us: int, *, at_end: bool = False) -> None:
-        """What has begun and ended, once all rows of a moment are kept."""
+        """Intervals that have begun and ended, once all rows of a moment are kept."""
         out = {each for partition in self.isr for each in self._outside(partition)}
         for broker in out - self.out_since.keys():
             self.out_since[broker] = now_us
