@@ -24,6 +24,7 @@ from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"
@@ -97,6 +98,15 @@ def test_quickstart_has_one_hash_in_groups_too(tmp_path: Path) -> None:
             scenario, tmp_path / str(count), make_engine=inline(groups_of(scenario, count))
         )
         assert summary_of(run)["process_hashes"] == summary_of(one)["process_hashes"]
+
+
+def test_a_quorum_in_two_groups_is_refused(tmp_path: Path) -> None:
+    """Controllers share the state of the active one: apart, they would give another hash."""
+    scenario = load_scenario(find_scenario("quickstart"))
+    first, *others = ClusterPlan(scenario).process_ranges[QUORUM_CONTROLLER]
+    groups = [[first], [each for each in range(others[-1] + 1) if each != first]]
+    with pytest.raises(ValueError, match="have to be in one group"):
+        simulate(scenario, tmp_path / "apart", make_engine=inline(groups))
 
 
 @pytest.mark.long
