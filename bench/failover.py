@@ -19,15 +19,18 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tidegauge.engine.simulate import simulate
-from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import (
+    COMPARED_RELEASES,
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    Mode,
+)
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 PARTITIONS = (100, 10_000, 200_000)
-#: Of the last release with ZooKeeper, and of the newest one.
-RELEASES = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
 #: So long a cluster of 200,000 partitions takes at most to be up, and the failover after that.
 _UP_S = 300
 _LATER_S = {ZOOKEEPER_MODE: 600, KRAFT_MODE: 15}
@@ -46,14 +49,14 @@ class Failover(NamedTuple):
     computed_s: float
 
 
-def scenario_of(mode: str, partitions: int, seed: int) -> Scenario:
+def scenario_of(mode: Mode, partitions: int, seed: int) -> Scenario:
     """Three brokers; the first one is the controller if there is no quorum."""
     is_kraft = mode == KRAFT_MODE
     # Of a quorum it is a setting of the controllers.
     settings = {} if is_kraft else {"auto.leader.rebalance.enable": False}
     active = "controller:0" if is_kraft else 1
     story: dict[str, Any] = {
-        "release": RELEASES[mode],
+        "release": COMPARED_RELEASES[mode],
         "mode": mode,
         "seed": seed,
         "duration": f"{_UP_S + _LATER_S[mode]}s",
@@ -72,7 +75,7 @@ def scenario_of(mode: str, partitions: int, seed: int) -> Scenario:
     return scenario_from_mapping(story, f"failover-{mode}-{partitions}")
 
 
-def failover(mode: str, partitions: int, seed: int) -> Failover:
+def failover(mode: Mode, partitions: int, seed: int) -> Failover:
     """Run a failover, and measure it."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -106,11 +109,12 @@ def main() -> None:
 
     first_seed, *_ = seeds = arguments.seeds
     print("Kill of the active controller: virtual seconds from then on")
-    print(f"{'':12}{f'ZooKeeper, {RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}':42}", end="")
-    print(f"KRaft, {RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
+    of_zookeeper = f"ZooKeeper, {COMPARED_RELEASES[ZOOKEEPER_MODE]}, seed {first_seed}"
+    print(f"{'':12}{of_zookeeper:42}", end="")
+    print(f"KRaft, {COMPARED_RELEASES[KRAFT_MODE]}, median of {counted(len(seeds), 'seed')}")
     print(f"{'':12}next        first     last partition      next        first record")
     print(f"{'partitions':12}controller  elected   elected             controller  committed")
-    decided: dict[str, list[list[float]]] = {mode: [] for mode in RELEASES}
+    decided: dict[str, list[list[float]]] = {mode: [] for mode in COMPARED_RELEASES}
     computed = []
     for partitions in arguments.partitions:
         zookeeper = failover(ZOOKEEPER_MODE, partitions, first_seed)

@@ -26,7 +26,12 @@ from typing import Any, NamedTuple
 from tidegauge.engine.simulate import simulate
 from tidegauge.layouts.generated_layout import generated_scenario
 from tidegauge.layouts.layout import Layout
-from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
+from tidegauge.replication.release_versions import (
+    COMPARED_RELEASES,
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    Mode,
+)
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 PARTITIONS = (25_000, 50_000, 100_000, 200_000)
@@ -34,8 +39,6 @@ BROKERS = 100
 #: The slope is measured again with so many brokers, between the first two numbers of partitions.
 FEW_BROKERS = 25
 PARTITIONS_OF_TOPIC = 100
-#: Of the last release with ZooKeeper, and of the newest one.
-RELEASES: dict[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
 #: The most that KRaft may take, times ZooKeeper.
 MOST_MEMORY, MOST_TIME = 1.2, 1.3
 #: So long a cluster takes at most to be up, and after the loss of its controller to have leaders.
@@ -81,7 +84,7 @@ def scenario_of(mode: Mode, brokers: int, partitions: int) -> Scenario:
         topics=partitions // PARTITIONS_OF_TOPIC,
         partitions=partitions,
         batches_per_second=0,
-        release=RELEASES[mode],
+        release=COMPARED_RELEASES[mode],
         mode=mode,
         duration=f"{end_s}s",
     )
@@ -156,11 +159,11 @@ def main() -> None:
         (FEW_BROKERS, arguments.partitions[:2]),
     ):
         runs = [_both(brokers, partitions) for partitions in sizes]
-        for mode in RELEASES:
+        for mode in COMPARED_RELEASES:
             first, last = runs[0][mode], runs[-1][mode]
             more = (last.peak_mib - first.peak_mib) * 1024 / (sizes[-1] - sizes[0])
             slopes[brokers, mode] = f"{more:.1f} KiB with {brokers} brokers"
-    for mode in RELEASES:
+    for mode in COMPARED_RELEASES:
         each = ", ".join(slope for (_, of), slope in slopes.items() if of == mode)
         print(f"{mode}: each partition takes {each}")
 
@@ -168,7 +171,7 @@ def main() -> None:
 def _both(brokers: int, partitions: int) -> dict[Mode, Size]:
     """Run both modes, and print the runs and their ratios."""
     sizes = {}
-    for mode in RELEASES:
+    for mode in COMPARED_RELEASES:
         size = sizes[mode] = in_its_own_process(mode, brokers, partitions)
         print(
             f"{brokers:<9}{partitions:<12,}{mode:<11}{size.peak_mib:<10,.0f}{size.wall_s:<8.1f}"

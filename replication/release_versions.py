@@ -15,7 +15,7 @@ of cells for each of its rows; see :class:`Cell`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, NamedTuple, Self
@@ -24,6 +24,11 @@ from typing import Final, Literal, NamedTuple, Self
 Mode = Literal["zookeeper", "kraft"]
 ZOOKEEPER_MODE: Final = "zookeeper"
 KRAFT_MODE: Final = "kraft"
+#: The modes in texts that people read; files have them as plain text, so any text may be looked up.
+MODE_NAMES: Mapping[str, str] = {ZOOKEEPER_MODE: "ZooKeeper", KRAFT_MODE: "KRaft"}
+#: The releases in which the modes are compared, if nothing names others: the last one with
+#: ZooKeeper, and the newest one.
+COMPARED_RELEASES: Mapping[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
 
 #: Last patch release of each line from the first supported release on.
 LAST_PATCH = {

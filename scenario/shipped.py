@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tidegauge.scenarios
-from tidegauge.replication.release_versions import KRAFT_MODE, Mode
+from tidegauge.replication.release_versions import MODE_NAMES, Mode
 from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.text.errors import did_you_mean
 
@@ -45,7 +45,7 @@ class ShippedScenario(NamedTuple):
     @property
     def kafka(self) -> str:
         """The release and the control plane, in words."""
-        return f"{self.release} with {'KRaft' if self.mode == KRAFT_MODE else 'ZooKeeper'}"
+        return f"{self.release} with {MODE_NAMES[self.mode]}"
 
 
 def shipped_scenarios() -> dict[str, Path]:

@@ -15,14 +15,13 @@ from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
 from tidegauge.analysis.run_paths import runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.traces.run_folder import RunFolder
 
 #: The table of the figures.
 TABLE = "control_plane_figures"
 #: Means that differ by no more than this part of them are the same.
 _NEARLY = 0.01
-#: Words of modes.
-MODE_WORDS = {"zookeeper": "ZooKeeper", "kraft": "KRaft"}
 
 
 class ComparedFigure(NamedTuple):
@@ -199,7 +198,7 @@ def _band(spread: OverSeeds) -> tuple[float, float]:
 def _decides(figure: Figure, modes: Sequence[str]) -> str:
     texts = {"zookeeper": figure.zookeeper, "kraft": figure.kraft}
     own = [
-        f"{MODE_WORDS[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
+        f"{MODE_NAMES[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
     ]
     of_modes = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
     return " ".join([figure.either, *of_modes]).strip()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.analysis.comparison.compared import MODE_WORDS
 from tidegauge.analysis.questions.run_settings import RunSetting, settings_of
 from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.traces.run_files import read_manifest
 
 #: So many are read side by side; more of them are a curve.
@@ -50,7 +50,7 @@ def _names(variants: Sequence[tuple[Mapping[str, Any], RunSetting]]) -> list[str
     modes = [_mode(scenario) for scenario, _ in variants]
     releases = [str(scenario["release"]) for scenario, _ in variants]
     named = [
-        " ".join([MODE_WORDS[mode]] * (len({*modes}) > 1) + [release] * (len({*releases}) > 1))
+        " ".join([MODE_NAMES[mode]] * (len({*modes}) > 1) + [release] * (len({*releases}) > 1))
         for mode, release in zip(modes, releases, strict=True)
     ]
     if len({*named}) == len(variants):

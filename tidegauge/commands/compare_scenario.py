@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
 from tidegauge.options.compare_request import CompareRequest, compared_axis
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
@@ -60,7 +61,7 @@ def compare_scenario(
         str | None,
         typer.Option("--seeds", metavar="A..B", help="Run each variant with each of these seeds."),
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")] = None,
+    seed: SeedOfAll = None,
     trace_level: Annotated[
         str | None,
         typer.Option(
@@ -68,20 +69,8 @@ def compare_scenario(
             help="Trace level of all runs: with `all` requests to the control plane are counted.",
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            help="Join the Ray cluster at this address, whose machines share the scenario file and "
-            "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    address: SharedAddress = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -10,7 +10,7 @@ import typer
 
 from tidegauge.layouts.layout import CONTROLLERS, Layout, LayoutError
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
-from tidegauge.replication.release_versions import KRAFT_MODE
+from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.output import fail
 from tidegauge.views.working import working
@@ -147,7 +147,7 @@ def _mode_of(mode: str | None) -> Any:
 def _show(layout: Layout, data: dict[str, Any], out: Path) -> None:
     """Print the generated cluster, and the next commands."""
     sizes = [topic["partitions"] for topic in data["topics"]]
-    kind = "KRaft" if layout.mode_in_force == KRAFT_MODE else "ZooKeeper"
+    kind = MODE_NAMES[layout.mode_in_force]
     typer.echo(
         f"{layout.name}: Kafka {layout.release} with {kind}, {layout.duration} of virtual time"
     )

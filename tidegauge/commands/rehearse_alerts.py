@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.options.batch_options import Jobs
 from tidegauge.options.watching import spelling_named
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.output import INTERRUPTED, console, fail, print_json, report
@@ -72,12 +73,7 @@ def rehearse_alerts(
     evaluation_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Interval of all rule groups.")
     ] = DEFAULT_INTERVAL,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
-        ),
-    ] = None,
+    jobs: Jobs = None,
     keep: Annotated[
         Path | None,
         typer.Option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.options.batch_options import Jobs
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import SweepRequest, seeds_of
@@ -141,12 +142,7 @@ def run_scenario(
             "--seeds", metavar="A..B", help="Run each of these seeds, as `tidegauge sweep` does."
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
-        ),
-    ] = None,
+    jobs: Jobs = None,
     trace_level: Annotated[
         str | None,
         typer.Option("--trace-level", "--trace", help="transitions, or all: also single requests."),

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidegauge.commands.analyze_runs import analyze_runs
+from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
 from tidegauge.options.extras import need_spark
 from tidegauge.options.figure_names import figures_for_programs, show_figures
 from tidegauge.options.hosting import Hosting
@@ -52,24 +53,12 @@ def sweep_scenario(
             "running it. Without SCENARIO: all forms of figures.",
         ),
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")] = None,
+    seed: SeedOfAll = None,
     trace_level: Annotated[
         str | None, typer.Option("--trace-level", help="Trace level of all runs.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--address",
-            help="Join the Ray cluster at this address, whose machines share the scenario file and "
-            "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine.",
-        ),
-    ] = None,
+    jobs: Jobs = None,
+    address: SharedAddress = None,
     out: Annotated[
         Path | None,
         typer.Option(

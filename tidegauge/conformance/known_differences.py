@@ -11,9 +11,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tidegauge.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
-from tidegauge.conformance.recorded_dialects import MODES
 from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep
-from tidegauge.replication.release_versions import Release, all_releases
+from tidegauge.replication.release_versions import MODE_NAMES, Release, all_releases
 from tidegauge.simulation.durations import parse_duration
 
 #: The head of the table.
@@ -65,7 +64,7 @@ class KnownDifference:
     #: Its line in the file.
     line: int
     schedules: tuple[str, ...]
-    #: Of MODES.
+    #: Of MODE_NAMES.
     modes: tuple[str, ...]
     releases: tuple[Releases, ...]
     fields: tuple[str, ...]
@@ -176,9 +175,9 @@ def _row(line: int, cells: list[str]) -> KnownDifference:
 
 def _modes(text: str) -> tuple[str, ...]:
     """``zookeeper``, ``kraft`` or ``all``."""
-    if text not in (*MODES, _ALL):
-        raise ValueError(f"mode: {text!r} is none of {', '.join(MODES)}, {_ALL}")
-    return tuple(MODES) if text == _ALL else (text,)
+    if text not in (*MODE_NAMES, _ALL):
+        raise ValueError(f"mode: {text!r} is none of {', '.join(MODE_NAMES)}, {_ALL}")
+    return tuple(MODE_NAMES) if text == _ALL else (text,)
 
 
 def _way(text: str) -> tuple[str, int]:

@@ -23,13 +23,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidegauge.conformance.broker_records import BrokerRecords, records_by_step
-from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
+from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
 
 #: A tree of observed values by name.
 Tree = dict[str, Any]
-
-#: What people call the modes.
-MODES = {ZOOKEEPER_MODE: "ZooKeeper", KRAFT_MODE: "KRaft"}
 
 #: By mode: the name of a partition's state in an observation.
 STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
@@ -66,10 +63,10 @@ def in_one_form(recording: Tree) -> Tree:
         UnknownDialectError: it is of neither dialect.
     """
     mode = recording.get("mode", ZOOKEEPER_MODE)
-    if mode not in MODES:
+    if mode not in MODE_NAMES:
         raise UnknownDialectError(
-            f"is a recording of neither a {' nor a '.join(MODES.values())} cluster:"
-            f" its mode is {mode!r}, not {' or '.join(MODES)}"
+            f"is a recording of neither a {' nor a '.join(MODE_NAMES.values())} cluster:"
+            f" its mode is {mode!r}, not {' or '.join(MODE_NAMES)}"
         )
     _check_states(recording, mode)
     return _of_kraft(recording) if mode == KRAFT_MODE else _of_zookeeper(recording)
@@ -79,11 +76,11 @@ def _check_states(recording: Tree, mode: str) -> None:
     """The states that were observed are those of this mode."""
     for place, observed in _observations(recording):
         for name, partition in observed["exact"].get("partitions", {}).items():
-            for other in MODES.keys() - {mode}:
+            for other in MODE_NAMES.keys() - {mode}:
                 if isinstance(partition, dict) and STATE[other] in partition:
                     raise UnknownDialectError(
-                        f"is a recording of a {MODES[mode]} cluster by its mode, but step {place}"
-                        f" has a state of {MODES[other]} for {name} ({STATE[other]!r})"
+                        f"is a recording of a {MODE_NAMES[mode]} cluster by its mode, but step "
+                        f"{place} has a state of {MODE_NAMES[other]} for {name} ({STATE[other]!r})"
                     )
 
 

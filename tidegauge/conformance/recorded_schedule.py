@@ -30,12 +30,11 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from tidegauge.conformance.recorded_dialects import (
-    MODES,
     Tree,
     UnknownDialectError,
     in_one_form,
 )
-from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Mode
+from tidegauge.replication.release_versions import MODE_NAMES, ZOOKEEPER_MODE, Mode
 
 #: Steps without a wait for quiescence after them.
 _CHANGES_NOTHING = {
@@ -273,7 +272,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
     if not files:
         raise RecordingError(
             f"{paths[0]}: has no recorded schedule, that is no .json file with steps of a "
-            f"{' or '.join(MODES.values())} cluster; it holds {_content(paths[0])}"
+            f"{' or '.join(MODE_NAMES.values())} cluster; it holds {_content(paths[0])}"
         )
     return files
 

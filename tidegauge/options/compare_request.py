@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import RequestedRun, fixed_and_axes
-from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode, Release
+from tidegauge.replication.release_versions import (
+    COMPARED_RELEASES,
+    KRAFT_MODE,
+    MODE_NAMES,
+    ZOOKEEPER_MODE,
+    Mode,
+    Release,
+)
 from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
@@ -16,9 +23,6 @@ if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
     from tidegauge.sweeps.sweep_axis import Axis
 
-#: The releases to compare modes in, where the scenario names none that has the mode. 3.9 is the
-#: last one with ZooKeeper.
-RELEASE_OF_MODE: Mapping[Mode, str] = {ZOOKEEPER_MODE: "3.9", KRAFT_MODE: "4.1"}
 #: A table of more variants has no room.
 _MOST_VARIANTS = 4
 _LEAST_VARIANTS = 2
@@ -76,7 +80,7 @@ class CompareRequest(NamedTuple):
         for name in self.axis.values:
             mode = _mode_of(name)
             named = "release" in data and mode in Release.parse(base.release).modes
-            release = base.release if named else RELEASE_OF_MODE[mode]
+            release = base.release if named else COMPARED_RELEASES[mode]
             variants.append(converted_variant(data, self.request.scenario, mode, release))
         return variants
 
@@ -169,7 +173,6 @@ def compared_axis(
 
 def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> Variant:
     """A scenario in a mode and a release; the command ends if it cannot be converted."""
-    from tidegauge.analysis.comparison.compared import MODE_WORDS
     from tidegauge.scenario.other_mode.converted import converted
     from tidegauge.scenario.reading import ScenarioError
 
@@ -180,12 +183,12 @@ def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release:
     in_full = found.scenario.release
     setting = (f"mode={mode}", f"release={in_full}")
     return Variant(
-        f"{MODE_WORDS[mode]} {in_full}", setting, found.scenario, found.data, found.changes
+        f"{MODE_NAMES[mode]} {in_full}", setting, found.scenario, found.data, found.changes
     )
 
 
 def _mode_of(name: str) -> Mode:
-    mode = next((mode for mode in RELEASE_OF_MODE if name == mode), None)
+    mode = next((mode for mode in COMPARED_RELEASES if name == mode), None)
     if mode is None:
         fail(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
     return mode
