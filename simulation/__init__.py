@@ -6,7 +6,8 @@ subject                        file
 processes, events, tables      ``kernel.py``: records and tables of the kernel
 events and their order         ``events.py``; the room ``messages`` has the kinds
 messages between processes     ``links.py``
-what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each
+what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each;
+                               ``metadata_snapshots.py``
 the cluster's numbers          ``topology.py``: brokers, partitions, processes;
                                ``zookeeper_tree.py``
 faults                         ``faults.py``; ``slow_disks.py``, ``timed_stops.py``

@@ -22,7 +22,7 @@ handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@
 
 from __future__ import annotations
 
-from tidegauge.actors.metadata.metadata_publisher import publish, write_snapshot_row
+from tidegauge.actors.metadata.metadata_publisher import publish, write_down_snapshot
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
@@ -186,7 +186,7 @@ def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotRespon
         return
     world.lifecycles[broker].log_start_offset = offset
     world.lifecycles[broker].fetched_epoch = response.leader_epoch
-    write_snapshot_row(world, broker, LOADED, offset, epoch, response.size_bytes)
+    write_down_snapshot(world, broker, LOADED, offset, epoch, response.size_bytes)
     # The publication of a snapshot resets what counts for the next one.
     world.lifecycles[broker].snapshot_from_offset = NONE
     _take(world, broker, response, offset, offset)

@@ -33,9 +33,8 @@ from tidegauge.simulation.costs import (
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_timers import MetadataPublicationGoesOn, ReadyToUnfence
-from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES, ONE_LOG, move_on
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot
+from tidegauge.simulation.metadata_log import ONE_LOG, move_on
+from tidegauge.simulation.metadata_snapshots import is_snapshot_due, write_snapshot_row
 
 _FALSE = code(False)
 
@@ -142,30 +141,18 @@ def _look_after_snapshots(world: Brokers, broker: int) -> None:
     if state.snapshot_from_offset == NONE:
         state.snapshot_from_offset = offset
         state.snapshot_from_us = now_us
-    grown_bytes = (offset - state.snapshot_from_offset) * METADATA_RECORD_BYTES
-    interval_us = state.snapshot_interval_us
-    is_old = interval_us > 0 and now_us - state.snapshot_from_us >= interval_us
-    if grown_bytes >= state.snapshot_max_bytes or is_old:
+    records = offset - state.snapshot_from_offset
+    age_us = now_us - state.snapshot_from_us
+    if is_snapshot_due(records, age_us, state.snapshot_max_bytes, state.snapshot_interval_us):
         state.snapshot_from_offset = offset
         state.snapshot_from_us = now_us
-        write_snapshot_row(world, broker, WRITTEN, offset, state.leader_epoch, NONE)
+        write_down_snapshot(world, broker, WRITTEN, offset, state.leader_epoch, NONE)
 
 
 @inner_rule
-def write_snapshot_row(
+def write_down_snapshot(
     world: Brokers, broker: int, step: int, end_offset: int, epoch: int, size_bytes: int
 ) -> None:
-    """Write down what has happened to a snapshot of a broker; the row causes nothing."""
-    context = world.context[0]
-    cause_process = context.cause_process
-    cause_sequence = context.cause_sequence
-    row = new_row(world, broker, MetadataSnapshot)
-    row.broker = broker
-    row.snapshot_step = step
-    row.end_offset = end_offset
-    row.quorum_epoch = epoch
-    row.snapshot_bytes = size_bytes
-    row.log_start_offset = world.lifecycles[broker].log_start_offset
-    write_row(world, row)
-    context.cause_process = cause_process
-    context.cause_sequence = cause_sequence
+    """Write down what has happened to a snapshot of a broker."""
+    begins = world.lifecycles[broker].log_start_offset
+    write_snapshot_row(world, broker, broker, step, end_offset, epoch, size_bytes, begins)

@@ -32,8 +32,7 @@ from tidegauge.simulation.messages.raft_requests import (
 )
 from tidegauge.simulation.messages.raft_timers import SnapshotDue
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot
+from tidegauge.simulation.metadata_snapshots import is_snapshot_due, write_snapshot_row
 
 #: KafkaRaftClient, RaftMetadataLogCleanerManager.
 _CLEANING_US = code(60_000_000)
@@ -49,10 +48,9 @@ def look_after_snapshots(world: Raft) -> None:
     offset = voter.high_watermark
     if voter.snapshot_from_offset == NONE:
         voter.snapshot_from_offset = offset
-    grown_bytes = (offset - voter.snapshot_from_offset) * METADATA_RECORD_BYTES
-    interval_us = voter.snapshot_interval_us
-    is_old = interval_us > 0 and now_us - voter.snapshot_from_us >= interval_us
-    if grown_bytes >= voter.snapshot_max_bytes or is_old:
+    records = offset - voter.snapshot_from_offset
+    age_us = now_us - voter.snapshot_from_us
+    if is_snapshot_due(records, age_us, voter.snapshot_max_bytes, voter.snapshot_interval_us):
         _count_from(world, offset)
         process = world.context[0].handling
         due = new_event(world, process, process, SnapshotDue)
@@ -220,18 +218,12 @@ def load_snapshot(world: Raft, response: FetchSnapshotResponse) -> None:
 
 @inner_rule
 def _write_row(world: Raft, step: int, number: int) -> None:
-    """Write down what has happened to a snapshot; the row causes nothing."""
-    context = world.context[0]
-    cause_process = context.cause_process
-    cause_sequence = context.cause_sequence
+    """Write down what has happened to a snapshot."""
+    process = world.context[0].handling
+    node = name_of_voter(world, process)
     snapshot = snapshot_at(world, number)
-    row = new_row(world, context.handling, MetadataSnapshot)
-    row.broker = name_of_voter(world, context.handling)
-    row.snapshot_step = step
-    row.end_offset = snapshot.end_offset
-    row.quorum_epoch = snapshot.epoch
-    row.snapshot_bytes = snapshot.bytes
-    row.log_start_offset = this_voter(world).log_start_offset
-    write_row(world, row)
-    context.cause_process = cause_process
-    context.cause_sequence = cause_sequence
+    begins = this_voter(world).log_start_offset
+    end_offset = snapshot.end_offset
+    write_snapshot_row(
+        world, process, node, step, end_offset, snapshot.epoch, snapshot.bytes, begins
+    )
