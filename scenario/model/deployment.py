@@ -27,6 +27,7 @@ from tidegauge.scenario.model.cluster import (
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.duration_fields import PositiveDuration
 from tidegauge.scenario.model.parts import Listed, Name, Part
+from tidegauge.scenario.model.resources import Resources
 from tidegauge.scenario.model.selectors import (
     BROKER,
     CLIENT_GROUP,
@@ -131,6 +132,9 @@ class Deployment(Part):
     workload: Workload = Field(default=Workload(), description="The clients.")
     network: Network = Field(default=Network(), description="Latencies of messages.")
     costs: Costs = Field(default=Costs(), description="Times of work.")
+    resources: Resources = Field(
+        default=Resources(), description="Bandwidth of disks and networks, memory of machines."
+    )
 
     # The cluster.
 

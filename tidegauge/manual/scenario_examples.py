@@ -24,6 +24,7 @@ from tidegauge.scenario.model.cluster import (
 from tidegauge.scenario.model.costs import Costs, Latency, Network
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.resources import Machine, Resources
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 
@@ -173,6 +174,18 @@ broker_stop_request: 11ms
 metadata_snapshot_mebibyte: 9ms
 """,
     ],
+    Resources: [
+        """\
+network_in: 10Gbit/s
+network_out: 10Gbit/s
+between_racks: 40Gbit/s
+disk_read: 600MB/s
+disk_write: 600MB/s
+page_cache: 28GiB
+brokers: {3: {disk_write: 50MB/s}}
+"""
+    ],
+    Machine: ["{network_in: 1Gbit/s, network_out: 1Gbit/s, disk_read: unlimited, page_cache: 0B}"],
     Latency: [
         "{min: 1ms, p50: 5ms, p90: 20ms, p99: 300ms, max: 1s}",
         (

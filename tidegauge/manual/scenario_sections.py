@@ -21,6 +21,7 @@ from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import FAULTS
 from tidegauge.scenario.model.parts import Part
 from tidegauge.scenario.model.process_faults import SurvivingLog
+from tidegauge.scenario.model.resources import Machine, Resources
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
 from tidegauge.scenario.model.steps import STEPS
@@ -58,6 +59,8 @@ SECTIONS = (
     Section("Network", Network),
     Section("Costs", Costs),
     Section("Latency", Latency, 3),
+    Section("Resources", Resources, without=Machine),
+    Section("Machine of a broker", Machine, 3),
     Section("Faults", FaultOfAnyKind),
     *_kinds(FAULTS, "kind", FaultOfAnyKind),
     Section("Kept log", SurvivingLog, 3),

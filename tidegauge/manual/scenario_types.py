@@ -10,6 +10,7 @@ import yaml
 from tidegauge.manual.markdown import NONE, code
 from tidegauge.manual.scenario_sections import link_to
 from tidegauge.simulation.durations import DURATION_SCHEMA
+from tidegauge.simulation.quantities import BANDWIDTH_SCHEMA, SIZE_SCHEMA, UNITS_BYTES
 
 #: Units of numbers, by the name of their field; the fields of faults and steps say their own.
 _UNITS = {
@@ -48,7 +49,7 @@ _UNITS = {
 }
 #: Keys of mappings, by the name of their field.
 _KEYS = {
-    **dict.fromkeys(("start", "broker_settings", "broker_releases"), "broker id"),
+    **dict.fromkeys(("start", "broker_settings", "broker_releases", "brokers"), "broker id"),
     **dict.fromkeys(("assignment", "state"), "partition number"),
     **dict.fromkeys(("fire", "clear"), "alert"),
     "checks": "check",
@@ -57,6 +58,16 @@ _KEYS = {
 }
 _DURATION = DURATION_SCHEMA["pattern"]
 _SELECTOR = "[selector](#faults)"
+_QUANTITIES = {
+    _DURATION: "duration",
+    SIZE_SCHEMA["pattern"]: "size",
+    BANDWIDTH_SCHEMA["pattern"]: "bandwidth",
+}
+_UNITS_OF_QUANTITIES = {
+    _DURATION: "us, ms, s, m, h",
+    SIZE_SCHEMA["pattern"]: ", ".join(UNITS_BYTES),
+    BANDWIDTH_SCHEMA["pattern"]: "kB/s to TiB/s, kbit/s to Gbit/s",
+}
 
 
 def type_of(schema: Mapping[str, Any], name: str) -> str:
@@ -73,8 +84,8 @@ def type_of(schema: Mapping[str, Any], name: str) -> str:
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
         return ", ".join(dict.fromkeys(code(written(value).strip("'")) for value in values))
-    if schema.get("pattern") == _DURATION:
-        return "duration"
+    if schema.get("pattern") in _QUANTITIES:
+        return _QUANTITIES[schema["pattern"]]
     return _type_by_name(schema, name)
 
 
@@ -111,8 +122,9 @@ def _limits(schema: Mapping[str, Any]) -> str:
 def unit_of(schema: Mapping[str, Any], name: str) -> str:
     """The unit of the field of this name; a text or a flag has none."""
     leaves = [*_leaves(schema)]
-    if any(leaf.get("pattern") == _DURATION for leaf in leaves):
-        return "us, ms, s, m, h"
+    for leaf in leaves:
+        if leaf.get("pattern") in _UNITS_OF_QUANTITIES:
+            return _UNITS_OF_QUANTITIES[leaf["pattern"]]
     if any(isinstance(leaf.get("type"), list) for leaf in leaves):
         return "that of the setting"
     if any(leaf.get("type") in {"integer", "number"} for leaf in leaves) or name == "acks":

@@ -1,0 +1,63 @@
+"""Bandwidth: how long a transfer takes on a disk or a network that others use, too.
+
+A resource moves so many bytes per second, and what is in flight on it shares them. A transfer ends
+when all that the resource had taken on before is moved, and the transfer itself; but a small one
+does not wait for large ones that began before it: with n others in flight it gets its share of the
+bandwidth, so it takes n + 1 times as long as alone. Those that began before keep their ends, and
+the work of the small one is done by later ones. So in the long run a resource never moves more than
+its bandwidth, and no transfer costs more than one look, whatever is in flight (fair queueing would
+change the end of every transfer in flight with each that begins).
+
+A transfer that uses several resources uses them at the same time (a disk is read ahead, a switch
+passes on what it has received so far), so it ends with the last of them, not after their sum.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Record, i64
+from tidegauge.compiled.rules import code, inner_rule
+
+#: So many transfers in flight are told apart; more of them share as if they were so many.
+FLOWS = 16
+
+_NS_PER_US = code(1_000)
+_NS_PER_SECOND = code(1_000_000_000)
+
+
+class Bandwidth(Record):
+    """A resource with a bandwidth: one direction of a network or a disk."""
+
+    #: 0: unlimited.
+    bytes_per_second: i64
+    #: When all that it has taken on so far is moved; nanoseconds, as small transfers take few.
+    free_ns: i64
+    #: Ends of the transfers in flight, and the place of the next one.
+    ends_ns: Annotated[NDArray[np.int64], (np.int64, (FLOWS,))]
+    next_flow: i64
+
+
+@inner_rule
+def transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
+    """When a transfer that begins now has moved all its bytes; the resource takes it on."""
+    if resource.bytes_per_second == 0 or size_bytes <= 0:
+        return now_us
+    now_ns = now_us * _NS_PER_US
+    # No request or response is larger than 2**31 bytes, so the product fits into 64 bits.
+    alone_ns = size_bytes * _NS_PER_SECOND // resource.bytes_per_second
+    end_ns = max(resource.free_ns, now_ns) + alone_ns
+    if resource.free_ns > now_ns:
+        in_flight = 0
+        for flow in range(FLOWS):
+            in_flight += 1 if resource.ends_ns[flow] > now_ns else 0
+        resource.free_ns = end_ns
+        end_ns = min(end_ns, now_ns + (in_flight + 1) * alone_ns)
+    else:
+        resource.free_ns = end_ns
+    resource.ends_ns[resource.next_flow] = end_ns
+    resource.next_flow = (resource.next_flow + 1) % FLOWS
+    return (end_ns + _NS_PER_US - 1) // _NS_PER_US
