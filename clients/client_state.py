@@ -34,6 +34,7 @@ class Client(Record):
     knows_leader_epochs: flag
     fetch_max_wait_ms: i64
     fetch_min_bytes: i64
+    fetch_max_bytes: i64
     max_partition_fetch_bytes: i64
     #: auto.offset.reset is latest.
     resets_to_latest: flag
@@ -174,6 +175,8 @@ class Connection(Record):
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
     fetches: i64
+    #: Which of its client's partitions the next one names first.
+    first_target: i64
     poll_timer: flag
     #: When the fetch in flight fails; whether a timer is set for the first that can.
     deadline_us: i64

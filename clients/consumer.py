@@ -31,9 +31,6 @@ from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
 from tidegauge.simulation.trace_rows.request_rows import Consumed
 
-#: ``fetch.max.bytes`` of consumers, which is not configurable here.
-_MAX_BYTES = 50 * 1024 * 1024
-
 
 @inner_rule
 def poll_all(world: Clients, process: int) -> None:
@@ -61,9 +58,12 @@ def poll(world: Clients, process: int, broker: int) -> None:
     request.max_wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
-    request.max_bytes = _MAX_BYTES
-    for target in range(client.first_target, client.first_target + client.target_count):
-        known = world.client_targets[target]
+    request.max_bytes = client.fetch_max_bytes
+    for place in range(client.target_count):
+        # Behind those of which the last response brought records, so that none starves if the
+        # limit cuts some off (SubscriptionState.movePartitionToEnd@2.4.0).
+        target = (connection.first_target + place) % client.target_count
+        known = world.client_targets[client.first_target + target]
         if known.leader == broker:
             item = new_item(world, request, known.partition, FetchPartition)
             item.fetch_offset = known.position
@@ -117,6 +117,9 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
+        if item.size_bytes > 0:
+            served = target_of(world, client, item.partition) - client.first_target
+            connection.first_target = served + 1
         if item.error == errors.NONE:
             records += _take_records(world, client, process, item)
         elif item.error == errors.OFFSET_OUT_OF_RANGE:

@@ -125,6 +125,7 @@ def _send_now(world: Clients, process: int, connection: Connection, batch: Batch
     request = new_event(world, process, batch.broker, ProduceRequest)
     request.partition = world.client_targets[batch.target].partition
     request.record_count = batch.records
+    request.size_bytes = batch.records * world.partitions[request.partition].record_bytes
     request.acks = client.acks
     request.timeout_ms = client.request_timeout_ms
     request.correlation_id = batch.index

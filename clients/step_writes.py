@@ -18,6 +18,7 @@ from tidegauge.clients.control_plane_requests import (
 )
 from tidegauge.clients.step_codes import STEP_CODES
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.codes.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -28,7 +29,6 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ThrottleTarget,
     ZkThrottleRequest,
 )
-from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.topology import Cluster, controller_process
 
 # Step.action

@@ -24,9 +24,11 @@ from tidegauge.simulation.kernel import (
     CLIENT,
     CONTROLLER,
     QUORUM_CONTROLLER,
+    RACK_LINK,
     ZOOKEEPER,
     Kernel,
 )
+from tidegauge.simulation.links import handle_rack_link_event, take_rack_link_fault
 
 
 class Doors(NamedTuple):
@@ -42,6 +44,7 @@ DOORS = {
     int(ZOOKEEPER): Doors(handle_zookeeper_event, take_zookeeper_fault),
     int(CLIENT): Doors(handle_client_event, take_operator_fault),
     int(QUORUM_CONTROLLER): Doors(handle_quorum_event, take_quorum_fault),
+    int(RACK_LINK): Doors(handle_rack_link_event, take_rack_link_fault),
 }
 
 

@@ -22,7 +22,7 @@ from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
-from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, Kernel
+from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
@@ -117,7 +117,7 @@ def _deliver(world: World, event: Event) -> None:
         return
     if waits_in_process(world, event):
         return
-    if traces_all(world) and event.source != process:
+    if traces_all(world) and event.source != process and state.role != RACK_LINK:
         _trace_message(world, event)
     call_rule(world.roles[state.role].handle, world, event)
 

@@ -21,7 +21,7 @@ from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.expected_events import batches_per_second, expected_events
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 
 #: Up to this number of brokers each has its own actor.
 ONE_EACH = 8
@@ -67,6 +67,8 @@ def grouping_of(plan: ClusterPlan, broker_groups: int) -> Grouping:
         lightest = load.index(min(load))
         hosted[lightest].append(plan.process_ranges[CLIENT][client])
         load[lightest] += _client_weight(plan, client, batches)
+    for number, link in enumerate(plan.process_ranges[RACK_LINK]):
+        hosted[number % len(hosted)].append(link)
     roles = (CONTROLLER, ZOOKEEPER, QUORUM_CONTROLLER)
     controllers = [process for role in roles for process in plan.process_ranges[role]]
     return Grouping([*names, "the controllers"], [*hosted, controllers])

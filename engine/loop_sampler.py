@@ -14,7 +14,14 @@ from types import TracebackType
 from typing import Self
 
 from tidegauge.engine.group import Group
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    CONTROLLER,
+    QUORUM_CONTROLLER,
+    RACK_LINK,
+    ZOOKEEPER,
+)
 
 _PERIOD_S = 0.003
 
@@ -25,6 +32,7 @@ KINDS = {
     int(ZOOKEEPER): "zookeeper",
     int(CLIENT): "client",
     int(QUORUM_CONTROLLER): "quorum controller",
+    int(RACK_LINK): "link between racks",
 }
 _ELSEWHERE = "driver"
 

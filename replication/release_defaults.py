@@ -52,6 +52,9 @@ DEFAULTS: Table = {
     "replica.fetch.response.max.bytes": (
         Cell("0.10.2.0", 10 * 1024 * 1024, "KafkaConfig.ReplicaFetchResponseMaxBytes@0.10.2.0"),
     ),
+    "replica.socket.receive.buffer.bytes": (
+        Cell("0.10.2.0", 64 * 1024, "KafkaConfig.ReplicaSocketReceiveBufferBytes@0.10.2.0"),
+    ),
     "replica.fetch.backoff.ms": (
         Cell("0.10.2.0", 1_000, "KafkaConfig.ReplicaFetchBackoffMs@0.10.2.0"),
     ),
@@ -77,6 +80,12 @@ DEFAULTS: Table = {
     ),
     "num.network.threads": (
         Cell("0.10.2.0", 3, "KafkaConfig.NumNetworkThreads@0.10.2.0"),
+    ),
+    "socket.send.buffer.bytes": (
+        Cell("0.10.2.0", 100 * 1024, "KafkaConfig.SocketSendBufferBytes@0.10.2.0"),
+    ),
+    "socket.receive.buffer.bytes": (
+        Cell("0.10.2.0", 100 * 1024, "KafkaConfig.SocketReceiveBufferBytes@0.10.2.0"),
     ),
     "queued.max.requests": (
         Cell("0.10.2.0", 500, "KafkaConfig.QueuedMaxRequests@0.10.2.0"),
@@ -263,6 +272,9 @@ DEFAULTS: Table = {
     ),
     "max.in.flight.requests.per.connection": (
         Cell("0.10.2.0", 5, "ProducerConfig.MAX_IN_FLIGHT_REQUESTS_PER_CONNECTION@0.10.2.0"),
+    ),
+    "send.buffer.bytes": (
+        Cell("0.10.2.0", 128 * 1024, "ProducerConfig.SEND_BUFFER_CONFIG@0.10.2.0"),
     ),
 }
 # fmt: on

@@ -10,7 +10,7 @@ from typing import Any
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.faults import fault_name
-from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 from tidegauge.simulation.zookeeper_tree import SORTS
 
 _ROLES = {
@@ -18,6 +18,7 @@ _ROLES = {
     int(ZOOKEEPER): "zookeeper",
     int(CLIENT): "client",
     int(QUORUM_CONTROLLER): "quorum controller",
+    int(RACK_LINK): "link between racks",
 }
 
 

@@ -22,8 +22,15 @@ from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.java_hash import java_abs, java_hash
-from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
+from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
+from tidegauge.simulation.kernel import (
+    BROKER,
+    CLIENT,
+    CONTROLLER,
+    QUORUM_CONTROLLER,
+    RACK_LINK,
+    ZOOKEEPER,
+)
 from tidegauge.simulation.topology import process_ranges
 from tidegauge.simulation.zookeeper_tree import tree_ranges
 
@@ -210,7 +217,7 @@ class ClusterPlan:
     @cached_property
     def processes(self) -> tuple[PlannedProcess, ...]:
         """All processes in the order of their numbers."""
-        racks = sorted({self.scenario.rack_of(broker) for broker in self.brokers})
+        racks = self.racks
         rack_of = [racks.index(self.scenario.rack_of(broker)) for broker in self.brokers]
         planned = [
             PlannedProcess(f"broker {broker}", int(BROKER), index, index, rack_of[index])
@@ -242,6 +249,10 @@ class ClusterPlan:
                 own = -1 if in_rack is None else racks.index(in_rack)
                 name = f"controller {controller}"
                 planned.append(PlannedProcess(name, int(QUORUM_CONTROLLER), number, -1, own))
+        planned += [
+            PlannedProcess(f"link from rack {one} to rack {other}", int(RACK_LINK), number, -1, -1)
+            for number, (one, other) in enumerate(self.rack_links)
+        ]
         return tuple(planned)
 
     @property
@@ -253,7 +264,19 @@ class ClusterPlan:
     def process_ranges(self) -> tuple[range, ...]:
         """The numbers of processes, by their role."""
         brokers, clients = len(self.brokers), len(self.clients)
-        return process_ranges(brokers, clients, len(self.controllers))
+        return process_ranges(brokers, clients, len(self.controllers), len(self.rack_links))
+
+    @cached_property
+    def racks(self) -> tuple[str, ...]:
+        """The racks in which there are brokers; a rack's place is its number."""
+        return tuple(sorted({self.scenario.rack_of(broker) for broker in self.brokers}))
+
+    @cached_property
+    def rack_links(self) -> tuple[tuple[str, str], ...]:
+        """The racks between which links have a limit, each in both directions; else none."""
+        if not self.scenario.resources.between_racks:
+            return ()
+        return tuple((one, other) for one in self.racks for other in self.racks if one != other)
 
     @cached_property
     def partitions(self) -> tuple[PlannedPartition, ...]:

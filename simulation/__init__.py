@@ -5,7 +5,8 @@ subject                        file
 =============================  ==========================================================
 processes, events, tables      ``kernel.py``: records and tables of the kernel
 events and their order         ``events.py``; the room ``messages`` has the kinds
-messages between processes     ``links.py``
+messages between processes     ``links.py``; ``transfers.py``: those with records;
+                               ``bandwidth.py``; ``network_threads.py``
 what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each;
                                ``metadata_snapshots.py``
 the cluster's numbers          ``topology.py``: brokers, partitions, processes;
@@ -14,9 +15,9 @@ faults                         ``faults.py``; ``slow_disks.py``, ``timed_stops.p
 random draws, the cost model   ``random_streams.py``, ``costs.py``
 rows of the trace              the room ``trace_rows`` (the schema), ``rows.py`` (writing, hash)
 names of numbers in rows       ``enumerations.py``, for the header of each trace
-codes that messages carry      the room ``codes``; ``throttles.py``
-times as people write them     ``durations.py``
-the JVM's orders               ``java_hash.py``, ``scala_hash.py``
+codes that messages carry      the room ``codes``
+times, bytes as text           ``durations.py``, ``quantities.py``
+the JVM's orders               the room ``jvm``
 the shell of a Ray actor       ``actor_shell.py``
 =============================  ==========================================================
 

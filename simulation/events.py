@@ -41,6 +41,9 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
     event.cause_process = context.cause_process
     event.cause_sequence = context.cause_sequence
     event.next = NONE
+    event.size_bytes = 0
+    event.transfer_us = 0
+    event.relayed_to = NONE
     event.first_item = NONE
     event.last_item = NONE
     event.item_count = 0

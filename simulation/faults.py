@@ -37,9 +37,11 @@ from tidegauge.simulation.messages.fault_events import (
     LinkRelease,
 )
 from tidegauge.simulation.messages.kinds import IS_REFUSED
+from tidegauge.simulation.network_threads import free_network_threads
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
+from tidegauge.simulation.transfers import forget_transfers
 
 #: Fault.kind, by the kind in a scenario: those here, and those beside the rules of other rooms.
 FAULT_CODES = NamedCodes()
@@ -130,7 +132,11 @@ def handle_known_fault(world: Kernel, event: FaultKnown) -> None:
 
     A process that the fault hits too learns of it when that happens to itself.
     """
-    role = world.fault_roles[event.fault * world.context[0].process_count + event.destination]
+    count = world.context[0].process_count
+    if event.begins and world.faults[event.fault].kind == POWER_LOSS:
+        # What its machine had not sent by then never comes.
+        world.links[event.source * count + event.destination].lost_below = event.sequence
+    role = world.fault_roles[event.fault * count + event.destination]
     if role.side != 0:
         return
     if event.begins:
@@ -194,6 +200,8 @@ def dies(world: Kernel, process: int) -> None:
     for number in range(len(world.faults)):
         world.fault_roles[number * context.process_count + process].stops = False
     free_all(world, state.held)
+    forget_transfers(world, process)
+    free_network_threads(world, process)
 
 
 @inner_rule

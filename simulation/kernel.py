@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code
+from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth
 from tidegauge.simulation.messages.event import EventList, EventSlot, ItemSlot
 from tidegauge.simulation.random_streams import Quantile
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -36,6 +37,8 @@ CONTROLLER = code(1)
 ZOOKEEPER = code(2)
 CLIENT = code(3)
 QUORUM_CONTROLLER = code(4)
+#: Not a process of Kafka: the link from one rack to another (``links.py``).
+RACK_LINK = code(5)
 
 #: Source of what the scenario sends: faults. It comes before all others at the same time.
 SCENARIO = code(-1)
@@ -54,7 +57,7 @@ class HeapEntry(Record):
 class Process(Record):
     """A process, whichever group hosts it."""
 
-    #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT or QUORUM_CONTROLLER.
+    #: BROKER, CONTROLLER, ZOOKEEPER, CLIENT, QUORUM_CONTROLLER or RACK_LINK.
     role: i64
     #: Which of its role: index of the broker, number of the client.
     number: i64
@@ -92,6 +95,11 @@ class Process(Record):
     disk_draws: i64
     #: What has come in while it was stopped, and has still to be read.
     held: EventList
+    #: A broker's network threads (``network_threads.py``), and when the last of them is free that
+    #: is blocked.
+    first_network_thread: i64
+    network_threads: i64
+    network_blocked_us: i64
 
 
 class Role(Record):
@@ -106,12 +114,15 @@ class Role(Record):
 class Link(Record):
     """One direction between two processes: what its two ends keep of it.
 
-    A link is FIFO, as the TCP connection is that it stands for.
+    A link is FIFO, as the TCP connection is that it stands for. Messages with records are FIFO
+    among themselves, and the others do not wait for them: they are on other connections.
     """
 
     # The sender's.
     #: When the last message sent so far is delivered: none overtakes it.
     last_delivery_us: i64
+    #: ... and of those with records, which the others overtake.
+    last_records_us: i64
     #: How many latencies were drawn.
     draws: i64
     #: Added to each latency by faults.
@@ -126,6 +137,33 @@ class Link(Record):
     held: EventList
     #: The last canonical row of the sender that the receiver knows of.
     source_rows: i64
+    #: When the last message with records is received that had to wait for the receiver's network.
+    received_us: i64
+    #: Messages with records that the sender had numbered lower are lost: its machine lost power
+    #: while they flowed.
+    lost_below: i64
+    # The link's between the racks of both.
+    #: When the last message was passed on.
+    relayed_us: i64
+
+
+class SocketBuffers(Record):
+    """The buffers of a process's connections; 0: as the operating system has them."""
+
+    #: Of what it sends (brokers: socket.send.buffer.bytes; producers: send.buffer.bytes).
+    send_bytes: i64
+    #: Of what clients send to it (brokers: socket.receive.buffer.bytes).
+    receive_bytes: i64
+    #: Of what it fetches (brokers: replica.socket.receive.buffer.bytes; consumers:
+    #: receive.buffer.bytes).
+    fetch_bytes: i64
+
+
+class NetworkThread(Record):
+    """A network thread of a broker (Kafka: ``SocketServer.Processor``)."""
+
+    #: Until then something blocks it.
+    free_us: i64
 
 
 class Context(Record):
@@ -159,6 +197,9 @@ class Context(Record):
     sample_period_us: i64
     #: How many processes there are, and which group of them this is.
     process_count: i64
+    #: How many racks there are, and the first link between two of them; -1: they have no limit.
+    racks: i64
+    first_rack_link: i64 = -1
     group: i64
     #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and where
     #: that begins which the other groups of processes have not been sent.
@@ -309,6 +350,11 @@ class Kernel(Tables):
     roles: Records[Role]
     #: From source to destination: at ``source * process_count + destination``.
     links: Records[Link]
+    #: By process: what it sends, and what it receives.
+    networks_out: Records[Bandwidth]
+    networks_in: Records[IncomingBandwidth]
+    socket_buffers: Records[SocketBuffers]
+    network_threads: Records[NetworkThread]
     #: Quantile tables of latencies: by LinkClass in ``links.py``, then the cost model's, then
     #: those of slow disks.
     quantiles: Records[Quantile]

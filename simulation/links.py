@@ -4,6 +4,11 @@ A message takes a latency that is drawn from the quantile table of its path (sam
 same rack, between racks, to or from a client), never less than the table's minimum, and
 arrives after all that were sent on its link before it.
 
+A message with records also takes the time in which its bytes flow (``transfers.py``). If links
+between racks have a limit, each ordered pair of racks has a process for its link, as processes of
+several groups share it. Messages with records pass through it, half of their latency before it and
+half behind it; to their receivers they are the same messages. Others pass beside it.
+
 A cut is kept at the receiving end: packets that would arrive stay with TCP, which sends
 them again and again. When the link heals, all of them arrive in their order once the
 back-off of the retransmission is over, a few seconds after a long cut. That a sender gave
@@ -17,12 +22,21 @@ messages 1 us later.
 
 from __future__ import annotations
 
-from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import append_event, new_event, push, set_timer, stamp, take_first
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.simulation.events import (
+    append_event,
+    free_event,
+    new_event,
+    push,
+    set_timer,
+    stamp,
+    take_first,
+)
 from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.event import Event, EventList
-from tidegauge.simulation.messages.fault_events import ProcessRelease
+from tidegauge.simulation.messages.fault_events import FaultChange, ProcessRelease
+from tidegauge.simulation.network_threads import departure_from_thread_us
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -30,6 +44,7 @@ from tidegauge.simulation.random_streams import (
     draw,
     quantile_us,
 )
+from tidegauge.simulation.transfers import is_received, send_records
 
 # Paths, each with its quantile table: at ``path * QUANTILES``.
 WITHIN_HOST = code(0)
@@ -67,8 +82,13 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
     uniform = draw(context.seed, LATENCY, index, link.draws)
     link.draws += 1
     latency_us = quantile_us(world.quantiles, path * QUANTILES, uniform)
-    message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
-    link.last_delivery_us = message.time_us
+    if world.processes[source].network_blocked_us > departure_us:
+        departure_us = departure_from_thread_us(world, message, departure_us)
+    if message.size_bytes > 0:
+        send_records(world, message, departure_us, latency_us, path)
+    else:
+        message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
+        link.last_delivery_us = message.time_us
     stamp(world, message)
     route(world, message)
 
@@ -103,8 +123,28 @@ def arrives(world: Kernel, event: Event) -> bool:
     if link.cut > 0 or link.stalled:
         append_event(world, link.held, event)
         return False
+    if event.size_bytes > 0 and not is_received(world, event, link):
+        return False
     link.source_rows = max(link.source_rows, event.source_rows)
     return True
+
+
+@rule
+def handle_rack_link_event(world: Kernel, event: Event) -> None:
+    """Pass a message on that the link between two racks has received; no news are for it."""
+    if event.relayed_to == NONE:
+        free_event(world, event)
+        return
+    event.destination = event.relayed_to
+    event.relayed_to = NONE
+    event.transfer_us = NONE - event.transfer_us
+    event.time_us = world.context[0].time_us + event.relayed_latency_us
+    route(world, event)
+
+
+@rule
+def take_rack_link_fault(_world: Kernel, _event: FaultChange) -> None:
+    """No fault hits a link between racks itself: cuts are kept at the receiving ends."""
 
 
 @inner_rule

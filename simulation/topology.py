@@ -3,7 +3,7 @@
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
 by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then in
 ZooKeeper mode each broker's controller and ZooKeeper, then the clients, then in KRaft mode the
-controllers of the quorum.
+controllers of the quorum. The last are links between racks, if they have a limit.
 """
 
 from __future__ import annotations
@@ -85,17 +85,20 @@ class Cluster(Kernel, Topology):
     """Virtual time, and the cluster in which it passes."""
 
 
-def process_ranges(brokers: int, clients: int, quorum: int = 0) -> tuple[range, ...]:
+def process_ranges(
+    brokers: int, clients: int, quorum: int = 0, rack_links: int = 0
+) -> tuple[range, ...]:
     """The numbers of processes, by their role (``kernel.py``); a broker's is its index.
 
     Args:
         brokers: how many brokers there are.
         clients: how many clients, the operator among them.
         quorum: how many controllers of a KRaft quorum; 0: the cluster is in ZooKeeper mode.
+        rack_links: how many links between racks that have a limit.
     """
     if quorum:
-        return number_ranges(0, (brokers, 0, 0, clients, quorum))
-    return number_ranges(0, (brokers, brokers, 1, clients, 0))
+        return number_ranges(0, (brokers, 0, 0, clients, quorum, rack_links))
+    return number_ranges(0, (brokers, brokers, 1, clients, 0, rack_links))
 
 
 def number_ranges(first: int, counts: Iterable[int]) -> tuple[range, ...]:

@@ -67,6 +67,7 @@ def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
     Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
     """
     budget_bytes = request.max_bytes
+    request.is_cut = False
     complete = request.item_count == 0
     if request.replica_id != NONE:
         name_active(world, request)

@@ -8,7 +8,11 @@ one leader epoch each.
 
 from __future__ import annotations
 
-from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
+from tidegauge.actors.fetches.fetch_sessions import (
+    let_others_come_first,
+    place_of_fetch,
+    put_to_rest,
+)
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
@@ -119,6 +123,8 @@ def read_partition(
     if wanted == 0 and budget_bytes == request.max_bytes:
         wanted = 1
     records = min(available, wanted)
+    if records < available and budget_bytes < request.partition_max_bytes:
+        request.is_cut = True
     if world.brokers[broker].throttles and request.replica_id != NONE:
         is_held_back = leader_throttles(world, row, request.replica_id)
         records = 0 if is_held_back else records
@@ -137,11 +143,14 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     response = _new_response(world, request)
     mark_error(world, request, errors.NONE)
     counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
+    last_sent = NONE
     cursor = request.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
         if item.size_bytes > 0:
+            last_sent = item.partition
+            response.size_bytes += item.size_bytes
             row = row_of(world, item.partition, request.destination)
             mark_bytes_out(world, request, row, item)
             if counts_sent:
@@ -152,7 +161,10 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
             mark_error(world, request, item.error)
             _add_records(world, response, item)
     if request.replica_id != NONE:
-        put_to_rest(world, world.fetch_sessions[request.fetcher])
+        session = world.fetch_sessions[request.fetcher]
+        if request.is_cut and last_sent != NONE:
+            let_others_come_first(world, session, place_of_fetch(world, last_sent, request))
+        put_to_rest(world, session)
     departure_us = world.context[0].time_us + request.cost_us
     send(world, response, departure_us)
 

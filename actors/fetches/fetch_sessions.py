@@ -182,6 +182,24 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
 
 
 @inner_rule
+def let_others_come_first(world: Brokers, session: FetchSession, last_sent: int) -> None:
+    """Have the next fetch begin behind the last partition of which a full response brought records.
+
+    In Kafka each partition that a response names moves to the end; that matters only if the limit
+    of a response cuts some off.
+
+    Source: FetchSession.PartitionIterator@1.1.0 (KIP-227).
+    """
+    told = world.follower_fetches[last_sent]
+    if not told.active or told.next_active == NONE:
+        return
+    world.follower_fetches[session.last_active].next_active = session.first_active
+    session.first_active = told.next_active
+    session.last_active = last_sent
+    told.next_active = NONE
+
+
+@inner_rule
 def put_to_rest(world: Brokers, session: FetchSession) -> None:
     """Let the partitions rest of which the next fetch would say nothing new."""
     width = world.sizes[0].width

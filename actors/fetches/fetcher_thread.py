@@ -50,6 +50,24 @@ def add_to_fetcher(world: Brokers, row: int, index: int) -> None:
 
 
 @inner_rule
+def fetch_others_first(world: Brokers, fetcher: Fetcher, row: int) -> None:
+    """Have the next request begin behind the last replica of which a response brought records.
+
+    In Kafka each of those moves to the end; that matters only without a session, and if the limit
+    of a response cuts some off (KIP-74).
+
+    Source: AbstractFetcherThread.processFetchRequest@0.10.2.0, PartitionStates.updateAndMoveToEnd.
+    """
+    following = world.hosted[row].next_in_fetcher
+    if following == NONE:
+        return
+    world.hosted[fetcher.last_row].next_in_fetcher = fetcher.first_row
+    fetcher.first_row = following
+    fetcher.last_row = row
+    world.hosted[row].next_in_fetcher = NONE
+
+
+@inner_rule
 def remove_from_fetcher(world: Brokers, row: int) -> None:
     """Take a replica out of its fetcher, if it is in one.
 

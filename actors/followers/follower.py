@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetcher_thread import (
     after_error,
+    fetch_others_first,
     forget_moves,
     leave_session,
     note_move,
@@ -282,16 +283,22 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
     if not take_response(world, response):
         return
     taken_us = 0
+    last_partition = NONE
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         if not item.continues:
             _take_partition(world, response, item)
             if item.size_bytes > 0:
+                last_partition = item.partition
                 taken_us += cost_us(world, response.destination, APPEND)
         cursor = item.next
     departure_us = world.context[0].time_us + taken_us
     fetcher = world.fetchers[response.fetcher]
+    if not fetcher.in_session and last_partition != NONE:
+        last_row = replica_of_response(world, response, last_partition)
+        if last_row != NONE:
+            fetch_others_first(world, fetcher, last_row)
     if fetcher.looking_up != NONE:
         _look_up_offsets(world, response.fetcher, departure_us)
         return

@@ -45,10 +45,14 @@ _FALSE = code(False)
 def handle_fetch(world: Brokers, request: FetchRequest) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
-    Source: ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
+    Source: KafkaApis.handleFetchRequest@2.6.0 (KAFKA-9101);
+    ReplicaManager.fetchMessages@0.10.2.0 and @2.4.0,
     DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.phase == _ARRIVED:
+        most_bytes = world.brokers[request.destination].fetch_max_bytes
+        request.max_bytes = min(request.max_bytes, most_bytes)
+        request.min_bytes = min(request.min_bytes, request.max_bytes)
         if request.replica_id != NONE:
             update_session(world, request)
         request.phase = _READ

@@ -149,6 +149,8 @@ class Broker(BrokerMemory):
     replica_fetch_min_bytes: i64
     replica_fetch_max_bytes: i64
     replica_fetch_response_max_bytes: i64
+    #: The most that it answers a fetch; before there was the setting, as much as is asked for.
+    fetch_max_bytes: i64
     replica_fetch_backoff_ms: i64
     replica_socket_timeout_ms: i64
     num_replica_fetchers: i64

@@ -43,9 +43,9 @@ from tidegauge.simulation.codes.controller_events import (
     REASSIGNMENT_RESUMED,
     TOPIC_DELETION_RESUMED,
 )
+from tidegauge.simulation.jvm.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.scala_hash import MOST_IN_ORDER
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import BrokerFailed, BrokerRegistered
 from tidegauge.simulation.zookeeper_tree import BROKER_IDS_ZNODE

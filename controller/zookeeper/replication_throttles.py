@@ -20,6 +20,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.replication.replica_list import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
+from tidegauge.simulation.codes.throttles import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -30,7 +31,6 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ThrottleTarget,
     ZkThrottleRequest,
 )
-from tidegauge.simulation.throttles import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
 
 

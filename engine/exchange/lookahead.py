@@ -4,6 +4,7 @@ A group of processes may run ahead of the others as long as nothing that has not
 can reach it. How far that is depends on where the processes are: a broker and the controller on
 its machine are near, two racks are not. What counts is the shortest way, over any processes in
 between. Between two machines it is a way over racks; a hop within a machine only adds to it.
+A link between racks that has a limit lies half-way between them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedProcess
-from tidegauge.simulation.kernel import CLIENT
+from tidegauge.simulation.kernel import CLIENT, RACK_LINK
 
-#: Where clients are, and what stands in no rack.
+#: Where clients are, what stands in no rack, and the first link between racks.
 _AT_CLIENTS = -2
 _IN_NO_RACK = -1
+_FIRST_RACK_LINK = -3
 
 
 def distances_us(plan: ClusterPlan, hosted: Sequence[int]) -> NDArray[np.int64]:
@@ -49,7 +51,9 @@ def lookaheads_us(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> NDArr
 
 
 def _place_of(process: PlannedProcess) -> int:
-    """Which place a process is at: a rack's number, or one of the two above."""
+    """Which place a process is at: a rack's number, or one of those above."""
+    if process.role == RACK_LINK:
+        return _FIRST_RACK_LINK - process.number
     return _AT_CLIENTS if process.role == CLIENT else process.rack
 
 
@@ -66,6 +70,11 @@ def _ways_between(plan: ClusterPlan) -> tuple[list[int], NDArray[np.int64]]:
             elif one == other != _IN_NO_RACK:
                 latency = network.within_rack
             ways[row, place] = latency.quantiles_us()[0]
+    on_links = np.array(places) <= _FIRST_RACK_LINK
+    if on_links.any():
+        # A message over a link takes its latency in two parts, whose ends are in any two racks.
+        halves_us = max(1, network.between_racks.quantiles_us()[0] // 2)
+        ways[on_links] = ways[:, on_links] = halves_us
     # Floyd and Warshall's algorithm.
     for over in range(len(places)):
         ways = np.minimum(ways, ways[:, [over]] + ways[[over], :])

@@ -167,6 +167,10 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
     column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
 
 
+#: As much as a fetch may ask for.
+_ANY_BYTES = 2**31 - 1
+
+
 def _set(broker: Broker, settings: dict[str, int]) -> None:
     """Take over the settings of one broker."""
     broker.replica_lag_time_max_ms = settings["replica.lag.time.max.ms"]
@@ -174,6 +178,7 @@ def _set(broker: Broker, settings: dict[str, int]) -> None:
     broker.replica_fetch_min_bytes = settings["replica.fetch.min.bytes"]
     broker.replica_fetch_max_bytes = settings["replica.fetch.max.bytes"]
     broker.replica_fetch_response_max_bytes = settings["replica.fetch.response.max.bytes"]
+    broker.fetch_max_bytes = settings.get("fetch.max.bytes", _ANY_BYTES)
     broker.replica_fetch_backoff_ms = settings["replica.fetch.backoff.ms"]
     broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
     broker.num_replica_fetchers = settings["num.replica.fetchers"]

@@ -27,6 +27,7 @@ from tidegauge.clients.client_state import (
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.fault_tables import plan_faults
+from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.roll_tables import new_rolls
 from tidegauge.engine.layout.step_tables import new_steps
 from tidegauge.replication.release_rules import ReleaseRules
@@ -37,7 +38,8 @@ from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, Plan
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.java_hash import java_abs, java_hash
+from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
+from tidegauge.simulation.jvm.scala_hash import set_order
 from tidegauge.simulation.kernel import (
     CLIENT,
     CommitKey,
@@ -61,7 +63,6 @@ from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
-from tidegauge.simulation.scala_hash import set_order
 from tidegauge.simulation.topology import ClusterPartition, NumberRange, Sizes, Slot, Topology
 from tidegauge.simulation.trace_rows.row import RowSlot
 
@@ -147,6 +148,7 @@ def new_kernel(
 ) -> Kernel:
     """Virtual time at its beginning, for the processes in ``hosted``."""
     count = len(plan.processes)
+    networks = new_networks(plan)
     kernel = Kernel(
         context=new_records(Context, 1),
         events=new_records(EventSlot, 0),
@@ -155,6 +157,10 @@ def new_kernel(
         processes=_processes(plan, hosted),
         roles=new_records(Role, len(plan.process_ranges)),
         links=new_records(Link, count * count),
+        networks_out=networks.outgoing,
+        networks_in=networks.incoming,
+        socket_buffers=networks.socket_buffers,
+        network_threads=networks.threads,
         quantiles=_quantiles(plan),
         quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
         rows=new_records(RowSlot, 0),
@@ -175,6 +181,7 @@ def new_kernel(
     context.item_reserve = item_reserve
     context.trace_level = TRACE_ALL if plan.scenario.trace == "all" else TRACE_TRANSITIONS
     context.sample_period_us = plan.scenario.sample_every_us
+    enter_networks(plan, kernel)
     plan_faults(plan, kernel)
     enlarge_kernel(kernel, reserve, item_reserve)
     return kernel
@@ -368,6 +375,7 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])
     client.fetch_max_wait_ms = int(settings["fetch.max.wait.ms"])
     client.fetch_min_bytes = int(settings["fetch.min.bytes"])
+    client.fetch_max_bytes = int(settings["fetch.max.bytes"])
     client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
     if plan.commits(group):

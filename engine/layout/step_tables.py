@@ -20,7 +20,7 @@ from tidegauge.scenario.model.step import (
     Numbers,
     StepOfAnyKind,
 )
-from tidegauge.simulation.java_hash import java_hash
+from tidegauge.simulation.jvm.java_hash import java_hash
 from tidegauge.simulation.kernel import CLIENT, NONE
 
 #: Buckets of a hash map at first.

@@ -34,7 +34,7 @@ from tidegauge.scenario.text.errors import Path, Problem, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
-    *("max.in.flight.requests.per.connection", "metadata.max.age.ms"),
+    *("max.in.flight.requests.per.connection", "metadata.max.age.ms", "send.buffer.bytes"),
 )
 #: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
 #: no node reads their copies of the metadata log.
@@ -72,6 +72,12 @@ CONSUMER_DEFAULTS: Table = {
     "fetch.min.bytes": (Cell("0.10.2.0", 1, "ConsumerConfig.DEFAULT_FETCH_MIN_BYTES"),),
     "max.partition.fetch.bytes": (
         Cell("0.10.2.0", 1024 * 1024, "ConsumerConfig.DEFAULT_MAX_PARTITION_FETCH_BYTES"),
+    ),
+    "fetch.max.bytes": (
+        Cell("0.10.2.0", 50 * 1024 * 1024, "ConsumerConfig.DEFAULT_FETCH_MAX_BYTES@0.10.2.0"),
+    ),
+    "receive.buffer.bytes": (
+        Cell("0.10.2.0", 64 * 1024, "ConsumerConfig.RECEIVE_BUFFER_CONFIG@0.10.2.0"),
     ),
     "request.timeout.ms": (
         Cell("0.10.2.0", 305_000, "KIP-62"),
@@ -137,7 +143,14 @@ _MAY_BE_ZERO = {
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     *THROTTLED_RATES,
 }
+#: -1: as the operating system has them.
+_SOCKET_BUFFERS = {
+    *("socket.send.buffer.bytes", "socket.receive.buffer.bytes"),
+    *("replica.socket.receive.buffer.bytes", "send.buffer.bytes", "receive.buffer.bytes"),
+}
 _LARGEST = 2**31 - 1
+#: KafkaConfig.FetchMaxBytes@2.6.0. Consumers may ask for less.
+_LEAST_OF_BROKERS = {("brokers", "fetch.max.bytes"): 1024}
 _LARGEST_OF_ALL = 2**63 - 1
 _LARGEST_OF_COUNTS = dict.fromkeys(
     (
@@ -150,7 +163,7 @@ _LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
 
 # Their defaults are known, but they have no effect here.
 _NOT_READ = {
-    *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
+    "queued.max.requests",
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
 }
@@ -301,7 +314,7 @@ def problems_of_settings(
     is_with_zookeeper = "zookeeper.session.timeout.ms" in defaults
     for name, value in settings.items():
         if name in defaults:
-            message = _wrong_value(name, value, defaults[name])
+            message = _wrong_value(name, value, defaults[name], kind)
         elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:
             continue
         else:
@@ -348,7 +361,7 @@ def _wrong_place(name: str, kind: str) -> str | None:
     return f"Kafka has no setting of this name: did you mean {meant}?" if meant else None
 
 
-def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
+def _wrong_value(name: str, value: Value, default: int | str, kind: str) -> str | None:
     is_flag = isinstance(value, bool)
     if name in THROTTLED_REPLICAS:
         return _wrong_throttled_replicas(value)
@@ -361,8 +374,8 @@ def _wrong_value(name: str, value: Value, default: int | str) -> str | None:
             return f"must be true or false, not {value}"
     elif is_flag or not isinstance(value, int):
         return f"must be a whole number, not {value}"
-    else:
-        least = 0 if name in _MAY_BE_ZERO else 1
+    elif name not in _SOCKET_BUFFERS or value != -1:
+        least = _LEAST_OF_BROKERS.get((kind, name), 0 if name in _MAY_BE_ZERO else 1)
         largest = _LARGEST_OF_COUNTS.get(name, _LARGEST)
         if not least <= value <= largest:
             return f"must be from {least} to {largest}, not {value}"

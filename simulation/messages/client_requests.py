@@ -69,6 +69,8 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     #: The most for one partition, and for all.
     partition_max_bytes: i64
     max_bytes: i64
+    #: max_bytes has cut off what was read.
+    is_cut: flag
     #: It names all partitions of the fetcher, and a session begins (KIP-227).
     is_full: flag
     #: Answer what was read first: decided before the fetch itself is counted.

@@ -59,6 +59,14 @@ class Event(Record, head=True):
     cause_sequence: i64
     #: How many canonical rows the source had written when it sent.
     source_rows: i64
+    #: Bytes of the records that it carries; only they take bandwidth.
+    size_bytes: i64
+    #: How long they flow, up to the last byte; -1 - that once they are received.
+    transfer_us: i64
+    #: Its receiver, and the latency from here on, while it is on a link between racks
+    #: (``links.py``); else -1.
+    relayed_to: i64 = -1
+    relayed_latency_us: i64
     #: Its own slot in ``Kernel.events``.
     index: i64
     #: The event after it in the one list that it is in.

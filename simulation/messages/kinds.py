@@ -22,7 +22,13 @@ from tidegauge.simulation.messages import (  # noqa: F401
     zookeeper_requests,
 )
 from tidegauge.simulation.messages.event import KINDS as CLASSES
-from tidegauge.simulation.messages.event import BrokerRequest, ControllerRequest, Event, EventSlot
+from tidegauge.simulation.messages.event import (
+    BrokerRequest,
+    ControllerRequest,
+    Event,
+    EventSlot,
+    Response,
+)
 
 #: One more than the largest kind.
 KINDS = max(CLASSES) + 1
@@ -39,6 +45,9 @@ IS_REQUEST = tuple(kind in CLASSES and CLASSES[kind].IS_REQUEST for kind in rang
 IS_REFUSED = tuple(
     kind in CLASSES and issubclass(CLASSES[kind], BrokerRequest | ControllerRequest)
     for kind in range(KINDS)
+)
+IS_RESPONSE = tuple(
+    kind in CLASSES and issubclass(CLASSES[kind], Response) for kind in range(KINDS)
 )
 IS_UNHELD = tuple(kind in CLASSES and CLASSES[kind].IS_UNHELD for kind in range(KINDS))
 

@@ -34,7 +34,7 @@ FLOORS = (
 
 #: The rooms inside a folder at the top, from the ground up; "" is what lies in none of them.
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
-    "simulation": ({"codes", "messages"}, {"trace_rows"}, {""}),
+    "simulation": ({"codes", "jvm", "messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
     "scenario": ({"text", "placement"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
     "controller": (

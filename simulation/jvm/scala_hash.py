@@ -8,7 +8,7 @@ Source: immutable.HashSet and MurmurHash3.productHash of Scala 2.11 and 2.12, in
 
 from __future__ import annotations
 
-from tidegauge.simulation.java_hash import java_hash
+from tidegauge.simulation.jvm.java_hash import java_hash
 
 #: A set with more elements is a HashSet.
 MOST_IN_ORDER = 4
