@@ -135,7 +135,9 @@ def handle_known_fault(world: Kernel, event: FaultKnown) -> None:
     count = world.context[0].process_count
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
         # What its machine had not sent by then never comes.
-        world.links[event.source * count + event.destination].lost_below = event.sequence
+        link = world.links[event.source * count + event.destination]
+        link.lost_from_us = event.asked_us
+        link.lost_below = event.sequence
     role = world.fault_roles[event.fault * count + event.destination]
     if role.side != 0:
         return

@@ -139,8 +139,9 @@ class Link(Record):
     source_rows: i64
     #: When the last message with records is received that had to wait for the receiver's network.
     received_us: i64
-    #: Messages with records that the sender had numbered lower are lost: its machine lost power
-    #: while they flowed.
+    #: When the sender's machine lost power last, and the number of its next message then: what it
+    #: had sent before, and still flowed, is lost.
+    lost_from_us: i64
     lost_below: i64
     # The link's between the racks of both.
     #: When the last message was passed on.

@@ -55,6 +55,7 @@ def send_records(
         message.relayed_latency_us = max(1, latency_us - latency_us // 2)
         latency_us = max(1, latency_us // 2)
     message.transfer_us = took_us
+    message.left_us = departure_us + took_us
     arrival_us = departure_us + took_us + latency_us + link.delay_us
     message.time_us = max(arrival_us, link.last_delivery_us, link.last_records_us)
     link.last_records_us = message.time_us
@@ -102,7 +103,7 @@ def is_received(world: Kernel, message: Event, link: Link) -> bool:
     """Whether a message with records is received by now; if not, it is put back until then."""
     if message.transfer_us < 0:
         return True
-    if message.sequence < link.lost_below:
+    if message.sequence < link.lost_below and message.left_us > link.lost_from_us:
         free_event(world, message)
         return False
     context = world.context[0]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked
 from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.simulation.kernel import BROKER, NONE, HeapEntry
+from tidegauge.simulation.bandwidth import FLOWS
+from tidegauge.simulation.kernel import BROKER, NONE, RACK_LINK, HeapEntry
 
 KERNEL = Invariants()
 
@@ -65,6 +66,61 @@ def links_hold_back_only_when_cut(world: Checked) -> int:
             return number
         if link.held.first != NONE and link.cut == 0 and not link.stalled:
             return number
+    return HOLDS
+
+
+@KERNEL.of("networks_out")
+def transfers_end_with_their_network(world: Checked) -> int:
+    """What a process sends ends at the latest when its network has moved all that it took on."""
+    for process in range(len(world.networks_out)):
+        network = world.networks_out[process]
+        for flow in range(FLOWS):
+            if network.ends_ns[flow] > network.free_ns:
+                return process
+    return HOLDS
+
+
+@KERNEL.of("networks_in")
+def networks_receive_what_has_come(world: Checked) -> int:
+    """What came to a process has come by now, and is received when its network is free at last."""
+    now_ns = world.context[0].time_us * 1_000
+    for process in range(len(world.networks_in)):
+        network = world.networks_in[process]
+        if network.busy_from_ns > network.free_ns:
+            return process
+        for flow in range(FLOWS):
+            if not network.came_ns[flow] <= network.ends_ns[flow] <= network.free_ns:
+                return process
+            if world.processes[process].hosted and network.came_ns[flow] > now_ns:
+                return process
+    return HOLDS
+
+
+@KERNEL.of("network_threads")
+def blocked_threads_are_known(world: Checked) -> int:
+    """A process knows when the last of its network threads is free that is blocked."""
+    for process in range(len(world.processes)):
+        state = world.processes[process]
+        for number in range(state.network_threads):
+            thread = state.first_network_thread + number
+            if world.network_threads[thread].free_us > state.network_blocked_us:
+                return thread
+    return HOLDS
+
+
+@KERNEL.of("events")
+def records_are_relayed_between_racks(world: Checked) -> int:
+    """A message on the way over a link between racks has records, and another receiver."""
+    for index in range(len(world.events)):
+        event = world.events[index]
+        if event.kind == NONE:
+            continue
+        is_at_link = world.processes[event.destination].role == RACK_LINK
+        if event.relayed_to == NONE:
+            if is_at_link and event.size_bytes > 0:
+                return index
+        elif not is_at_link or event.size_bytes == 0 or event.relayed_to == event.destination:
+            return index
     return HOLDS
 
 

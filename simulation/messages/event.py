@@ -63,6 +63,8 @@ class Event(Record, head=True):
     size_bytes: i64
     #: How long they flow, up to the last byte; -1 - that once they are received.
     transfer_us: i64
+    #: When the last byte leaves the sender.
+    left_us: i64
     #: Its receiver, and the latency from here on, while it is on a link between racks
     #: (``links.py``); else -1.
     relayed_to: i64 = -1

@@ -270,6 +270,27 @@ def _(world: World) -> None:
     world.links[0].cut -= 1
 
 
+@violates("transfers_end_with_their_network")
+def _(world: World) -> None:
+    world.networks_out[0].ends_ns[0] = 10**18
+
+
+@violates("networks_receive_what_has_come")
+def _(world: World) -> None:
+    world.networks_in[0].busy_from_ns = 10**18
+
+
+@violates("blocked_threads_are_known")
+def _(world: World) -> None:
+    world.network_threads[0].free_us = 10**15
+
+
+@violates("records_are_relayed_between_racks")
+def _(world: World) -> None:
+    # It was not passed on.
+    in_heap(world).relayed_to = 0
+
+
 @violates("outbox_leaves_the_group")
 def _(world: World) -> None:
     world.processes[world.heap[0].destination].hosted = False

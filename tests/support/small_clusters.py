@@ -13,6 +13,9 @@ BROKER_1, BROKER_2, BROKER_3 = 0, 1, 2
 CONTROLLER_1 = 3
 FIRST_CLIENT = 7
 
+#: Bandwidths of which there is as much as anybody needs.
+UNLIMITED = dict.fromkeys(("network_in", "network_out", "disk_read", "disk_write"), "unlimited")
+
 MS = 1_000
 SECOND = 1_000_000
 
@@ -20,8 +23,8 @@ SECOND = 1_000_000
 def cluster_of(settings: Mapping[str, int | bool] | None = None, **parts: Any) -> Scenario:
     """Brokers 1, 2 and 3 with the topic ``story``: one partition, led by broker 1.
 
-    Broker 3 is the controller. Each message takes 1 ms, a request 50 us and an append 20 us:
-    tests count with these, whatever the defaults are. ``parts`` are of the scenario's top
+    Broker 3 is the controller. Each message takes 1 ms, a request 50 us and an append 20 us, and
+    bytes take no time: tests count with these, whatever the defaults are. ``parts`` are of the scenario's top
     level and take the place of what stands here.
     """
     story: dict[str, Any] = {
@@ -38,6 +41,7 @@ def cluster_of(settings: Mapping[str, int | bool] | None = None, **parts: Any) -
         "topics": [topic_of([1, 2, 3])],
         "network": network_of("1ms"),
         "costs": {"request": "50us", "append": "20us"},
+        "resources": UNLIMITED,
     }
     return scenario_from_mapping(story | parts, "story")
 
