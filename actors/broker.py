@@ -68,7 +68,6 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import IS_REQUEST
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
-from tidegauge.simulation.network_threads import waits_for_network_thread
 from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import controller_process, is_kraft
 
@@ -87,9 +86,6 @@ def handle_broker_event(world: Brokers, event: Event) -> None:
     """Let a broker deal with one event, and give the event back unless it waits on."""
     if IS_REQUEST[event.kind]:
         # A request is given back by whoever answers it.
-        state = world.processes[event.destination]
-        if state.network_blocked_us > event.time_us and waits_for_network_thread(world, event):
-            return
         take_request(world, event)
     elif event.kind != FetchResponse.KIND or not waits_for_disk(
         world, view_as(event, FetchResponse)

@@ -27,6 +27,7 @@ from tidegauge.simulation.links import arrives, waits_in_process
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
+from tidegauge.simulation.network_threads import waits_for_network_thread
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.request_rows import Message
 
@@ -116,6 +117,8 @@ def _deliver(world: World, event: Event) -> None:
         free_event(world, event)
         return
     if waits_in_process(world, event):
+        return
+    if state.network_blocked_us > event.time_us and waits_for_network_thread(world, event):
         return
     if traces_all(world) and event.source != process and state.role != RACK_LINK:
         _trace_message(world, event)

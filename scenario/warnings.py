@@ -8,6 +8,7 @@ from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import is_of_no_release
+from tidegauge.scenario.network_load import overloads
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import one_line, path_text
 
@@ -31,7 +32,7 @@ _IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers)
+    found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers, overloads)
     return [one_line(line) for part in found for line in part(scenario)]
 
 

@@ -14,7 +14,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import push
 from tidegauge.simulation.kernel import Kernel, NetworkThread
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import IS_RESPONSE
+from tidegauge.simulation.messages.kinds import IS_REQUEST, IS_RESPONSE
 
 
 @inner_rule
@@ -48,11 +48,16 @@ def departure_from_thread_us(world: Kernel, message: Event, departure_us: int) -
 @inner_rule
 def waits_for_network_thread(world: Kernel, request: Event) -> bool:
     """Whether a request that has come is not read yet; then it comes again when it is."""
+    if not IS_REQUEST[request.kind]:
+        return False
     thread = network_thread_of(world, request.destination, request.source)
     if thread.free_us <= world.context[0].time_us:
         return False
     request.time_us = thread.free_us
     push(world, request)
+    # It is handled once, then.
+    world.context[0].handled -= 1
+    world.kind_counts[request.kind].handled -= 1
     return True
 
 

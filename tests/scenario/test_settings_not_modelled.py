@@ -71,7 +71,6 @@ def test_a_setting_that_kafka_has_is_taken_and_listed(night_cluster: Scenario) -
         "cluster.settings.log.cleaner.min.cleanable.ratio",
         "cluster.settings.log.dirs",
         "cluster.settings.log.retention.hours",
-        "cluster.settings.num.network.threads",
         "cluster.settings.ssl.keystore.type",
         "steps[0].settings.retention.ms",
         "topics[0].settings.cleanup.policy",
@@ -194,7 +193,7 @@ def test_a_sound_scenario_is_not_warned_of(night_cluster: Scenario) -> None:
     assert warnings_of(night_cluster) == []
 
 
-@pytest.mark.parametrize("name", ["log.flush.interval.ms", "replica.socket.receive.buffer.bytes"])
+@pytest.mark.parametrize("name", ["log.flush.interval.ms", "socket.request.max.bytes"])
 def test_a_name_of_kafka_that_looks_like_a_simulated_one_is_no_slip(name: str) -> None:
     assert scenario(cluster={"settings": {name: 1}}).settings_not_modelled() == [
         f"cluster.settings.{name}"

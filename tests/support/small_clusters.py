@@ -24,8 +24,8 @@ def cluster_of(settings: Mapping[str, int | bool] | None = None, **parts: Any) -
     """Brokers 1, 2 and 3 with the topic ``story``: one partition, led by broker 1.
 
     Broker 3 is the controller. Each message takes 1 ms, a request 50 us and an append 20 us, and
-    bytes take no time: tests count with these, whatever the defaults are. ``parts`` are of the scenario's top
-    level and take the place of what stands here.
+    bytes take no time: tests count with these, whatever the defaults are. ``parts`` are of the
+    scenario's top level and take the place of what stands here.
     """
     story: dict[str, Any] = {
         "duration": "5s",

@@ -217,3 +217,40 @@ def test_what_is_hardly_meant_is_said_first_and_on_standard_error(tmp_path: Path
     assert second.startswith("tidegauge: warning: no producers")
     said = json.loads(validate(file, "--json").stdout)["warnings"]
     assert [f"tidegauge: warning: {line}" for line in said] == [first, second]
+
+
+SCARCE = """\
+duration: 20s
+cluster: {brokers: 3, racks: {a: [1, 2], b: [3]}}
+resources: {network_out: 1Gbit/s, brokers: {3: {network_in: 20MB/s}}}
+topics: [{name: orders, assignment: {0: [1, 2, 3]}}]
+workload:
+  producers:
+    - {name: shop, topics: [orders], batches_per_second: 300, records_per_batch: 10,
+       record_bytes: 10000}
+  consumers: [{name: billing, topics: [orders]}, {name: audit, topics: [orders]}]
+"""
+
+
+def test_a_load_above_a_bandwidth_is_warned_of(tmp_path: Path) -> None:
+    """30 MB/s come in: to the leader and two followers; it sends them on four times."""
+    said = foretold(file_of(SCARCE, tmp_path / "mine.yaml"))
+    (warning,) = said["warnings"]
+    assert "broker 3: producers and consumers have it receive 30 MB/s" in warning
+    assert "its network_in is 20MB/s" in warning
+    text = SCARCE.replace("1Gbit/s", "100MB/s").replace("20MB/s", "unlimited")
+    (warning,) = foretold(file_of(text, tmp_path / "other.yaml"))["warnings"]
+    assert "broker 1: producers and consumers have it send 120 MB/s" in warning
+
+
+def test_the_resources_that_an_answer_depends_on_are_named(tmp_path: Path) -> None:
+    file = file_of(SCARCE, tmp_path / "mine.yaml")
+    assert [tuple(each.values()) for each in foretold(file)["leans_on_resources"]] == [
+        ("resources.network_in", 1_250_000_000, True),
+        ("resources.network_out", 125_000_000, False),
+        ("resources.between_racks", 0, True),
+        ("resources.brokers.3.network_in", 20_000_000, False),
+    ]
+    shown = validate(file).stdout
+    assert "* resources.network_in" in shown
+    assert "* resources.network_out" not in shown

@@ -56,8 +56,8 @@ def validate_scenario(
     """Check a scenario, and predict its run, without running it.
 
     The command prints the size of the cluster, the timetable of faults and steps, the settings
-    without effect, and the cost parameters on which the result depends. It predicts time and
-    memory of an inline run on this machine; most predictions are within a factor of 2.
+    without effect, and the cost parameters and resources on which the result depends. It predicts
+    time and memory of an inline run on this machine; most predictions are within a factor of 2.
 
     Likely mistakes, such as min.insync.replicas above the replication factor, are printed first,
     on standard error.
@@ -124,6 +124,7 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None
         if len(settings) > _LISTED:
             typer.echo(f"  ... and {len(settings) - _LISTED} more")
     _print_costs(leaned_on(plan.scenario))
+    _print_resources(plan)
 
 
 def _entry(name: str, words: str) -> None:
@@ -265,9 +266,20 @@ def _print_costs(parameters: list[LeanedOn]) -> None:
             typer.echo(f"    {'*' if is_default else ' '} {name:<38}{duration_text(median_us):>12}")
 
 
+def _print_resources(plan: ClusterPlan) -> None:
+    from tidegauge.scenario.network_load import leaned_on_resources
+    from tidegauge.simulation.quantities import format_bandwidth
+
+    typer.echo("\nIt also depends on these resources (* is a default):")
+    for name, bytes_per_second, is_default in leaned_on_resources(plan.scenario):
+        star = "*" if is_default else " "
+        typer.echo(f"    {star} {name:<38}{format_bandwidth(bytes_per_second):>12}")
+
+
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The prediction for programs; names end in their unit."""
     from tidegauge.scenario.leaned_on import leaned_on
+    from tidegauge.scenario.network_load import leaned_on_resources
     from tidegauge.scenario.timetable import timetable
     from tidegauge.scenario.warnings import warnings_of
 
@@ -293,4 +305,5 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
+        "leans_on_resources": [each._asdict() for each in leaned_on_resources(scenario)],
     }
