@@ -104,8 +104,12 @@ def test_produce_requests_of_a_connection_do_not_overtake(tmp_path: Path) -> Non
 def test_a_small_request_gets_its_share_beside_large_ones(tmp_path: Path) -> None:
     """A card that is busy for a second: 100 bytes do not wait for all that came before them."""
     large = bulk(20, "3s", "4s", acks=0) | {"name": "bulk", "clients": 10}
-    small = producers_of(50, "3100ms", "4s", acks=1)
-    run = run_of(cluster({"network_in": "100MB/s"}, large, small, duration="8s"), tmp_path / "run")
+    small = producers_of(50, "3100ms", "4s", acks=1) | {"name": "small", "topics": ["small"]}
+    topics = [{"name": name, "assignment": {0: [1]}} for name in ("story", "small")]
+    run = run_of(
+        cluster({"network_in": "100MB/s"}, large, small, topics=topics, duration="8s"),
+        tmp_path / "run",
+    )
     mine = FIRST_CLIENT + 10
     came = times_us(rows_of(run, "message", message_kind=ProduceRequest.KIND, from_process=mine))
     assert len(came) == 45
