@@ -200,9 +200,8 @@ def test_no_partition_starves_when_the_limit_of_a_response_cuts(
 )
 def test_consumers_have_limits_of_their_fetches(settings: dict[str, int], tmp_path: Path) -> None:
     """A hundred fetches of 1 MB, each a round trip of 2 ms; none of the partitions starves."""
-    consumer = {"name": "billing", "topics": ["story"], "start": "8s"}
-    consumer["settings"] = {"max.partition.fetch.bytes": 10 * MEGABYTE} | settings
-    consumer["settings"] |= {"receive.buffer.bytes": -1}
+    own = {"max.partition.fetch.bytes": 10 * MEGABYTE, "receive.buffer.bytes": -1} | settings
+    consumer = {"name": "billing", "topics": ["story"], "start": "8s", "settings": own}
     workload = {"producers": [bulk(10, "3s", "4s", acks=0)], "consumers": [consumer]}
     topics = [{"name": "story", "assignment": {0: [1], 1: [1]}}]
     told = cluster_of(WIDE, resources=UNLIMITED, workload=workload, topics=topics, duration="10s")
@@ -220,11 +219,8 @@ def test_consumers_have_limits_of_their_fetches(settings: dict[str, int], tmp_pa
 @pytest.mark.parametrize(("buffer_bytes", "fetches"), [(-1, 0), (65536, 1)])
 def test_a_consumer_has_a_socket_buffer(buffer_bytes: int, fetches: int, tmp_path: Path) -> None:
     """receive.buffer.bytes: 10 MB over 2 ms there and back."""
-    consumer = {"name": "billing", "topics": ["story"], "start": "2s"}
-    consumer["settings"] = {
-        "max.partition.fetch.bytes": 10 * MEGABYTE,
-        "receive.buffer.bytes": buffer_bytes,
-    }
+    own = {"max.partition.fetch.bytes": 10 * MEGABYTE, "receive.buffer.bytes": buffer_bytes}
+    consumer = {"name": "billing", "topics": ["story"], "start": "2s", "settings": own}
     workload = {"producers": [bulk(1, "3s", "4s", acks=0)], "consumers": [consumer]}
     told = cluster_of(WIDE, resources=UNLIMITED, workload=workload)
     run = run_of(told, tmp_path / "run")
