@@ -12,7 +12,10 @@ from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.network_threads import block_network_thread, network_thread_free_us
 from tidegauge.actors.state.request_times import mark_error
+from tidegauge.actors.storage.disks import old_bytes
+from tidegauge.actors.storage.page_cache import cached_from
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -29,6 +32,7 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -137,12 +141,15 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     response = _new_response(world, request)
     mark_error(world, request, errors.NONE)
     counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
+    is_in_memory = True
     cursor = request.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
         if item.size_bytes > 0:
             row = row_of(world, item.partition, request.destination)
+            if item.fetch_offset < cached_from(world, row):
+                is_in_memory = False
             mark_bytes_out(world, request, row, item)
             if counts_sent:
                 count_sent(world, row, item.size_bytes)
@@ -154,7 +161,37 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     if request.replica_id != NONE:
         put_to_rest(world, world.fetch_sessions[request.fetcher])
     departure_us = world.context[0].time_us + request.cost_us
+    thread_us = network_thread_free_us(world, request.destination, request.source)
+    departure_us = max(departure_us, thread_us)
+    if not is_in_memory:
+        departure_us = _read_from_disks(world, request, departure_us)
+        block_network_thread(world, request.destination, request.source, departure_us)
     send(world, response, departure_us)
+
+
+@inner_rule
+def _read_from_disks(world: Brokers, request: FetchRequest, begin_us: int) -> int:
+    """When the records of a response are read that are not in memory.
+
+    The network thread sends partition after partition, so it reads one disk at a time.
+
+    Source: MultiRecordsSend.writeTo@2.6.0, FileRecords.writeTo@2.6.0.
+    """
+    broker = request.destination
+    directories = world.brokers[broker].log_directories
+    end_us = begin_us
+    for directory in range(directories):
+        size_bytes = 0
+        cursor = request.first_item
+        while cursor != NONE:
+            item = view_as(world.items[cursor], FetchPartition)
+            cursor = item.next
+            row = row_of(world, item.partition, broker)
+            if item.size_bytes > 0 and world.on_disk[row].directory == directory:
+                size_bytes += old_bytes(world, row, item.fetch_offset, item.end_offset)
+        disk = world.disk_reads[broker * directories + directory]
+        end_us = transfer_end_us(disk, size_bytes, end_us)
+    return end_us
 
 
 @inner_rule

@@ -97,6 +97,9 @@ def drop_requests(world: Brokers, broker: int) -> None:
             free_event(world, event)
     for thread in range(state.first_thread, state.first_thread + state.num_io_threads):
         world.threads[thread].free_us = 0
+    first = state.first_network_thread
+    for thread in range(first, first + state.num_network_threads):
+        world.network_threads[thread].free_us = 0
     row = state.first_log
     while row != NONE:
         hosted = world.hosted[row]

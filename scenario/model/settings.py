@@ -150,7 +150,7 @@ _LIKE_NO_VALUE = {type(None): "nothing", list: "a list", dict: "a mapping"}
 
 # Their defaults are known, but they have no effect here.
 _NOT_READ = {
-    *("num.network.threads", "queued.max.requests", "fetch.max.bytes"),
+    *("queued.max.requests", "fetch.max.bytes"),
     *("fetch.purgatory.purge.interval.requests", "producer.purgatory.purge.interval.requests"),
     *("max.incremental.fetch.session.cache.slots", "log.flush.start.offset.checkpoint.interval.ms"),
 }
