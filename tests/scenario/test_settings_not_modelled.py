@@ -71,7 +71,6 @@ def test_a_setting_that_kafka_has_is_taken_and_listed(night_cluster: Scenario) -
         "cluster.settings.log.cleaner.min.cleanable.ratio",
         "cluster.settings.log.dirs",
         "cluster.settings.log.retention.hours",
-        "cluster.settings.num.network.threads",
         "cluster.settings.ssl.keystore.type",
         "steps[0].settings.retention.ms",
         "topics[0].settings.cleanup.policy",
