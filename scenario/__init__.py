@@ -12,7 +12,7 @@ parts that must fit together   the room ``coherence``; ``warnings.py``
 everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
                                ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``
-predictions without a run      ``expected_events.py``, ``leaned_on.py``
+predictions without a run      ``expected_events.py``, ``leaned_on.py``, ``used_resources.py``
 names of a run's figures       ``named_figures.py``
 the JSON schema                ``schema.py``
 =============================  ==========================================================
