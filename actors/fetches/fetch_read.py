@@ -15,7 +15,7 @@ from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.state.network_threads import block_network_thread, network_thread_free_us
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.disks import old_bytes
-from tidegauge.actors.storage.page_cache import cached_from
+from tidegauge.actors.storage.page_cache import ALL_IN_MEMORY, cached_from
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -141,6 +141,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     response = _new_response(world, request)
     mark_error(world, request, errors.NONE)
     counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
+    looks_at_memory = world.brokers[request.destination].generation > ALL_IN_MEMORY
     is_in_memory = True
     cursor = request.first_item
     while cursor != NONE:
@@ -148,7 +149,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
         cursor = item.next
         if item.size_bytes > 0:
             row = row_of(world, item.partition, request.destination)
-            if item.fetch_offset < cached_from(world, row):
+            if looks_at_memory and item.fetch_offset < cached_from(world, row):
                 is_in_memory = False
             mark_bytes_out(world, request, row, item)
             if counts_sent:

@@ -33,7 +33,12 @@ from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.state.broker_stats import mark_replicated
 from tidegauge.actors.state.brokers import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.storage.disks import flush_wait_us, write_wait_us, writes_wait
+from tidegauge.actors.storage.disks import (
+    flush_wait_us,
+    flushes_by_itself,
+    write_wait_us,
+    writes_wait,
+)
 from tidegauge.actors.storage.log_dirs import write_fails
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -298,6 +303,7 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
         return
     taken_us = 0
     flushed_us = 0
+    flushes = flushes_by_itself(world, response.destination)
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
@@ -305,8 +311,9 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
             _take_partition(world, response, item)
             if item.size_bytes > 0:
                 taken_us += cost_us(world, response.destination, APPEND)
-                row = row_of(world, item.partition, response.destination)
-                flushed_us = max(flushed_us, flush_wait_us(world, row))
+                if flushes:
+                    row = row_of(world, item.partition, response.destination)
+                    flushed_us = max(flushed_us, flush_wait_us(world, row))
         cursor = item.next
     departure_us = world.context[0].time_us + taken_us + flushed_us
     fetcher = world.fetchers[response.fetcher]

@@ -35,7 +35,8 @@ PARTS = code(2**16)
 def disk_of(disks: Records[Bandwidth], world: Brokers, row: int) -> Bandwidth:
     """One direction of the disk on which a replica's log lies."""
     broker = world.hosted[row].broker
-    return disks[broker * world.brokers[broker].log_directories + world.on_disk[row].directory]
+    count = world.brokers[broker].log_directories
+    return disks[broker * count + world.on_disk[row].directory] if count > 1 else disks[broker]
 
 
 @inner_rule
@@ -70,10 +71,15 @@ def write_wait_us(world: Brokers, row: int) -> int:
 
 
 @inner_rule
+def flushes_by_itself(world: Brokers, broker: int) -> bool:
+    """Whether a broker flushes logs, as log.flush.interval.messages says."""
+    return world.brokers[broker].log_flush_interval_messages != NEVER_FLUSHED
+
+
+@inner_rule
 def flush_wait_us(world: Brokers, row: int) -> int:
     """How long it takes the disk to write a log that has just been flushed; 0 if it was not."""
-    state = world.brokers[world.hosted[row].broker]
-    if state.log_flush_interval_messages == NEVER_FLUSHED:
+    if not flushes_by_itself(world, world.hosted[row].broker):
         return 0
     if world.on_disk[row].recovery_point != world.replicas[row].log_end_offset:
         return 0
@@ -149,6 +155,8 @@ def lose_memory(world: Brokers, broker: int) -> None:
         _become_idle(world.disk_reads[place])
         _become_idle(world.disk_writes[place])
     state.writes_wait_until_us = NONE
+    state.generation += 1
+    state.generation_left_bytes = state.generation_bytes
     row = state.first_log
     while row != NONE:
         forget_cached(world, row)

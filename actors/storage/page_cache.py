@@ -22,6 +22,10 @@ from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.machines import GENERATIONS, CachedLog
 from tidegauge.compiled.rules import code, inner_rule
 
+#: The first generation of a broker without logs: all of them are in memory from their beginning, so
+#: nothing has to be noted of any.
+ALL_IN_MEMORY = code(0)
+
 #: Parts of a generation that are told apart: a size of less than 2**50 times it fits into 64 bits.
 _PARTS = code(2**13)
 
@@ -30,13 +34,14 @@ _PARTS = code(2**13)
 def note_cached(world: Brokers, row: int, base_offset: int, size_bytes: int) -> None:
     """Records were appended to a replica's log from ``base_offset`` on: they are in memory."""
     state = world.brokers[world.hosted[row].broker]
-    log = world.cached_logs[row]
-    if log.generation != state.generation:
-        _begin_generation(state, log, base_offset)
-    if base_offset < log.starts[0]:
-        # The log was cut: what is here now is new.
-        for index in range(GENERATIONS + 1):
-            log.starts[index] = min(log.starts[index], base_offset)
+    if state.generation > ALL_IN_MEMORY:
+        log = world.cached_logs[row]
+        if log.generation != state.generation:
+            _begin_generation(state, log, base_offset)
+        if base_offset < log.starts[0]:
+            # The log was cut: what is here now is new.
+            for index in range(GENERATIONS + 1):
+                log.starts[index] = min(log.starts[index], base_offset)
     state.generation_left_bytes -= size_bytes
     if state.generation_left_bytes <= 0:
         begun = 1 + -state.generation_left_bytes // state.generation_bytes
@@ -58,11 +63,13 @@ def _begin_generation(state: Broker, log: CachedLog, log_end_offset: int) -> Non
 def cached_from(world: Brokers, row: int) -> int:
     """The first offset of a replica's log from which on all records are in memory."""
     state = world.brokers[world.hosted[row].broker]
+    if state.generation == ALL_IN_MEMORY:
+        return 0
     log = world.cached_logs[row]
     if log.generation != state.generation:
         _begin_generation(state, log, world.replicas[row].log_end_offset)
-    older = log.starts[GENERATIONS]
-    newer = log.starts[GENERATIONS - 1]
+    older = int(log.starts[GENERATIONS])
+    newer = int(log.starts[GENERATIONS - 1])
     if newer <= older:
         return older
     filled_bytes = state.generation_bytes - state.generation_left_bytes
@@ -72,7 +79,7 @@ def cached_from(world: Brokers, row: int) -> int:
 
 @inner_rule
 def forget_cached(world: Brokers, row: int) -> None:
-    """The memory of the machine is gone: no record of the log is in it."""
+    """The memory of the machine is gone, and a generation begun: no record of the log is in it."""
     log = world.cached_logs[row]
     log.generation = world.brokers[world.hosted[row].broker].generation
     for index in range(GENERATIONS + 1):

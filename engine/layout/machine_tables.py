@@ -37,6 +37,8 @@ def cache_tails(world: Brokers) -> None:
     Each log has its tail in memory, in proportion to its size, as if all had grown together; of
     a broker whose logs are smaller than its page cache that is all.
     """
+    column(world.brokers, "generation")[:] = 1
+    column(world.cached_logs, "generation")[:] = 1
     starts = column(world.cached_logs, "starts")
     brokers = column(world.hosted, "broker")
     first = column(world.replicas, "log_start_offset")
