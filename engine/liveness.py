@@ -148,12 +148,28 @@ def bound_us(plan: ClusterPlan, replicas: NDArray[np.void]) -> int:
         + _most(costs.request)
         + logs * (_most(costs.request_partition) + _most(costs.append))
     )
+    disks_us = _disks_us(plan, missing_bytes)
     response_bytes = min(each["replica.fetch.response.max.bytes"] for each in settings)
     catch_up_us = (missing_bytes // response_bytes + 2) * round_us
     network_us = 2 * _most(network.retransmission_after_cut)
     return (
-        3 * lag_us + catch_up_us + session_us + timeout_us + start_us + controller_us + network_us
+        3 * lag_us
+        + (catch_up_us + disks_us)
+        + (session_us + timeout_us + start_us + controller_us + network_us)
     )
+
+
+def _disks_us(plan: ClusterPlan, missing_bytes: int) -> int:
+    """The time in which the slowest disks read and write missing bytes.
+
+    A recovery reads them first, and then a leader reads them for each of its followers.
+    """
+    resources = plan.scenario.resources
+    machines = [resources.of_broker(broker) for broker in plan.brokers]
+    reads = min((each.disk_read for each in machines if each.disk_read > 0), default=0)
+    writes = min((each.disk_write for each in machines if each.disk_write > 0), default=0)
+    read_us = plan.width * missing_bytes * 1_000_000 // reads if reads > 0 else 0
+    return read_us + (missing_bytes * 1_000_000 // writes if writes > 0 else 0)
 
 
 def _quorum_us(plan: ClusterPlan) -> int:

@@ -9,44 +9,12 @@ from typing import NamedTuple
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.simulation.quantities import format_bandwidth
 
-#: The resources of networks, of which each run uses some.
-_RESOURCES = ("network_in", "network_out", "between_racks")
-
-
-class LeanedOnResource(NamedTuple):
-    """A resource on which the result of a run depends."""
-
-    #: Its path in a scenario, such as ``resources.network_in``.
-    name: str
-    #: 0: unlimited.
-    bytes_per_second: int
-    is_default: bool
-
 
 class BrokerLoad(NamedTuple):
     """What a broker's network has to move while all replicas are in sync, in bytes per second."""
 
     incoming: float
     outgoing: float
-
-
-def leaned_on_resources(scenario: Scenario) -> list[LeanedOnResource]:
-    """The resources that a run will use: those of all brokers, then those of single ones."""
-    resources = scenario.resources
-    found = [
-        LeanedOnResource(
-            f"resources.{name}", getattr(resources, name), name not in resources.model_fields_set
-        )
-        for name in _RESOURCES
-        if name != "between_racks" or len(scenario.cluster.racks) > 1
-    ]
-    for broker, machine in sorted(resources.brokers.items()):
-        found += [
-            LeanedOnResource(f"resources.brokers.{broker}.{name}", getattr(machine, name), False)
-            for name in _RESOURCES
-            if name != "between_racks" and getattr(machine, name) != getattr(resources, name)
-        ]
-    return found
 
 
 def offered_loads(scenario: Scenario) -> dict[int, BrokerLoad]:

@@ -138,3 +138,19 @@ def _shared_end_ns(resource: IncomingBandwidth, alone_ns: int, began_ns: int, no
     if left_ns == 0 or others == FLOWS:
         return resource.free_ns if left_ns > 0 else now_ns
     return min(resource.free_ns, max(now_ns, began_ns + (others + 1) * alone_ns))
+
+
+@inner_rule
+def last_transfer_end_us(resource: Bandwidth, size_bytes: int, now_us: int) -> int:
+    """When a transfer that lets all others go first is done; the resource takes it on."""
+    if resource.bytes_per_second == 0 or size_bytes <= 0:
+        return now_us
+    alone_ns = size_bytes * _NS_PER_SECOND // resource.bytes_per_second
+    resource.free_ns = max(resource.free_ns, now_us * _NS_PER_US) + alone_ns
+    return free_us(resource)
+
+
+@inner_rule
+def free_us(resource: Bandwidth) -> int:
+    """When all is moved that a resource has taken on so far."""
+    return (resource.free_ns + _NS_PER_US - 1) // _NS_PER_US

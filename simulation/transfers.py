@@ -44,6 +44,7 @@ def send_records(
     relay = rack_link_between(world, source, message.destination)
     end_us = transfer_end_us(world.networks_out[source], message.size_bytes, departure_us)
     took_us = max(
+        message.transfer_us,
         end_us - departure_us,
         _alone_us(world, message.destination, message.size_bytes),
         _wait_for_buffers_us(world, message, link, path),

@@ -17,6 +17,8 @@ from tidegauge.actors.fetches.throttled_replication import count_sent, leader_th
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
+from tidegauge.actors.storage.disks import old_bytes
+from tidegauge.actors.storage.page_cache import ALL_IN_MEMORY, cached_from
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -33,6 +35,7 @@ from tidegauge.replication.leader_read import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -45,6 +48,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import known_change
+from tidegauge.simulation.network_threads import block_network_thread, departure_from_thread_us
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import row_of, slot_of
 from tidegauge.simulation.trace_rows.request_rows import FetchAnswered
@@ -144,6 +148,8 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     mark_error(world, request, errors.NONE)
     counts_sent = request.replica_id != NONE and world.brokers[request.destination].throttles
     last_sent = NONE
+    looks_at_memory = world.brokers[request.destination].generation > ALL_IN_MEMORY
+    is_in_memory = True
     cursor = request.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchPartition)
@@ -152,6 +158,8 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
             last_sent = item.partition
             response.size_bytes += item.size_bytes
             row = row_of(world, item.partition, request.destination)
+            if looks_at_memory and item.fetch_offset < cached_from(world, row):
+                is_in_memory = False
             mark_bytes_out(world, request, row, item)
             if counts_sent:
                 count_sent(world, row, item.size_bytes)
@@ -166,7 +174,40 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
             let_others_come_first(world, session, place_of_fetch(world, last_sent, request))
         put_to_rest(world, session)
     departure_us = world.context[0].time_us + request.cost_us
-    send(world, response, departure_us)
+    if is_in_memory:
+        send(world, response, departure_us)
+        return
+    begin_us = departure_from_thread_us(world, response, departure_us)
+    read_us = _read_from_disks(world, request, begin_us)
+    # What is read is sent at the same time, so the slower of the two counts.
+    response.transfer_us = read_us - begin_us
+    send(world, response, begin_us)
+    block_network_thread(world, request.destination, request.source, read_us)
+
+
+@inner_rule
+def _read_from_disks(world: Brokers, request: FetchRequest, begin_us: int) -> int:
+    """When the records of a response are read that are not in memory.
+
+    The network thread sends partition after partition, so it reads one disk at a time.
+
+    Source: MultiRecordsSend.writeTo@2.6.0, FileRecords.writeTo@2.6.0.
+    """
+    broker = request.destination
+    directories = world.brokers[broker].log_directories
+    end_us = begin_us
+    for directory in range(directories):
+        size_bytes = 0
+        cursor = request.first_item
+        while cursor != NONE:
+            item = view_as(world.items[cursor], FetchPartition)
+            cursor = item.next
+            row = row_of(world, item.partition, broker)
+            if item.size_bytes > 0 and world.on_disk[row].directory == directory:
+                size_bytes += old_bytes(world, row, item.fetch_offset, item.end_offset)
+        disk = world.disk_reads[broker * directories + directory]
+        end_us = transfer_end_us(disk, size_bytes, end_us)
+    return end_us
 
 
 @inner_rule

@@ -34,6 +34,12 @@ from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
 from tidegauge.actors.state.broker_stats import mark_replicated
 from tidegauge.actors.state.brokers import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.storage.disks import (
+    flush_wait_us,
+    flushes_by_itself,
+    write_wait_us,
+    writes_wait,
+)
 from tidegauge.actors.storage.log_dirs import write_fails
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -71,6 +77,7 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
+from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.replica_rows import DivergingHighWatermark
 
 
@@ -255,21 +262,34 @@ def handle_fetcher_wakes(world: Brokers, timer: FetcherWakes) -> None:
 
 @inner_rule
 def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
-    """Whether what a response brings is not yet on a slow disk; then it comes again later."""
-    if world.processes[response.destination].slow_disks == 0 or response.phase != 0:
+    """Whether what a response brings waits for a slow disk, or one that is behind.
+
+    Then it comes again later.
+    """
+    is_slow = world.processes[response.destination].slow_disks > 0
+    if response.phase != 0 or not (is_slow or writes_wait(world, response.destination)):
         return False
     appends = 0
+    wait_us = 0
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
-        appends += 1 if not item.continues and item.size_bytes > 0 else 0
-    if appends == 0 or world.fetchers[response.fetcher].in_flight != response.correlation_id:
+        if not item.continues and item.size_bytes > 0:
+            appends += 1
+            row = row_of(world, item.partition, response.destination)
+            wait_us = max(wait_us, write_wait_us(world, row))
+    fetcher = world.fetchers[response.fetcher]
+    if appends == 0 or fetcher.in_flight != response.correlation_id:
+        return False
+    if not is_slow and wait_us == 0:
         return False
     response.phase = 1
     response.source = response.destination
-    delay_us = disk_delay_us(world, response.destination, appends)
-    set_timer(world, response, world.context[0].time_us + delay_us)
+    wait_us += disk_delay_us(world, response.destination, appends)
+    set_timer(world, response, world.context[0].time_us + wait_us)
+    # The response is there: its request does not fail any more.
+    fetcher.deadline_us = max(fetcher.deadline_us, response.time_us)
     return True
 
 
@@ -284,6 +304,8 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
         return
     taken_us = 0
     last_partition = NONE
+    flushed_us = 0
+    flushes = flushes_by_itself(world, response.destination)
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
@@ -292,8 +314,11 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
             if item.size_bytes > 0:
                 last_partition = item.partition
                 taken_us += cost_us(world, response.destination, APPEND)
+                if flushes:
+                    row = row_of(world, item.partition, response.destination)
+                    flushed_us = max(flushed_us, flush_wait_us(world, row))
         cursor = item.next
-    departure_us = world.context[0].time_us + taken_us
+    departure_us = world.context[0].time_us + taken_us + flushed_us
     fetcher = world.fetchers[response.fetcher]
     if not fetcher.in_session and last_partition != NONE:
         last_row = replica_of_response(world, response, last_partition)

@@ -21,6 +21,8 @@ from tidegauge.actors.state.brokers import (
     runs_of,
 )
 from tidegauge.actors.storage.checkpoints import note_epoch
+from tidegauge.actors.storage.disks import write_back
+from tidegauge.actors.storage.page_cache import note_cached
 from tidegauge.actors.storage.write_back import flush_if_due, note_append
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.high_watermark import (
@@ -116,6 +118,9 @@ def append_to_log(world: Brokers, row: int, epoch: int, record_count: int) -> in
     if epoch != last_epoch:
         note_epoch(world, row, epoch_count, last_epoch)
     note_append(world.context[0], world, row, base_offset)
+    size_bytes = record_count * world.partitions[world.hosted[row].partition].record_bytes
+    note_cached(world, row, base_offset, size_bytes)
+    write_back(world, row, size_bytes)
     flush_if_due(world, row)
     keep_room_for_epochs(world, row)
     if traces_all(world):

@@ -16,6 +16,7 @@ from tidegauge.actors.process.lifecycle import end, start
 from tidegauge.actors.session.zookeeper_client import close_session, read_controller
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.storage.disks import backlog_us
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
@@ -207,6 +208,8 @@ def stop_serving(world: Brokers, broker: int) -> None:
         stop_us = cost_us(world, broker, BROKER_STOP_INTERRUPTING)
     else:
         stop_us = cost_us(world, broker, BROKER_STOP)
+    # At last all logs are flushed.
+    stop_us = max(stop_us, backlog_us(world, broker))
     set_timer(world, timer, world.context[0].time_us + stop_us)
 
 

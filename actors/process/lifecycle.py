@@ -49,6 +49,13 @@ from tidegauge.actors.storage.checkpoints import (
     schedule_recovery_points,
     want_files,
 )
+from tidegauge.actors.storage.disks import (
+    PARTS,
+    backlog_us,
+    lose_memory,
+    recovery_read_us,
+    unwritten_part,
+)
 from tidegauge.actors.storage.log_dirs import all_directories, is_in, is_offline, is_unwritable
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.actors.storage.write_back import offset_on_disk
@@ -180,6 +187,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
     clean_logs = 0
     records = 0
     size_bytes = 0
+    read_us = 0
     row = state.first_log
     while row != NONE:
         on_disk = world.on_disk[row]
@@ -193,6 +201,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
                 records += behind
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
+                read_us = max(read_us, recovery_read_us(world, row, end_offset - behind))
         row = world.hosted[row].next_log
     loading_us = start_us
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
@@ -202,7 +211,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
         state.recovered = True
         loading_us += (logs - clean_logs) * cost_us(world, broker, LOG_RECOVERY)
         mebibyte_us = cost_us(world, broker, LOG_RECOVERY_MEBIBYTE)
-        loading_us += size_bytes * mebibyte_us // _MEBIBYTE
+        loading_us += max(read_us, size_bytes * mebibyte_us // _MEBIBYTE)
     row_begun = new_row(world, broker, BrokerLoading)
     row_begun.broker = broker
     row_begun.clean = 1 if all_clean else 0
@@ -447,20 +456,27 @@ def lose_power(world: Brokers, broker: int, fault: int) -> None:
     if world.processes[broker].alive:
         end(world, broker, STOP_POWER)
     state = world.brokers[broker]
-    row = state.first_log
-    while row != NONE:
-        _cut_to_disk(world, state, row, fault)
-        row = world.hosted[row].next_log
+    # Idle disks have written all that they were given: their logs are alike.
+    disks = state.log_directories if backlog_us(world, broker) > 0 else 1
+    for directory in range(disks):
+        unwritten = unwritten_part(world, broker, directory)
+        row = state.first_log
+        while row != NONE:
+            if disks == 1 or world.on_disk[row].directory == directory:
+                _cut_to_disk(world, state, row, fault, unwritten)
+            row = world.hosted[row].next_log
     state.power_losses += 1
+    lose_memory(world, broker)
 
 
 @inner_rule
-def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int) -> None:
+def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten: int) -> None:
     partition = world.replicas[row]
     before = partition.log_end_offset
     kept = offset_on_disk(world.context[0], world, row)
+    most = before - ((before - kept) * unwritten // PARTS)
     uniform = draw(world.context[0].seed, POWER_LOSS, row, state.power_losses)
-    kept += ((before - kept + 1) * uniform) >> 32
+    kept = min(most, kept + (((before - kept + 1) * uniform) >> 32))
     for index in range(len(world.kept_logs)):
         pinned = world.kept_logs[index]
         if pinned.fault == fault and pinned.row == row:

@@ -17,6 +17,7 @@ from tidegauge.actors.state.broker_stats import mark_produce
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.locks import go_on_later, wait_for_lock
+from tidegauge.actors.storage.disks import flush_wait_us, write_wait_us
 from tidegauge.actors.storage.group_offsets import note_group_append
 from tidegauge.actors.storage.log_dirs import write_fails
 from tidegauge.compiled.record_views import view_as
@@ -62,11 +63,11 @@ def handle_produce(world: Brokers, request: AppendRequest) -> bool:
     else:
         rules = world.rules[request.destination]
         request.error = append_error(rules, world.replicas[row], request.acks)
-    is_slow = world.processes[request.destination].slow_disks > 0
-    if request.error == errors.NONE and is_slow and request.phase == _CHECK:
+    if request.error == errors.NONE and request.phase == _CHECK and _is_slow(world, row):
         # Nothing is appended before the disk has it; by then the role may be another one.
         request.phase = _APPEND
-        go_on_later(world, request, disk_delay_us(world, request.destination, _ONE))
+        delay_us = write_wait_us(world, row)
+        go_on_later(world, request, delay_us + disk_delay_us(world, request.destination, _ONE))
         return False
     if request.error == errors.NONE and write_fails(world, row):
         request.error = errors.KAFKA_STORAGE_ERROR
@@ -75,6 +76,7 @@ def handle_produce(world: Brokers, request: AppendRequest) -> bool:
     if request.error == errors.NONE:
         request.cost_us += cost_us(world, request.destination, APPEND)
         request.offset = append_to_leader(world, row, request.record_count)
+        request.cost_us += flush_wait_us(world, row)
         if request.kind != ProduceRequest.KIND:
             note_group_append(world, row, view_as(request, GroupAppendRequest))
         if request.acks == ACKS_ALL and not produce_is_complete(world, row, request):
@@ -83,3 +85,10 @@ def handle_produce(world: Brokers, request: AppendRequest) -> bool:
     answer_produce(world, request)
     free_event(world, request)
     return True
+
+
+@inner_rule
+def _is_slow(world: Brokers, row: int) -> bool:
+    """Whether an append waits for its disk, which a fault makes slow, or which is behind."""
+    broker = world.hosted[row].broker
+    return world.processes[broker].slow_disks > 0 or write_wait_us(world, row) > 0

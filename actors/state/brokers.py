@@ -7,6 +7,7 @@ A replica's *row* is its place in ``Topology.slots``.
 from __future__ import annotations
 
 from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.machines import CachedLog
 from tidegauge.actors.state.request_stats import (
     RequestStats,
     ZooKeeperClientStats,
@@ -23,6 +24,7 @@ from tidegauge.replication.records import (
     ReplicationQuota,
 )
 from tidegauge.replication.replica_list import EMPTY, append
+from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.histograms import Bucket, ErrorCount
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
@@ -177,6 +179,15 @@ class Broker(BrokerMemory):
     write_back_us: i64
     #: How many log directories it has.
     log_directories: i64
+    #: How long a disk takes to write a directory's share of the memory for dirty pages.
+    dirty_us: i64
+    #: Until when an append waits to the directory whose disk is behind most; -1: never so far.
+    writes_wait_until_us: i64 = -1
+    #: The page cache: size of one of its generations, which of them is filled now, and how many
+    #: bytes are left of it (``storage/page_cache.py``).
+    generation_bytes: i64 = 1
+    generation: i64
+    generation_left_bytes: i64 = 1
     #: Those to which a write fails now, and those of them that cannot be read: bits.
     failing_directories: i64
     unreadable_directories: i64
@@ -504,6 +515,11 @@ class Brokers(Cluster, part=2):
     zookeeper_stats: Records[ZooKeeperClientStats]
     zookeeper_times: Records[Bucket]
     threads: Records[IoThread]
+    #: At ``broker * log_directories + directory``: what is read from disks, and written to them.
+    disk_reads: Records[Bandwidth]
+    disk_writes: Records[Bandwidth]
+    #: By replica.
+    cached_logs: Records[CachedLog]
     replicas: Records[Partition]
     hosted: Records[HostedReplica]
     fetch_states: Records[PartitionFetchState]

@@ -20,7 +20,7 @@ MARKS = code(8)
 _SPANS = code(6)
 
 #: Kafka's default of log.flush.interval.messages.
-_NEVER = code(2**63 - 1)
+NEVER_FLUSHED = code(2**63 - 1)
 
 
 @inner_rule
@@ -63,7 +63,7 @@ def flush_if_due(world: Brokers, row: int) -> None:
     Source: Log.append and unflushedMessages@0.10.2.0 and @2.4.0.
     """
     interval = world.brokers[world.hosted[row].broker].log_flush_interval_messages
-    if interval == _NEVER:
+    if interval == NEVER_FLUSHED:
         return
     on_disk = world.on_disk[row]
     end_offset = world.replicas[row].log_end_offset

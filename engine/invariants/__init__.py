@@ -9,6 +9,7 @@ file                subject
 ``pools.py``        slots of events, entries and watches: each is in one place
 ``logs.py``         logs, roles and ISRs of replicas
 ``brokers.py``      processes, request handlers, purgatories, fetchers, fetch sessions, timers
+``machines.py``     disks and page caches of brokers' machines
 ``zookeeper.py``    znodes, watches, sessions
 ``controllers.py``  controllers, their contexts, queues and channels
 ``quorum.py``       the active controller of a KRaft quorum: states, records, responses, timers

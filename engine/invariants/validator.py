@@ -14,6 +14,7 @@ from tidegauge.engine.invariants.clients import CLIENTS
 from tidegauge.engine.invariants.controllers import CONTROLLERS
 from tidegauge.engine.invariants.kernel import KERNEL
 from tidegauge.engine.invariants.logs import LOGS
+from tidegauge.engine.invariants.machines import MACHINES
 from tidegauge.engine.invariants.pools import POOLS
 from tidegauge.engine.invariants.quorum import QUORUM_STATE
 from tidegauge.engine.invariants.registry import Invariant, Invariants
@@ -25,7 +26,7 @@ from tidegauge.simulation.messages.kinds import KINDS, NAMES
 #: All of them, in the order in which they are looked at.
 INVARIANTS = Invariants(
     [
-        *(*POOLS, *KERNEL, *LOGS, *BROKERS, *ZOOKEEPER, *CONTROLLERS),
+        *(*POOLS, *KERNEL, *LOGS, *BROKERS, *MACHINES, *ZOOKEEPER, *CONTROLLERS),
         *(*VOTERS, *QUORUM_STATE, *CLIENTS),
     ]
 )

@@ -24,6 +24,7 @@ from tidegauge.actors.state.brokers import (
     WatchList,
 )
 from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.machines import CachedLog
 from tidegauge.actors.state.request_stats import (
     PARTS,
     RequestStats,
@@ -35,6 +36,7 @@ from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
+from tidegauge.engine.layout.machine_tables import lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
     EpochEntry,
@@ -53,6 +55,7 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
+from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
 from tidegauge.simulation.messages.request_types import ERROR_TYPES, TYPES
 from tidegauge.simulation.metadata_log import MetadataPosition
@@ -85,6 +88,9 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
         zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),
         threads=new_records(IoThread, sum(threads)),
+        disk_reads=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
+        disk_writes=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
+        cached_logs=new_records(CachedLog, rows),
         replicas=new_records(Partition, rows),
         hosted=new_records(HostedReplica, rows),
         fetch_states=new_records(PartitionFetchState, rows),
@@ -127,6 +133,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         brokers.brokers[index].isr_written_unconditionally = unconditional
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
+    lay_out_machines(brokers, plan)
     enlarge_watches(brokers, reserve)
     return brokers
 

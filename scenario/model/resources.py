@@ -77,6 +77,15 @@ class Machine(Part):
         "from memory, older records from disk. Default: 28 GiB, which Kafka's design documentation "
         "has for a machine of 32 GB.",
     )
+    dirty_limit: Size = Field(
+        default=256 * 2**20,
+        description="Memory for appended bytes that are not on disk yet, shared equally by the log "
+        "directories; an append waits while the disk of its directory has more of them to write. "
+        "Linux has up to 20 % of the memory that is available (vm.dirty_ratio). Default: 256 MiB, "
+        "half a second of writes, so that copies of a few GB already run at `disk_write`; with "
+        "20 % of 28 GiB the first 5.6 GiB would run at the speed of memory. These bytes are in "
+        "memory even if `page_cache` is smaller.",
+    )
 
 
 class Resources(Machine):

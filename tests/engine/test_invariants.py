@@ -515,6 +515,29 @@ def _(world: World) -> None:
     world.brokers[0].alter_partition_deadline = True
 
 
+# Machines.
+
+
+@violates("page_caches_have_room_left")
+def _(world: World) -> None:
+    world.brokers[1].generation_left_bytes = 0
+
+
+@violates("logs_know_no_later_generation")
+def _(world: World) -> None:
+    world.cached_logs[0].generation += 1
+
+
+@violates("reads_end_with_the_last")
+def _(world: World) -> None:
+    world.disk_reads[0].ends_ns[3] = 10**15
+
+
+@violates("appends_wait_for_no_more_than_the_writes")
+def _(world: World) -> None:
+    world.brokers[1].writes_wait_until_us = 10**15
+
+
 # ZooKeeper.
 
 

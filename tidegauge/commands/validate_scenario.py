@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidegauge.scenario.cluster_plan import ClusterPlan
     from tidegauge.scenario.leaned_on import LeanedOn
     from tidegauge.scenario.model.workload import ClientGroup
+    from tidegauge.scenario.used_resources import UsedResource
 
 #: How many faults and steps are listed.
 _LISTED = 40
@@ -105,6 +106,7 @@ def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
 
 def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
     from tidegauge.scenario.leaned_on import leaned_on
+    from tidegauge.scenario.used_resources import used_resources
 
     for name, words in _size(plan).items():
         _entry(name, words)
@@ -124,7 +126,7 @@ def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None
         if len(settings) > _LISTED:
             typer.echo(f"  ... and {len(settings) - _LISTED} more")
     _print_costs(leaned_on(plan.scenario))
-    _print_resources(plan)
+    _print_resources(used_resources(plan.scenario))
 
 
 def _entry(name: str, words: str) -> None:
@@ -266,21 +268,23 @@ def _print_costs(parameters: list[LeanedOn]) -> None:
             typer.echo(f"    {'*' if is_default else ' '} {name:<38}{duration_text(median_us):>12}")
 
 
-def _print_resources(plan: ClusterPlan) -> None:
-    from tidegauge.scenario.network_load import leaned_on_resources
-    from tidegauge.simulation.quantities import format_bandwidth
-
-    typer.echo("\nIt also depends on these resources (* is a default):")
-    for name, bytes_per_second, is_default in leaned_on_resources(plan.scenario):
-        star = "*" if is_default else " "
-        typer.echo(f"    {star} {name:<38}{format_bandwidth(bytes_per_second):>12}")
+def _print_resources(resources: list[UsedResource]) -> None:
+    if not resources:
+        return
+    typer.echo(
+        "\nThe result depends on these resources (* is a default, not that of your machines):"
+    )
+    for occasion in dict.fromkeys(resource.occasion for resource in resources):
+        typer.echo(f"  {occasion}:")
+        for name, _, value, is_default in (each for each in resources if each.occasion == occasion):
+            typer.echo(f"    {'*' if is_default else ' '} {name:<38}{value:>12}")
 
 
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The prediction for programs; names end in their unit."""
     from tidegauge.scenario.leaned_on import leaned_on
-    from tidegauge.scenario.network_load import leaned_on_resources
     from tidegauge.scenario.timetable import timetable
+    from tidegauge.scenario.used_resources import used_resources
     from tidegauge.scenario.warnings import warnings_of
 
     scenario = plan.scenario
@@ -305,5 +309,5 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
         "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
-        "leans_on_resources": [each._asdict() for each in leaned_on_resources(scenario)],
+        "resources": [resource._asdict() for resource in used_resources(scenario)],
     }

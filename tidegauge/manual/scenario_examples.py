@@ -182,6 +182,7 @@ between_racks: 40Gbit/s
 disk_read: 600MB/s
 disk_write: 600MB/s
 page_cache: 28GiB
+dirty_limit: 256MiB
 brokers: {3: {disk_write: 50MB/s}}
 """
     ],

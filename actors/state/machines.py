@@ -1,0 +1,23 @@
+"""The memory of a broker's machine: which records of its logs are in it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Record, i64
+from tidegauge.compiled.rules import code
+
+#: Parts of the page cache that are told apart (``storage/page_cache.py``).
+GENERATIONS = code(4)
+
+
+class CachedLog(Record):
+    """Which records of a replica's log are in the page cache of its broker's machine."""
+
+    #: The generation of the page cache as of the last look at this log.
+    generation: i64
+    #: Where the log ended when that generation began, and those before it, the newest first.
+    starts: Annotated[NDArray[np.int64], (np.int64, (int(GENERATIONS) + 1,))]

@@ -1,0 +1,170 @@
+"""The disks of a broker: reads of old records, and the operating system's writing.
+
+Each log directory is a disk of its own, which reads and writes with the bandwidths of the
+scenario's ``resources``. An append goes to the page cache, and the operating system begins at once
+to write it, first come first served. An append waits only while the disk of its directory has more
+to write than its share of the memory for dirty pages (``resources.dirty_limit``); a flush waits
+until the disk has written all that it has. Reads that find their records in memory
+(``page_cache.py``) cost nothing here; reads and writes do not slow each other down.
+
+The disks are the machine's: what they have taken on outlives the broker's process.
+
+Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-writeback.c
+(balance_dirty_pages).
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.storage.page_cache import cached_from, forget_cached
+from tidegauge.actors.storage.write_back import NEVER_FLUSHED, offset_on_disk
+from tidegauge.compiled.records import Records
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.bandwidth import FLOWS, Bandwidth, free_us, last_transfer_end_us
+from tidegauge.simulation.kernel import NONE
+
+#: A read that no bandwidth is too large for.
+_PIECE_BYTES = code(2**31)
+_MS_PER_SECOND = code(1_000)
+_US_PER_MS = code(1_000)
+#: Parts of what a loss of power can take that are told apart.
+PARTS = code(2**16)
+
+
+@inner_rule
+def disk_of(disks: Records[Bandwidth], world: Brokers, row: int) -> Bandwidth:
+    """One direction of the disk on which a replica's log lies."""
+    broker = world.hosted[row].broker
+    count = world.brokers[broker].log_directories
+    return disks[broker * count + world.on_disk[row].directory] if count > 1 else disks[broker]
+
+
+@inner_rule
+def write_back(world: Brokers, row: int, size_bytes: int) -> None:
+    """Have the operating system write what was appended to a replica's log."""
+    disk = disk_of(world.disk_writes, world, row)
+    if disk.bytes_per_second == 0:
+        return
+    state = world.brokers[world.hosted[row].broker]
+    end_us = last_transfer_end_us(disk, size_bytes, world.context[0].time_us)
+    state.writes_wait_until_us = max(state.writes_wait_until_us, end_us - state.dirty_us)
+
+
+@inner_rule
+def writes_wait(world: Brokers, broker: int) -> bool:
+    """Whether there is a log directory to which appends have to wait."""
+    return world.brokers[broker].writes_wait_until_us >= world.context[0].time_us
+
+
+@inner_rule
+def write_wait_us(world: Brokers, row: int) -> int:
+    """How long an append to a replica's log waits until there is room for its dirty pages.
+
+    One that comes at the very end of another's wait goes behind that.
+    """
+    state = world.brokers[world.hosted[row].broker]
+    now_us = world.context[0].time_us
+    if state.writes_wait_until_us < now_us:
+        return 0
+    until_us = free_us(disk_of(world.disk_writes, world, row)) - state.dirty_us
+    return max(1, until_us - now_us) if until_us >= now_us else 0
+
+
+@inner_rule
+def flushes_by_itself(world: Brokers, broker: int) -> bool:
+    """Whether a broker flushes logs, as log.flush.interval.messages says."""
+    return world.brokers[broker].log_flush_interval_messages != NEVER_FLUSHED
+
+
+@inner_rule
+def flush_wait_us(world: Brokers, row: int) -> int:
+    """How long it takes the disk to write a log that has just been flushed; 0 if it was not."""
+    if not flushes_by_itself(world, world.hosted[row].broker):
+        return 0
+    if world.on_disk[row].recovery_point != world.replicas[row].log_end_offset:
+        return 0
+    return max(0, free_us(disk_of(world.disk_writes, world, row)) - world.context[0].time_us)
+
+
+@inner_rule
+def backlog_us(world: Brokers, broker: int) -> int:
+    """How long it takes all disks of a broker to write what they have still to write."""
+    first = broker * world.brokers[broker].log_directories
+    longest_us = 0
+    for place in range(first, first + world.brokers[broker].log_directories):
+        left_us = free_us(world.disk_writes[place]) - world.context[0].time_us
+        longest_us = max(longest_us, left_us)
+    return longest_us
+
+
+@inner_rule
+def old_bytes(world: Brokers, row: int, first_offset: int, end_offset: int) -> int:
+    """How many bytes of these records have to be read from disk."""
+    cached_offset = cached_from(world, row)
+    if first_offset >= cached_offset:
+        return 0
+    record_bytes = world.partitions[world.hosted[row].partition].record_bytes
+    return (min(cached_offset, end_offset) - first_offset) * record_bytes
+
+
+@inner_rule
+def recovery_read_us(world: Brokers, row: int, first_offset: int) -> int:
+    """How long it takes to read a log from disk for its recovery, as far as it is not in memory.
+
+    Logs of a directory are read one after the other, directories at the same time.
+    """
+    disk = disk_of(world.disk_reads, world, row)
+    now_us = world.context[0].time_us
+    left_bytes = old_bytes(world, row, first_offset, world.replicas[row].log_end_offset)
+    end_us = now_us
+    while left_bytes > 0:
+        end_us = last_transfer_end_us(disk, min(left_bytes, _PIECE_BYTES), now_us)
+        left_bytes -= _PIECE_BYTES
+    return end_us - now_us
+
+
+@inner_rule
+def unwritten_part(world: Brokers, broker: int, directory: int) -> int:
+    """Which part is not on disk of the records that the operating system may not have written.
+
+    In ``PARTS``. Its logs have the same part, as it is not known in which order they are written.
+    """
+    disk = world.disk_writes[broker * world.brokers[broker].log_directories + directory]
+    left_us = free_us(disk) - world.context[0].time_us
+    if left_us <= 0:
+        return 0
+    unwritten_bytes = left_us // _US_PER_MS * disk.bytes_per_second // _MS_PER_SECOND
+    young_bytes = 1
+    row = world.brokers[broker].first_log
+    while row != NONE:
+        if world.on_disk[row].directory == directory:
+            young = world.replicas[row].log_end_offset - offset_on_disk(
+                world.context[0], world, row
+            )
+            young_bytes += young * world.partitions[world.hosted[row].partition].record_bytes
+        row = world.hosted[row].next_log
+    return min(PARTS, unwritten_bytes * PARTS // young_bytes)
+
+
+@inner_rule
+def lose_memory(world: Brokers, broker: int) -> None:
+    """The machine's power is gone: nothing is in memory, and its disks are idle."""
+    state = world.brokers[broker]
+    first = broker * state.log_directories
+    for place in range(first, first + state.log_directories):
+        _become_idle(world.disk_reads[place])
+        _become_idle(world.disk_writes[place])
+    state.writes_wait_until_us = NONE
+    state.generation += 1
+    state.generation_left_bytes = state.generation_bytes
+    row = state.first_log
+    while row != NONE:
+        forget_cached(world, row)
+        row = world.hosted[row].next_log
+
+
+@inner_rule
+def _become_idle(disk: Bandwidth) -> None:
+    disk.free_ns = 0
+    for flow in range(FLOWS):
+        disk.ends_ns[flow] = 0
