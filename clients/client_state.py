@@ -150,7 +150,8 @@ class Target(Record):
     leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
     leader_epoch: i64 = -1
-    #: Consumers: the offset to be read next.
+    #: Consumers: the offset that they begin with if none is committed, and that to be read next.
+    begins: i64
     position: i64
     #: ... and of consumers whose group commits: up to where records are processed, and when all
     #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.

@@ -53,6 +53,8 @@ class ClusterPartition(Record):
     record_bytes: i64
     #: It is one of __consumer_offsets.
     holds_offsets: flag
+    #: Records that were committed before the run.
+    existing_records: i64
 
 
 class Slot(Record):

@@ -42,7 +42,10 @@ from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, r
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage.checkpoints import (
+    EPOCHS_DUE,
+    HIGH_WATERMARKS_DUE,
     READ_DUE,
+    RECOVERY_POINTS_DUE,
     checkpoint_high_watermarks,
     checkpoint_recovery_points,
     note_cut_epochs,
@@ -107,7 +110,7 @@ _MEBIBYTE = 1024 * 1024
 
 @inner_rule
 def start(world: Brokers, broker: int) -> None:
-    """Begin a broker's process. The first time there is nothing to load, and it is up at once.
+    """Begin a broker's process. The first time it is up at once: loading took place before.
 
     Source: KafkaServer.startup@2.6.3.
     """
@@ -124,7 +127,7 @@ def start(world: Brokers, broker: int) -> None:
     connect(world, broker)
     ping_later(world, broker)
     if state.starts == 1:
-        run(world, broker)
+        end_loading(world, broker)
         return
     # Real files, if there are any, are read between this event and the next.
     want_files(world, state, READ_DUE)
@@ -233,8 +236,14 @@ def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
 
 @inner_rule
 def end_loading(world: Brokers, broker: int) -> None:
-    """Take over what the checkpoints say of all logs, and start the periodic tasks."""
-    row = world.brokers[broker].first_log
+    """Take over what the checkpoints say of all logs, and start the periodic tasks.
+
+    At the first start these are logs that existed before the run; real files are made for them.
+    """
+    state = world.brokers[broker]
+    row = state.first_log
+    if state.starts == 1 and row != NONE:
+        want_files(world, state, HIGH_WATERMARKS_DUE | RECOVERY_POINTS_DUE | EPOCHS_DUE)
     while row != NONE:
         if world.on_disk[row].exists and not is_offline(world, row):
             _load_log(world, row)

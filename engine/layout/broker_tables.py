@@ -35,6 +35,7 @@ from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
+from tidegauge.engine.layout.existing_logs import set_existing_logs
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
     EpochEntry,
@@ -127,6 +128,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         brokers.brokers[index].isr_written_unconditionally = unconditional
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
+    set_existing_logs(plan, brokers)
     enlarge_watches(brokers, reserve)
     return brokers
 

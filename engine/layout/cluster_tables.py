@@ -92,6 +92,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
         partition.holds_offsets = planned.topic == OFFSETS_TOPIC
+        partition.existing_records = max(planned.existing_records)
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
@@ -308,10 +309,22 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client.target_count = len(targets[number])
         last_target = first_target + len(targets[number])
         column(clients.client_targets, "partition")[first_target:last_target] = targets[number]
+        for place, partition in enumerate(targets[number]):
+            _plan_target(plan, planned, partition, clients.client_targets[first_target + place])
         first_target = last_target
         client.member_key = target_count + number
         _plan_client(plan, planned, client)
     return clients
+
+
+def _plan_target(plan: ClusterPlan, planned: PlannedClient, partition: int, target: Target) -> None:
+    """Where a consumer that nothing is known of begins: behind all that was there before."""
+    if not isinstance(planned.group, ConsumerGroup):
+        return
+    # The default is for logs that begin empty: nobody means to read all that was there before.
+    if planned.group.settings.get("auto.offset.reset") != "earliest":
+        target.begins = max(plan.partitions[partition].existing_records)
+    target.position = target.processed = target.begins
 
 
 def enlarge_clients(world: Clients) -> None:

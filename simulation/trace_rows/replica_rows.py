@@ -155,7 +155,10 @@ class Exposed(PartitionRow, number=10):
 
 
 class Acknowledged(PartitionRow, number=11):
-    """Offsets of one epoch acknowledged since the last such row of the leader."""
+    """Offsets of one epoch acknowledged since the last such row of the leader.
+
+    The control plane writes it about records that existed before the run.
+    """
 
     STORY = (
         "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} in "
