@@ -17,6 +17,7 @@ from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
+from tidegauge.scenario.model.retention import Retention, check_interval_ms, retention_of
 from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
@@ -111,6 +112,8 @@ class PlannedPartition(NamedTuple):
     state: FormerState | None
     #: Records in the log of each slot's broker as the run begins.
     existing_records: tuple[int, ...]
+    #: None: no segments are deleted.
+    retention: Retention | None
 
 
 class PlannedClient(NamedTuple):
@@ -194,6 +197,13 @@ class ClusterPlan:
             settings.get("log.dir.failure.timeout.ms", 0),
             _snapshots_of(settings),
         )
+
+    def retention_check_interval_ms(self, broker: int) -> int:
+        """The interval in which a broker, by its id, deletes old segments; 0: it never has any."""
+        index = self.broker_index(broker)
+        if not any(each.retention and index in each.slots for each in self.partitions):
+            return 0
+        return check_interval_ms(self.scenario.said_of_broker(broker))
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
@@ -289,6 +299,12 @@ class ClusterPlan:
                         tuple(
                             existing_records(state, broker, topic.size_of(number), record_bytes)
                             for broker in hosts
+                        ),
+                        retention_of(
+                            topic.name,
+                            topic.settings,
+                            self.scenario.said_of_broker(replicas[0]),
+                            existed=topic.size is not None,
                         ),
                     )
                 )

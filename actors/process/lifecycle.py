@@ -30,6 +30,7 @@ from __future__ import annotations
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything
+from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
 from tidegauge.actors.session.zookeeper_client import (
     close_session,
@@ -192,7 +193,9 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
                 clean_logs += 1
             else:
                 end_offset = world.replicas[row].log_end_offset
-                behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
+                start_offset = world.replicas[row].log_start_offset
+                point = max(start_offset, on_disk.recovery_point_checkpoint)
+                behind = end_offset - min(point, end_offset)
                 records += behind
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
@@ -299,7 +302,7 @@ def _load_log(world: Brokers, row: int) -> None:
         world.epochs_read[index].epoch = epochs[index].epoch
         world.epochs_read[index].start_offset = epochs[index].start_offset
     open_log(rules, partition, world.epochs_read, count, epochs, max(0, on_disk.high_watermark))
-    on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
+    on_disk.recovery_point = max(partition.log_start_offset, on_disk.recovery_point_checkpoint)
     was_clean = is_in(broker.clean_directories, world, row)
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
@@ -335,6 +338,7 @@ def run(world: Brokers, broker: int) -> None:
     if state.isr_change_batching and not alters_partition(world.rules[broker]):
         schedule_propagation(world, broker, now_us)
     schedule_recovery_points(world, broker)
+    schedule_retention(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, broker, broker, Sample), sample_us)
 
@@ -474,6 +478,7 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int) -> None:
         pinned = world.kept_logs[index]
         if pinned.fault == fault and pinned.row == row:
             kept = min(pinned.offset, before)
+    kept = max(kept, partition.log_start_offset)
     if kept >= before:
         return
     partition.log_end_offset = kept

@@ -127,6 +127,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
         brokers.brokers[index].isr_written_unconditionally = unconditional
         brokers.brokers[index].first_thread = first_thread
+        interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
+        brokers.brokers[index].log_retention_check_interval_ms = interval_ms
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     enlarge_watches(brokers, reserve)

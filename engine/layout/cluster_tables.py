@@ -33,7 +33,12 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.cluster_plan import (
+    UNCONDITIONAL_ISR,
+    ClusterPlan,
+    PlannedClient,
+    PlannedPartition,
+)
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
@@ -93,6 +98,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.record_bytes = planned.record_bytes
         partition.holds_offsets = planned.topic == OFFSETS_TOPIC
         partition.existing_records = max(planned.existing_records)
+        _set_retention(planned, partition)
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
@@ -107,6 +113,17 @@ def new_topology(plan: ClusterPlan) -> Topology:
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
+
+
+def _set_retention(planned: PlannedPartition, partition: ClusterPartition) -> None:
+    retention = planned.retention
+    if retention is None:
+        return
+    partition.segment_records = max(1, retention.segment_bytes // planned.record_bytes)
+    if retention.bytes is not None:
+        partition.retention_records = -(-retention.bytes // planned.record_bytes)
+    if retention.seconds is not None:
+        partition.retention_s = retention.seconds
 
 
 def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:

@@ -16,7 +16,9 @@ def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
     counts = [0] * len(plan.brokers)
     row = 0
     for planned in plan.partitions:
+        existing = max(planned.existing_records)
         for broker, records in zip(planned.slots, planned.existing_records, strict=True):
+            world.on_disk[row].existing_records = existing
             if records > 0:
                 _set_log(plan, world, row, planned, records)
                 _list(world.brokers[broker], world, row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tidegauge.scenario.model.retention import problems_of_retention
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     Value,
@@ -22,6 +23,8 @@ _AT_MOST = (
 
 def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
     """Settings with which a broker does not start; the first of brokers with equal settings."""
+    for path, said, kind, _ in scenario.said_settings():
+        yield from problems_of_retention(path, said, kind)
     found = set()
     for broker in scenario.broker_ids():
         settings = scenario.settings_of(broker)
@@ -29,7 +32,7 @@ def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
             if settings[smaller] <= settings[larger]:
                 continue
             own = scenario.cluster.broker_settings.get(broker, {})
-            path: Path = ("cluster", "settings")
+            path = ("cluster", "settings")
             if smaller in own or larger in own:
                 path = ("cluster", "broker_settings", broker)
             if (path, larger) not in found:

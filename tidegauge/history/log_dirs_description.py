@@ -19,6 +19,7 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Rows with the end of a log.
 _ENDS = {
+    "log_start_raised",
     *("sampled", "checkpoint_read", "log_end", "truncated", "log_lost"),
     *("became_leader", "became_follower"),
 }
@@ -28,6 +29,7 @@ _LIVES = {"broker_started", "broker_stopped", "broker_loading"}
 @dataclass
 class _Log:
     directory: int
+    log_start_offset: int = 0
     log_end_offset: int = 0
     high_watermark: int = 0
 
@@ -86,7 +88,9 @@ def _take_end(logs: dict[tuple[int, int], _Log], row: TraceRow, directories: int
         logs[place] = _Log(counts.index(min(counts)))
     has_end = row.kind in {"truncated", "log_lost", "log_end"}
     logs[place].log_end_offset = row["end_offset" if has_end else "log_end_offset"]
-    if row.kind != "log_lost":
+    if row.kind == "log_start_raised":
+        logs[place].log_start_offset = row["log_start_offset"]
+    elif row.kind != "log_lost":
         logs[place].high_watermark = row["high_watermark"]
 
 
@@ -101,7 +105,7 @@ def _directories(
             planned = plan.partitions[number]
             described = {
                 "partition": f"{planned.topic}-{planned.number}",
-                "size": log.log_end_offset * planned.record_bytes,
+                "size": max(0, log.log_end_offset - log.log_start_offset) * planned.record_bytes,
                 "offsetLag": max(0, log.high_watermark - log.log_end_offset),
                 "isFuture": False,
             }
