@@ -17,12 +17,12 @@ from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
-from tidegauge.scenario.model.retention import Retention, check_interval_ms, retention_of
 from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.retention import Retention, check_interval_ms, retention_of
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 from tidegauge.simulation.topology import process_ranges

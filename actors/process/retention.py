@@ -14,9 +14,12 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import want_epoch_file
 from tidegauge.actors.storage.log_dirs import is_unwritable
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.log import increment_log_start_offset
+from tidegauge.replication.log import (
+    expired_records,
+    first_kept_offset,
+    increment_log_start_offset,
+)
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.retention import expired_records, first_kept_offset
 from tidegauge.simulation.codes.occasions import RAISED_BY_RETENTION
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE

@@ -58,7 +58,7 @@ CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
 OFFSETS_TOPIC = "__consumer_offsets"
 
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
-#: Settings of retention (``retention.py``), of which not all have a default.
+#: Settings of retention (``scenario/retention.py``), of which not all have a default.
 RETENTION_SETTINGS = {
     "topics": {"retention.bytes", "retention.ms", "segment.bytes", "cleanup.policy"},
     "brokers": {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from tidegauge.scenario.model.settings import OFFSETS_TOPIC, RETENTION_SETTINGS, Value
-from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.scenario.model.settings import OFFSETS_TOPIC, Value
 
 #: Defaults of Kafka (KafkaConfig, LogConfig@2.6.0).
 _SEGMENT_BYTES = 2**30
@@ -18,8 +17,6 @@ _RETENTION_TIMES = (
     ("log.retention.minutes", 60_000),
     ("log.retention.hours", 3_600_000),
 )
-_LEAST = {"segment.bytes": 14, "log.segment.bytes": 14, "log.retention.check.interval.ms": 1}
-_LARGEST = 2**63 - 1
 
 
 class Retention(NamedTuple):
@@ -59,17 +56,3 @@ def retention_of(
 def check_interval_ms(broker: Mapping[str, Value]) -> int:
     """The interval in which a broker with these settings looks for old segments."""
     return int(broker.get("log.retention.check.interval.ms", _CHECK_INTERVAL_MS))
-
-
-def problems_of_retention(
-    path: Path, settings: Mapping[str, Value], kind: str
-) -> Iterator[Problem]:
-    """Values of settings of retention that Kafka does not accept."""
-    for name in settings.keys() & RETENTION_SETTINGS.get(kind, set()):
-        value = settings[name]
-        least = _LEAST.get(name, -1)
-        is_policy = name.endswith("cleanup.policy")
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        if not is_policy and not (is_number and least <= int(value) <= _LARGEST):
-            message = f"must be a whole number from {least} on, not {value}"
-            yield Problem((*path, name), message)
