@@ -149,12 +149,12 @@ def test_a_restart_keeps_the_beginning_of_a_log(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_groups_of_processes_delete_the_same_segments(mode: str, tmp_path: Path) -> None:
     soon: dict[str, Any] = {
-        "duration": "4s",
+        "duration": "5s",
         "liveness": False,
         "cluster": {
             "brokers": 3,
             "start_spread": "0s",
-            "settings": QUIET | {"log.initial.task.delay.ms": 3_000},
+            "settings": {"log.initial.task.delay.ms": 3_500},
         },
     }
     scenario = story(mode, {"retention.bytes": 65_000_000}, **soon)
