@@ -151,7 +151,8 @@ class Target(Record):
     leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
     leader_epoch: i64 = -1
-    #: Consumers: the offset to be read next.
+    #: Consumers: the offset that they begin with if none is committed, and that to be read next.
+    begins: i64
     position: i64
     #: ... and of consumers whose group commits: up to where records are processed, and when all
     #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
@@ -293,8 +294,13 @@ class Roll(Record):
     #: When a batch has not come back in time, no more is restarted.
     stops_on_timeout: flag
     pause_us: i64
-    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``.
+    #: When preferred replicas are to lead again: one of the codes in ``rolling_restarts.py``; and
+    #: how long after a batch was started.
     leadership_back: i64
+    leadership_back_us: i64
+    #: It restarts none of its brokers, which are a batch of the rolling restart of this number: it
+    #: gives leadership back to them. -1: it is a rolling restart itself.
+    gives_back_for: i64 = -1
 
     #: What it does, and how many brokers it is done with.
     phase: i64

@@ -285,7 +285,7 @@ def _resume(world: Clients, client: Client, response: GroupResponse) -> None:
         row.offset = known.position
         row.committed_offset = item.offset
         known.committed = item.offset
-        known.position = max(0, item.offset)
+        known.position = item.offset if item.offset >= 0 else known.begins
         known.processed = known.position
         known.processed_us = world.context[0].time_us
         row.new_offset = known.position

@@ -4,6 +4,11 @@ A broker of the batch is told to stop, is down for a while from the end of its p
 started; each of these is a fault of its own. The operator sees when all of the batch have been
 started. If it is to wait for full ISRs it then reads, again and again, who is registered and the
 states of all partitions with a replica on the batch, and goes on when none is under-replicated.
+
+Leadership is given back to a batch by a record of its own, which begins when the batch has been
+started: it waits for its time, or looks at the ISRs of these brokers, while the rolling restart is
+at later batches. That it ends changes nothing.
+
 Whatever happens in between (a broker that is dead anyway, a loss of power, an outage of the control
 plane) only makes it wait, until its time-out. It believes the control plane: a broker that was dead
 before it was to be restarted is registered, and in ISRs, until others have missed it.
@@ -21,7 +26,7 @@ from tidegauge.clients.control_plane_requests import (
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.replication.replica_list import contains, size
+from tidegauge.replication.replica_list import contains, first, size
 from tidegauge.simulation.codes.occasions import (
     ROLL_DONE,
     ROLL_GIVES_UP,
@@ -40,7 +45,7 @@ from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, 
 from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import is_kraft, slot_of
+from tidegauge.simulation.topology import broker_of, is_kraft, slot_of
 from tidegauge.simulation.trace_rows.fault_rows import RollProgress
 
 ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
@@ -49,6 +54,8 @@ ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
 NEVER = code(0)
 AFTER_EACH_BATCH = code(1)
 AT_END = code(2)
+AFTER_A_WHILE = code(3)
+ONCE_IN_SYNC = code(4)
 
 _TRUE = code(True)
 
@@ -65,11 +72,12 @@ def take_operator_fault(world: Clients, event: FaultChange) -> None:
     if world.faults[event.fault].kind != ROLLING_RESTART:
         return
     for number in range(len(world.rolls)):
-        if world.rolls[number].fault == event.fault:
+        roll = world.rolls[number]
+        if roll.fault == event.fault and roll.gives_back_for == NONE:
             if event.kind == FaultBegin.KIND:
                 _stop_batch(world, number, event.destination)
             else:
-                world.rolls[number].phase = _OVER
+                roll.phase = _OVER
 
 
 @inner_rule
@@ -117,11 +125,15 @@ def handle_roll_goes_on(world: Clients, timer: RollGoesOn) -> None:
     if roll.phase == _OVER or roll.question != timer.question:
         return
     if roll.phase == _PAUSES:
-        _stop_batch(world, timer.roll, process)
+        if roll.gives_back_for == NONE:
+            _stop_batch(world, timer.roll, process)
+        else:
+            _give_back(world, roll, process)
     elif roll.phase == _WAITS:
         _look(world, timer.roll, process)
     elif _is_started(world, roll, process):
         _write(world, roll, process, ROLL_STARTED)
+        _begin_giving_back(world, timer.roll, process)
         if roll.waits_for_isr:
             roll.phase = _WAITS
             _look(world, timer.roll, process)
@@ -207,8 +219,11 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
     if roll.answers > 0:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
-        _write(world, roll, process, ROLL_IN_SYNC)
-        _finish_batch(world, number, process)
+        if roll.gives_back_for == NONE:
+            _write(world, roll, process, ROLL_IN_SYNC)
+            _finish_batch(world, number, process)
+        else:
+            _give_back(world, roll, process)
     else:
         due_us = world.context[0].time_us + roll.poll_us
         _go_on_at(world, roll, number, process, due_us)
@@ -228,13 +243,17 @@ def _unregistered(world: Clients, roll: Roll) -> int:
 def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
+    Who gives leadership back looks at the batch's own replicas only: the next batch may be down.
+
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
     """
     if size(state.isr) >= size(state.replicas):
         return False
     for place in range(roll.position, _batch_end(roll)):
         broker = world.rolled[roll.first_broker + place].broker
-        if contains(state.replicas, slot_of(world, state.partition, broker)):
+        slot = slot_of(world, state.partition, broker)
+        is_back = roll.gives_back_for != NONE and contains(state.isr, slot)
+        if contains(state.replicas, slot) and not is_back:
             return True
     return False
 
@@ -257,18 +276,58 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
 
 
 @inner_rule
+def _begin_giving_back(world: Clients, number: int, process: int) -> None:
+    """A batch has been started: give leadership back to it later, if that is planned."""
+    roll = world.rolls[number]
+    now_us = world.context[0].time_us
+    for other in range(len(world.rolls)):
+        back = world.rolls[other]
+        if back.gives_back_for != number or back.position != roll.position:
+            continue
+        if roll.leadership_back == ONCE_IN_SYNC:
+            back.phase = _WAITS
+            _look(world, other, process)
+        else:
+            back.phase = _PAUSES
+            _go_on_at(world, back, other, process, now_us + roll.leadership_back_us)
+
+
+@inner_rule
+def _give_back(world: Clients, roll: Roll, process: int) -> None:
+    """Have preferred replicas on a batch lead again: of those that are in sync."""
+    _write(world, roll, process, ROLL_PREFERS)
+    _ask_for_preferred(world, roll, process)
+    roll.phase = _OVER
+
+
+@inner_rule
+def _is_to_prefer(world: Clients, roll: Roll, partition: int) -> bool:
+    """Whether an election of a partition's preferred replica is asked for.
+
+    That is the first one of the assignment with which the partition was created.
+    """
+    if roll.gives_back_for == NONE:
+        return roll.leadership_back == AT_END or _is_on_batch(world, roll, partition)
+    preferred = broker_of(world, partition, first(world.partitions[partition].replicas))
+    for place in range(roll.position, _batch_end(roll)):
+        if world.rolled[roll.first_broker + place].broker == preferred:
+            return True
+    return False
+
+
+@inner_rule
 def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
     """Name the partitions that are to be led by their preferred replicas."""
     if is_kraft(world):
         election = new_election(world, process, PREFERRED)
         for partition in range(world.sizes[0].partitions):
-            if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
+            if _is_to_prefer(world, roll, partition):
                 new_item(world, election, partition, PartitionOutcome)
         send(world, election, world.context[0].time_us)
         return
     request = new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
-        if roll.leadership_back == AT_END or _is_on_batch(world, roll, partition):
+        if _is_to_prefer(world, roll, partition):
             new_item(world, request, partition, NamedPartition)
     send(world, request, world.context[0].time_us)
 

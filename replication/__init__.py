@@ -17,6 +17,7 @@ Partition.checkEnoughReplicasReachOffset    ``min_insync_replicas.py``
 Replica.updateFetchState                    ``remote_replica.py``
 ReplicaManager.updateFollowerFetchState     ``remote_replica.py``
 Log.append, truncateTo (UnifiedLog in 3.x)  ``log.py``
+Log.deleteOldSegments                       ``log.py``
 LeaderEpochFileCache                        ``leader_epoch_cache.py``
 AbstractFetcherThread: truncation           ``truncation.py``
 ..                                          (getOffsetTruncationState, maybeTruncate)

@@ -10,6 +10,7 @@ the parts of a scenario        the room ``model``: a part in each file, ``scenar
                                whole, ``limits.py`` the size of fields
 parts that must fit together   the room ``coherence``; ``warnings.py``
 everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
+                               ``retention.py``: what is kept of logs;
                                ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``
 predictions without a run      ``expected_events.py``, ``leaned_on.py``,

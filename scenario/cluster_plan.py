@@ -22,6 +22,7 @@ from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.retention import Retention, check_interval_ms, retention_of
 from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
     BROKER,
@@ -43,6 +44,8 @@ UNCONDITIONAL_ISR = "isr_written_unconditionally"
 
 
 _DEFAULT_RECORD_BYTES = 100
+#: Of a topic that has a size, but no producers.
+_EXISTING_RECORD_BYTES = 1000
 _FIRST_CONTROLLER = 3000
 
 
@@ -114,6 +117,10 @@ class PlannedPartition(NamedTuple):
     record_bytes: int
     #: Leader and ISR as the run begins, if the partition existed before.
     state: FormerState | None
+    #: Records in the log of each slot's broker as the run begins.
+    existing_records: tuple[int, ...]
+    #: None: no segments are deleted.
+    retention: Retention | None
 
 
 class PlannedClient(NamedTuple):
@@ -197,6 +204,13 @@ class ClusterPlan:
             settings.get("log.dir.failure.timeout.ms", 0),
             _snapshots_of(settings),
         )
+
+    def retention_check_interval_ms(self, broker: int) -> int:
+        """The interval in which a broker, by its id, deletes old segments; 0: it never has any."""
+        index = self.broker_index(broker)
+        if not any(each.retention and index in each.slots for each in self.partitions):
+            return 0
+        return check_interval_ms(self.scenario.said_of_broker(broker))
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
@@ -287,11 +301,13 @@ class ClusterPlan:
             effective_on = {
                 broker: topic.effective(settings) for broker, settings in settings_of.items()
             }
-            record_bytes = self._record_bytes.get(topic.name, _DEFAULT_RECORD_BYTES)
+            default = _DEFAULT_RECORD_BYTES if topic.size is None else _EXISTING_RECORD_BYTES
+            record_bytes = self._record_bytes.get(topic.name, default)
             assignments = self.scenario.assignments(topic)
             everywhere = zip(assignments, self.scenario.hosts_of(topic), strict=True)
             for number, (replicas, hosts) in enumerate(everywhere):
                 effective = effective_on[replicas[0]]
+                state = topic.state_of(number, replicas)
                 planned.append(
                     PlannedPartition(
                         topic.name,
@@ -302,7 +318,17 @@ class ClusterPlan:
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
                         record_bytes,
-                        topic.state_of(number, replicas),
+                        state,
+                        tuple(
+                            existing_records(state, broker, topic.size_of(number), record_bytes)
+                            for broker in hosts
+                        ),
+                        retention_of(
+                            topic.name,
+                            topic.settings,
+                            self.scenario.said_of_broker(replicas[0]),
+                            existed=topic.size is not None,
+                        ),
                     )
                 )
         return tuple(planned)
@@ -474,6 +500,20 @@ class ClusterPlan:
             if client.group is not None and client.group.name == endpoint.group:
                 return numbers[CLIENT][number + endpoint.client]
         raise AssertionError(f"no process is {endpoint}")
+
+
+def existing_records(
+    state: FormerState | None, broker: int, size_bytes: int, record_bytes: int
+) -> int:
+    """The records in a broker's log of a partition as the run begins, by the broker's id.
+
+    ``size_bytes`` is that of a complete log. A replica outside of the ISR lacks records at its end:
+    all of them, if the state does not say how many bytes it is behind.
+    """
+    if state is None:
+        return 0
+    missing_bytes = 0 if state.is_complete(broker) else state.behind.get(broker, size_bytes)
+    return max(0, size_bytes - missing_bytes) // record_bytes
 
 
 def _snapshots_of(settings: Mapping[str, int]) -> PlannedSnapshots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegauge.replication.releases import rules_of
+from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import is_of_no_release
@@ -32,7 +33,14 @@ _IMBALANCE = "leader.imbalance.per.broker.percentage"
 
 def warnings_of(scenario: Scenario) -> list[str]:
     """The warnings about a scenario, each in one line."""
-    found = (_unknown_settings, _settings_of_kraft, _min_insync_replicas, _producers, overloads)
+    found = (
+        _unknown_settings,
+        _settings_of_kraft,
+        _min_insync_replicas,
+        _producers,
+        _leadership_back,
+        overloads,
+    )
     return [one_line(line) for part in found for line in part(scenario)]
 
 
@@ -84,3 +92,23 @@ def _producers(scenario: Scenario) -> Iterator[str]:
     produces = any(isinstance(step, ProduceStep) for step in scenario.steps)
     if scenario.topics and not scenario.workload.producers and not produces:
         yield "no producers: no records are written, so none can be lost and no replica can lag"
+
+
+def _leadership_back(scenario: Scenario) -> Iterator[str]:
+    """Rolling restarts whose leadership the controller may give back before the operator."""
+    if scenario.has_kraft:
+        settings = scenario.controller_settings()
+    else:
+        settings = scenario.settings_of(scenario.broker_ids()[0])
+    if not settings["auto.leader.rebalance.enable"]:
+        return
+    for place, fault in enumerate(scenario.faults):
+        if isinstance(fault, RollingRestartFault) and (
+            fault.leadership_back == "in_sync" or isinstance(fault.leadership_back, LeadershipAfter)
+        ):
+            seconds = settings["leader.imbalance.check.interval.seconds"]
+            yield (
+                f"faults[{place}].leadership_back: auto.leader.rebalance.enable is true, so the "
+                f"controller may give leadership back earlier: it looks every {seconds} s "
+                "(leader.imbalance.check.interval.seconds)"
+            )

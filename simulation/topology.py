@@ -53,6 +53,13 @@ class ClusterPartition(Record):
     record_bytes: i64
     #: It is one of __consumer_offsets.
     holds_offsets: flag
+    #: Records that were committed before the run.
+    existing_records: i64
+    #: Retention: the records of a segment (0: none is deleted); how many are kept by size, and for
+    #: how long those that existed before (-1: without limit).
+    segment_records: i64
+    retention_records: i64 = -1
+    retention_s: i64 = -1
 
 
 class Slot(Record):

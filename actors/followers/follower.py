@@ -31,6 +31,7 @@ from tidegauge.actors.followers.follower_truncation import (
     truncate_or_ask,
 )
 from tidegauge.actors.leaders.leader import append_to_log, trace_high_watermark
+from tidegauge.actors.process.retention import raise_log_start
 from tidegauge.actors.state.broker_stats import mark_replicated
 from tidegauge.actors.state.brokers import RUNS_PER_ANSWER, Brokers, Fetcher
 from tidegauge.actors.state.handlers import BROKER
@@ -59,7 +60,7 @@ from tidegauge.replication.high_watermark import (
 )
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
-from tidegauge.simulation.codes.occasions import MOMENT_ANSWER
+from tidegauge.simulation.codes.occasions import MOMENT_ANSWER, RAISED_BY_LEADER
 from tidegauge.simulation.costs import APPEND, cost_us
 from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
@@ -376,6 +377,7 @@ def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
     if diverges:
         follow_answer(world, row, item.diverging_epoch, item.diverging_end_offset, item.offset)
     else:
+        _take_log_start(world, row, item.log_start_offset)
         asked_offset = state.fetch_offset
         asked_epoch = state.last_fetched_epoch
         take_records(rules, state, partition.log_end_offset, last_epoch)
@@ -387,6 +389,17 @@ def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
             count_fetched(world, row, item.size_bytes)
     if partition.high_watermark != before and traces_all(world):
         trace_high_watermark(world, row, before, MOMENT_ANSWER)
+
+
+@inner_rule
+def _take_log_start(world: Brokers, row: int, offset: int) -> None:
+    """Begin where the leader's log begins, if that is later and the high watermark is there.
+
+    Source: ReplicaFetcherThread.processPartitionData@2.4.0, Log.maybeIncrementLogStartOffset@2.4.0.
+    """
+    partition = world.replicas[row]
+    if partition.log_start_offset < offset <= partition.high_watermark:
+        raise_log_start(world, row, offset, RAISED_BY_LEADER)
 
 
 @inner_rule

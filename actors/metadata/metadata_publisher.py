@@ -13,7 +13,7 @@ Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeM
 from __future__ import annotations
 
 from tidegauge.actors.metadata.applied_delta import apply_delta
-from tidegauge.actors.process.lifecycle import begin_loading, end_loading, run
+from tidegauge.actors.process.lifecycle import begin_loading, end_loading
 from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import APPLIES, IDLE, LOADS_LOGS, READS_CHECKPOINTS
@@ -56,7 +56,7 @@ def publish(world: Brokers, broker: int) -> None:
     if world.brokers[broker].loaded:
         _apply_later(world, broker)
     elif world.brokers[broker].starts == 1:
-        run(world, broker)
+        end_loading(world, broker)
         world.brokers[broker].port_opens_us = NEVER_US
         _apply_later(world, broker)
     else:

@@ -1,5 +1,6 @@
 """The process of a broker: how it begins, how it ends, and what survives.
 
 ``forgetting.py`` lists the memory that dies with it. ``controlled_shutdown.py`` is a clean stop,
-``log_dir_failures.py`` the loss of a log directory, which can end the process.
+``log_dir_failures.py`` the loss of a log directory, which can end the process. ``retention.py``
+deletes old segments.
 """

@@ -81,5 +81,6 @@ def _empty(world: Brokers, row: int) -> None:
     on_disk.high_watermark = UNDEFINED
     on_disk.recovery_point_checkpoint = UNDEFINED
     on_disk.recovery_point = 0
+    on_disk.existing_records = 0
     on_disk.marks = 0
     on_disk.epochs_due = False

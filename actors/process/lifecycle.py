@@ -30,6 +30,7 @@ from __future__ import annotations
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything
+from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
 from tidegauge.actors.session.zookeeper_client import (
     close_session,
@@ -42,7 +43,10 @@ from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, r
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage.checkpoints import (
+    EPOCHS_DUE,
+    HIGH_WATERMARKS_DUE,
     READ_DUE,
+    RECOVERY_POINTS_DUE,
     checkpoint_high_watermarks,
     checkpoint_recovery_points,
     note_cut_epochs,
@@ -114,7 +118,7 @@ _MEBIBYTE = 1024 * 1024
 
 @inner_rule
 def start(world: Brokers, broker: int) -> None:
-    """Begin a broker's process. The first time there is nothing to load, and it is up at once.
+    """Begin a broker's process. The first time it is up at once: loading took place before.
 
     Source: KafkaServer.startup@2.6.3.
     """
@@ -131,7 +135,7 @@ def start(world: Brokers, broker: int) -> None:
     connect(world, broker)
     ping_later(world, broker)
     if state.starts == 1:
-        run(world, broker)
+        end_loading(world, broker)
         return
     # Real files, if there are any, are read between this event and the next.
     want_files(world, state, READ_DUE)
@@ -197,7 +201,9 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
                 clean_logs += 1
             else:
                 end_offset = world.replicas[row].log_end_offset
-                behind = end_offset - min(max(0, on_disk.recovery_point_checkpoint), end_offset)
+                start_offset = world.replicas[row].log_start_offset
+                point = max(start_offset, on_disk.recovery_point_checkpoint)
+                behind = end_offset - min(point, end_offset)
                 records += behind
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
@@ -242,8 +248,14 @@ def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
 
 @inner_rule
 def end_loading(world: Brokers, broker: int) -> None:
-    """Take over what the checkpoints say of all logs, and start the periodic tasks."""
-    row = world.brokers[broker].first_log
+    """Take over what the checkpoints say of all logs, and start the periodic tasks.
+
+    At the first start these are logs that existed before the run; real files are made for them.
+    """
+    state = world.brokers[broker]
+    row = state.first_log
+    if state.starts == 1 and row != NONE:
+        want_files(world, state, HIGH_WATERMARKS_DUE | RECOVERY_POINTS_DUE | EPOCHS_DUE)
     while row != NONE:
         if world.on_disk[row].exists and not is_offline(world, row):
             _load_log(world, row)
@@ -299,7 +311,7 @@ def _load_log(world: Brokers, row: int) -> None:
         world.epochs_read[index].epoch = epochs[index].epoch
         world.epochs_read[index].start_offset = epochs[index].start_offset
     open_log(rules, partition, world.epochs_read, count, epochs, max(0, on_disk.high_watermark))
-    on_disk.recovery_point = max(0, on_disk.recovery_point_checkpoint)
+    on_disk.recovery_point = max(partition.log_start_offset, on_disk.recovery_point_checkpoint)
     was_clean = is_in(broker.clean_directories, world, row)
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
@@ -335,6 +347,7 @@ def run(world: Brokers, broker: int) -> None:
     if state.isr_change_batching and not alters_partition(world.rules[broker]):
         schedule_propagation(world, broker, now_us)
     schedule_recovery_points(world, broker)
+    schedule_retention(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
     set_timer(world, new_event(world, broker, broker, Sample), sample_us)
 
@@ -481,6 +494,7 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
         pinned = world.kept_logs[index]
         if pinned.fault == fault and pinned.row == row:
             kept = min(pinned.offset, before)
+    kept = max(kept, partition.log_start_offset)
     if kept >= before:
         return
     partition.log_end_offset = kept

@@ -165,6 +165,8 @@ class Broker(BrokerMemory):
     log_flush_interval_messages: i64
     log_flush_offset_checkpoint_interval_ms: i64
     log_initial_task_delay_ms: i64
+    #: log.retention.check.interval.ms; 0: no log of it ever has anything to delete.
+    log_retention_check_interval_ms: i64
     replica_high_watermark_checkpoint_interval_ms: i64
     controlled_shutdown_enable: flag
     controlled_shutdown_max_retries: i64
@@ -365,6 +367,8 @@ class LogOnDisk(Record):
     recovery_point_checkpoint: i64 = -1
     #: Up to here the log was flushed (Kafka: ``Log.recoveryPoint``).
     recovery_point: i64
+    #: Records that the partition had before the run: they expire by their age.
+    existing_records: i64
     #: How many marks of appends were set (``storage/write_back.py``).
     marks: i64
     #: Its epochs have changed, and are not in a real file yet.

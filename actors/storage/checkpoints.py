@@ -178,7 +178,7 @@ def note_epoch(world: Brokers, row: int, old_count: int, old_epoch: int) -> None
     written.epoch = epoch
     written.start_offset = epochs[partition.epoch_count - 1].start_offset
     write_row(world, written)
-    _want_epoch_file(world, row)
+    want_epoch_file(world, row)
 
 
 @inner_rule
@@ -192,11 +192,12 @@ def note_cut_epochs(world: Brokers, row: int, old_count: int) -> None:
     written.partition = hosted.partition
     written.epoch_count = partition.epoch_count
     write_row(world, written)
-    _want_epoch_file(world, row)
+    want_epoch_file(world, row)
 
 
 @inner_rule
-def _want_epoch_file(world: Brokers, row: int) -> None:
+def want_epoch_file(world: Brokers, row: int) -> None:
+    """The leader epochs of a replica are to be written, if the scenario has real files."""
     if world.context[0].has_files:
         world.on_disk[row].epochs_due = True
         want_files(world, world.brokers[world.hosted[row].broker], EPOCHS_DUE)

@@ -2,7 +2,8 @@
 
 A record is (partition, leader epoch, offset). It is lost if the leader that the control plane names
 does not hold it when the trace ends, after the liveness phase if there is one. Records of a
-partition without a leader are not lost yet, but unavailable. Records of a topic that was deleted do
+partition without a leader are not lost yet, but unavailable. Those that retention has deleted are
+not lost. Records of a topic that was deleted do
 not count any more.
 
 Each range is divided into disjoint pieces that are held, lost or unavailable. The origin of a lost
@@ -88,34 +89,48 @@ _LAST_LOGS = View(
     """,
 )
 
+#: Of each partition the offset below which retention has deleted records.
+_KEPT_FROM = View(
+    "kept_from",
+    """
+    select run, partition, max(log_start_offset) as kept_from
+    from log_start_raised_to_the_last group by run, partition
+    """,
+)
+
 #: The pieces of all acknowledged ranges, with the ``fate`` of each.
 _PIECES = View(
     "acknowledged_pieces",
     f"""
     with promised as (
         select a.*, k.leader as last_leader,
+            greatest(a.first_offset, least(coalesce(r.kept_from, 0), a.end_offset)) as kept_from,
             greatest(a.first_offset, least(coalesce(g.log_start, a.end_offset), a.end_offset))
                 as held_from,
             least(coalesce(g.log_end, a.end_offset), a.end_offset) as held_until
         from acknowledged_to_the_last as a
         left join counts_from as c on c.run = a.run and c.partition = a.partition
+        left join kept_from as r on r.run = a.run and r.partition = a.partition
         left join last_leaders as k on k.run = a.run and k.partition = a.partition
         left join last_logs as g on g.run = a.run and g.partition = a.partition
             and g.leader = k.leader and g.leader_epoch = a.leader_epoch
         where c.counts_from_us is null or a.time_us > c.counts_from_us
     ),
     known as (
-        select *, greatest(held_from, held_until) as held_to from promised
+        select *, greatest(kept_from, held_from) as held_first,
+            greatest(kept_from, held_from, held_until) as held_to
+        from promised
     ),
     pieces as (
-        select {_RANGE}, 'lost' as fate, first_offset, held_from as end_offset
-        from known where last_leader is not null
+        select {_RANGE}, 'deleted' as fate, first_offset, kept_from as end_offset from known
         union all
-        select {_RANGE}, 'held', held_from, held_to from known where last_leader is not null
+        select {_RANGE}, 'lost', kept_from, held_first from known where last_leader is not null
+        union all
+        select {_RANGE}, 'held', held_first, held_to from known where last_leader is not null
         union all
         select {_RANGE}, 'lost', held_to, end_offset from known where last_leader is not null
         union all
-        select {_RANGE}, 'unavailable', first_offset, end_offset
+        select {_RANGE}, 'unavailable', kept_from, end_offset
         from known where last_leader is null
     )
     select *, end_offset - first_offset as records from pieces where first_offset < end_offset
@@ -172,7 +187,7 @@ _PERMITS = View(
     """,
 )
 
-VIEWS = (_COUNTS_FROM, _LAST_LEADERS, _LAST_LOGS, _PIECES, _LOST_PIECES, _PERMITS)
+VIEWS = (_COUNTS_FROM, _LAST_LEADERS, _LAST_LOGS, _KEPT_FROM, _PIECES, _LOST_PIECES, _PERMITS)
 
 _PIECE = (
     RUN,
@@ -192,7 +207,12 @@ ACKNOWLEDGED = ResultTable(
     "the latest when its term ends",
     (
         *_PIECE,
-        Column("fate", "string", "", "`held`, `lost` or `unavailable` at the end of the trace"),
+        Column(
+            "fate",
+            "string",
+            "",
+            "`held`, `lost`, `unavailable` or, by retention, `deleted` at the end of the trace",
+        ),
     ),
     """
     select a.*, p.topic, p.topic_partition, b.broker_id as leader

@@ -18,6 +18,7 @@ from tidegauge.controller.kraft.registrations import TOPIC_RECORD
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.raft.log import begin_epoch
 from tidegauge.controller.raft.voters import this_voter
+from tidegauge.controller.state.existing_records import write_existing_records
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import quorum_process
@@ -45,6 +46,9 @@ def restore_former_states(world: Quorum) -> None:
         topic.topic_id = append_record(world, TOPIC_RECORD, number).offset
         for place in range(topic.partition_count):
             append_partition(world, topic.first_partition + place)
+    for partition in range(world.sizes[0].partitions):
+        epoch = world.registrations[partition].leader_epoch
+        write_existing_records(world, world.context[0].handling, partition, epoch)
     voter.event_written = False
     voter.drains = False
     _commit(world, voter.log_end_offset)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.state.existing_records import write_existing_records
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.codes.occasions import (
@@ -18,7 +19,7 @@ from tidegauge.simulation.codes.occasions import (
     STATE_CREATED,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
+from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE, state_znode
 
 #: The session of the former controller; those of this run are counted from 1.
 FORMER_SESSION = code(0)
@@ -36,6 +37,9 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
         if znode == CONTROLLER_ZNODE:
             node.session = FORMER_SESSION
         write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_CREATED)
+    for partition in range(world.sizes[0].partitions):
+        epoch = world.znodes[state_znode(world, partition)].leader_epoch
+        write_existing_records(world, zookeeper, partition, epoch)
 
 
 @inner_rule

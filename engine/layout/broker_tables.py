@@ -36,6 +36,7 @@ from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
+from tidegauge.engine.layout.existing_logs import set_existing_logs
 from tidegauge.engine.layout.machine_tables import lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
@@ -132,7 +133,10 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
         brokers.brokers[index].isr_written_unconditionally = unconditional
         brokers.brokers[index].first_thread = first_thread
+        interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
+        brokers.brokers[index].log_retention_check_interval_ms = interval_ms
         first_thread += threads[index]
+    set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
     enlarge_watches(brokers, reserve)
     return brokers

@@ -34,7 +34,12 @@ from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.cluster_plan import (
+    UNCONDITIONAL_ISR,
+    ClusterPlan,
+    PlannedClient,
+    PlannedPartition,
+)
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
@@ -93,6 +98,8 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
         partition.holds_offsets = planned.topic == OFFSETS_TOPIC
+        partition.existing_records = max(planned.existing_records)
+        _set_retention(planned, partition)
         for slot, broker in enumerate(planned.slots):
             slots[first_slot + slot].broker = broker
             slots[first_slot + slot].partition = number
@@ -107,6 +114,17 @@ def new_topology(plan: ClusterPlan) -> Topology:
         process_ranges=_range_rows(plan.process_ranges),
         tree_ranges=_range_rows(plan.tree_ranges),
     )
+
+
+def _set_retention(planned: PlannedPartition, partition: ClusterPartition) -> None:
+    retention = planned.retention
+    if retention is None:
+        return
+    partition.segment_records = max(1, retention.segment_bytes // planned.record_bytes)
+    if retention.bytes is not None:
+        partition.retention_records = -(-retention.bytes // planned.record_bytes)
+    if retention.seconds is not None:
+        partition.retention_s = retention.seconds
 
 
 def _range_rows(ranges: Sequence[range]) -> Records[NumberRange]:
@@ -315,10 +333,22 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client.target_count = len(targets[number])
         last_target = first_target + len(targets[number])
         column(clients.client_targets, "partition")[first_target:last_target] = targets[number]
+        for place, partition in enumerate(targets[number]):
+            _plan_target(plan, planned, partition, clients.client_targets[first_target + place])
         first_target = last_target
         client.member_key = target_count + number
         _plan_client(plan, planned, client)
     return clients
+
+
+def _plan_target(plan: ClusterPlan, planned: PlannedClient, partition: int, target: Target) -> None:
+    """Where a consumer that nothing is known of begins: behind all that was there before."""
+    if not isinstance(planned.group, ConsumerGroup):
+        return
+    # The default is for logs that begin empty: nobody means to read all that was there before.
+    if planned.group.settings.get("auto.offset.reset") != "earliest":
+        target.begins = max(plan.partitions[partition].existing_records)
+    target.position = target.processed = target.begins
 
 
 def enlarge_clients(world: Clients) -> None:

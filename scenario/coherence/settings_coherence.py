@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
+    RETENTION_SETTINGS,
     Value,
     problems_of_settings,
     producer_defaults,
@@ -18,10 +19,18 @@ _AT_MOST = (
     ("replica.fetch.wait.max.ms", "replica.lag.time.max.ms"),
     ("replica.fetch.wait.max.ms", "replica.socket.timeout.ms"),
 )
+_LEAST_OF_RETENTION = {
+    "segment.bytes": 14,
+    "log.segment.bytes": 14,
+    "log.retention.check.interval.ms": 1,
+}
+_LARGEST_OF_RETENTION = 2**63 - 1
 
 
 def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
     """Settings with which a broker does not start; the first of brokers with equal settings."""
+    for path, said, kind, _ in scenario.said_settings():
+        yield from _problems_of_retention(path, said, kind)
     found = set()
     for broker in scenario.broker_ids():
         settings = scenario.settings_of(broker)
@@ -29,7 +38,7 @@ def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
             if settings[smaller] <= settings[larger]:
                 continue
             own = scenario.cluster.broker_settings.get(broker, {})
-            path: Path = ("cluster", "settings")
+            path = ("cluster", "settings")
             if smaller in own or larger in own:
                 path = ("cluster", "broker_settings", broker)
             if (path, larger) not in found:
@@ -39,6 +48,20 @@ def settings_that_kafka_refuses(scenario: Scenario) -> Iterator[Problem]:
                     f"Kafka does not start if {smaller} ({settings[smaller]}) is more than "
                     f"{larger} ({settings[larger]})",
                 )
+
+
+def _problems_of_retention(
+    path: Path, settings: Mapping[str, Value], kind: str
+) -> Iterator[Problem]:
+    """Values of settings of retention that Kafka does not accept."""
+    for name in settings.keys() & RETENTION_SETTINGS.get(kind, set()):
+        value = settings[name]
+        least = _LEAST_OF_RETENTION.get(name, -1)
+        is_policy = name.endswith("cleanup.policy")
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if not is_policy and not (is_number and least <= int(value) <= _LARGEST_OF_RETENTION):
+            message = f"must be a whole number from {least} on, not {value}"
+            yield Problem((*path, name), message)
 
 
 def problems_of_producer_settings(

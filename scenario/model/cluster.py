@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
@@ -32,15 +33,18 @@ from tidegauge.scenario.model.parts import (
     TopicName,
     without_repetition,
 )
+from tidegauge.scenario.model.resources import Size
 from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
 from tidegauge.scenario.placement.replica_assignment import Placement
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
+from tidegauge.simulation.quantities import SIZE_SCHEMA, format_size, parse_size
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
 #: Each is a bit of an integer.
 MOST_LOG_DIRECTORIES = 32
+_PARTITION_NUMBER = re.compile(r"[0-9]{1,9}")
 #: Instead of a duration, for an event that may never happen.
 NEVER = "never"
 #: Instead of a broker, where a partition has no leader (as kafka-topics writes it).
@@ -318,6 +322,11 @@ class FormerState(Part):
         description="With KRaft: replicas that it removes; the assignment has them last.",
     )
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
+    behind: dict[BrokerKey, Size] = Field(
+        default_factory=dict,
+        description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
+        "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
+    )
 
     @model_validator(mode="after")
     def _is_led_by_one_in_sync(self) -> Self:
@@ -326,10 +335,53 @@ class FormerState(Part):
         both = [broker for broker in self.elr if broker in self.isr]
         if both:
             raise ProblemsError([Problem(("elr",), f"broker {both[0]} is in the ISR, too")])
+        for broker in self.behind:
+            if broker in (*self.isr, *self.elr):
+                message = "is in the ISR, or eligible to lead, so it has all records"
+                raise ProblemsError([Problem(("behind", broker), message)])
         if self.last_known_leader is not None and (self.leader is not None or self.isr):
             message = "has no meaning while there is a leader or an ISR"
             raise ProblemsError([Problem(("last_known_leader",), message)])
         return self
+
+    def is_complete(self, broker: int) -> bool:
+        """Whether a broker's replica has all records that were committed before the run."""
+        return broker in (*self.isr, *self.elr, self.last_known_leader)
+
+
+def _sizes(written: object) -> int | dict[int, int]:
+    if not isinstance(written, Mapping):
+        return parse_size(written)
+    sizes: dict[int, int] = {}
+    problems = []
+    for key, size in written.items():
+        if isinstance(key, bool) or not _PARTITION_NUMBER.fullmatch(str(key)):
+            problems.append(Problem((key,), "must be the number of a partition"))
+            continue
+        try:
+            sizes[int(key)] = parse_size(size)
+        except ValueError as error:
+            problems.append(Problem((key,), str(error)))
+    if problems:
+        raise ProblemsError(problems)
+    return sizes
+
+
+def _sizes_text(sizes: int | dict[int, int]) -> str | dict[int, str]:
+    if isinstance(sizes, int):
+        return format_size(sizes)
+    return {number: format_size(size) for number, size in sizes.items()}
+
+
+#: Bytes of each partition; or by its number, 0 where a partition is not named.
+SizeOfPartitions = Annotated[
+    int | dict[int, int],
+    PlainValidator(_sizes),
+    PlainSerializer(_sizes_text),
+    WithJsonSchema(
+        {"anyOf": [SIZE_SCHEMA, {"type": "object", "additionalProperties": SIZE_SCHEMA}]}
+    ),
+]
 
 
 class Topic(Part):
@@ -362,7 +414,25 @@ class Topic(Part):
         "former controller ends with the first tick; with KRaft, the metadata log begins with "
         "these states. Default: the topic is created once all brokers are registered.",
     )
+    size: SizeOfPartitions | None = Field(
+        default=None,
+        description="Size of each partition's log as the run begins: one for all partitions, or by "
+        "the partition's number, and then nothing where a partition is not named. The topic "
+        "existed before the run, as one with `state: {}`. Each in-sync replica has a log of so "
+        "many bytes, from offset 0 on, all committed in the leader epoch of its `state` and "
+        "flushed. Consumers begin at its end, or at its start if their settings name "
+        "auto.offset.reset=earliest. A record has the size of the topic's producers' records, or "
+        "1 kB.",
+    )
     settings: Settings = Field(default_factory=dict, description="Settings of the topic.")
+
+    @model_validator(mode="after")
+    def _sizes_are_those_of_its_partitions(self) -> Self:
+        if isinstance(self.size, dict) and self.partition_count > 0:
+            for number in self.size:
+                if number >= self.partition_count:
+                    raise ProblemsError([Problem(("size", number), "there is no such partition")])
+        return self
 
     @model_validator(mode="after")
     def _state_is_that_of_its_replicas(self) -> Self:
@@ -380,6 +450,7 @@ class Topic(Part):
                     ("adding", state.adding),
                     ("removing", state.removing),
                     ("last_known_leader", (state.last_known_leader,)),
+                    ("behind", tuple(state.behind)),
                 )
                 for broker in brokers
                 if broker is not None and broker not in replicas
@@ -418,10 +489,21 @@ class Topic(Part):
 
     def state_of(self, partition: int, replicas: Sequence[int]) -> FormerState | None:
         """The state of a partition as the run begins; None if it is created later."""
-        if self.state is None:
+        if not self.existed:
             return None
         well = FormerState(leader=replicas[0], isr=tuple(replicas))
-        return self.state.get(partition, well)
+        return (self.state or {}).get(partition, well)
+
+    @property
+    def existed(self) -> bool:
+        """Whether the topic existed before the run."""
+        return self.state is not None or self.size is not None
+
+    def size_of(self, partition: int) -> int:
+        """The bytes of a partition's log as the run begins."""
+        if isinstance(self.size, dict):
+            return self.size.get(partition, 0)
+        return self.size or 0
 
     @property
     def partition_count(self) -> int:

@@ -10,7 +10,15 @@ from pydantic import Field
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
 from tidegauge.scenario.model.fault import BrokerFault, Stop
-from tidegauge.scenario.model.parts import BrokerId, Listed, Offset, OfPartition, Some, Unit
+from tidegauge.scenario.model.parts import (
+    BrokerId,
+    Listed,
+    Offset,
+    OfPartition,
+    Part,
+    Some,
+    Unit,
+)
 from tidegauge.scenario.model.references import no_replica, partition_is_there
 from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
 from tidegauge.scenario.text.counted import counted
@@ -138,6 +146,16 @@ class RestartFault(BrokerFault):
     kind: Literal["restart"]
 
 
+class LeadershipAfter(Part):
+    """A time after which a restarted broker leads again."""
+
+    examples = ("{after: 10m}",)
+
+    after_us: Duration = Field(
+        alias="after", description="Time from the moment at which all of a batch were started."
+    )
+
+
 class RollingRestartFault(BrokerFault):
     """Brokers are restarted cleanly one after the other, as operators do.
 
@@ -200,10 +218,16 @@ leadership_back: at_end
     pause_us: Duration = Field(
         default=0, alias="pause", description="Pause before the next batch, after the wait."
     )
-    leadership_back: Literal["none", "after_each_batch", "at_end"] = Field(
-        default="none",
-        description="When a preferred election is requested: after each batch, for the "
-        "partitions with a replica on it, or at the end, for all.",
+    leadership_back: Literal["none", "after_each_batch", "in_sync", "at_end"] | LeadershipAfter = (
+        Field(
+            default="none",
+            description="When a preferred election is requested: after each batch, for the "
+            "partitions with a replica on it; at the end, for all; or for the partitions whose "
+            "preferred replicas are on a batch, however far the later batches are: in_sync, once "
+            "these brokers are back in all of their ISRs; `{after: 10m}`, so long after they were "
+            "started. Replicas that are not in sync then do not lead. With "
+            "auto.leader.rebalance.enable, the default, the controller may be earlier.",
+        )
     )
 
     def words(self, scenario: Deployment) -> str:

@@ -205,6 +205,11 @@ class Scenario(Deployment):
             for place, group in enumerate(groups):
                 yield ("workload", kind, place, "settings"), group.settings, kind, self.release
 
+    def said_of_broker(self, broker: int) -> Mapping[str, Value]:
+        """The settings that the scenario gives for a broker, by its id: without defaults."""
+        own = self.cluster.broker_settings.get(broker, {})
+        return {**self.cluster.settings, **own}
+
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults filled in: JSON that is a valid scenario itself."""
         written = self.model_dump(mode="json", by_alias=True, exclude_none=True)

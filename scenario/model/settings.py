@@ -58,6 +58,15 @@ CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
 OFFSETS_TOPIC = "__consumer_offsets"
 
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
+#: Settings of retention (``scenario/retention.py``), of which not all have a default.
+RETENTION_SETTINGS = {
+    "topics": {"retention.bytes", "retention.ms", "segment.bytes", "cleanup.policy"},
+    "brokers": {
+        *("log.retention.bytes", "log.retention.ms", "log.retention.minutes"),
+        *("log.retention.hours", "log.segment.bytes", "log.retention.check.interval.ms"),
+        "log.cleanup.policy",
+    },
+}
 #: Of a topic: the throttled replicas, as their leader sends or as they fetch (KIP-73).
 THROTTLED_REPLICAS = (
     "leader.replication.throttled.replicas",
@@ -279,6 +288,10 @@ def settings_not_modelled(
 ) -> Iterator[str]:
     """The settings of a kind (see ``NAMES``) without effect, and the reason if it is unusual."""
     for name, value in settings.items():
+        is_compacted = name.endswith("cleanup.policy") and "compact" in str(value)
+        # Retention does not change while the cluster runs.
+        if name in RETENTION_SETTINGS.get(kind, ()) and path[0] != "steps" and not is_compacted:
+            continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue

@@ -82,7 +82,7 @@ class Conversion:
             starts[first] == 0 and self.scenario.cluster.start_spread_us > 0
         )
         # A cluster that existed before has a former controller; all watch for its end.
-        existed = any(topic.state is not None for topic in self.scenario.topics)
+        existed = any(topic.existed for topic in self.scenario.topics)
         return first if is_alone and others_are_later and not existed else None
 
 

@@ -34,6 +34,7 @@ REASONS = {
     9: "leader",
     10: "after the liveness phase",
     11: "its log directory is offline",
+    12: "before the run",
 }
 REASON_ISR = code(1)
 REASON_TERM = code(2)
@@ -46,6 +47,12 @@ REASON_DELETED = code(8)
 REASON_LEADER = code(9)
 REASON_LIVENESS = code(10)
 REASON_OFFLINE = code(11)
+REASON_EXISTED = code(12)
+
+#: ``raised_by``: why a log begins later than before.
+LOG_START_CAUSES = {1: "retention", 2: "the log of its leader does"}
+RAISED_BY_RETENTION = code(1)
+RAISED_BY_LEADER = code(2)
 
 #: ``change``: what has happened to the state of a partition.
 STATE_CHANGES = {1: "created", 2: "written", 3: "deleted"}

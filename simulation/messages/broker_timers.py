@@ -137,3 +137,7 @@ class LogDirFails(Timer, kind=26):
     """LogDirFailureHandler learns of a directory in which a write has failed."""
 
     directory: i64
+
+
+class RetentionCheck(Timer, kind=180):
+    """Old segments are deleted, every log.retention.check.interval.ms."""

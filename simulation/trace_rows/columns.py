@@ -17,6 +17,7 @@ from tidegauge.simulation.codes import controller_events, zookeeper_errors
 from tidegauge.simulation.codes.occasions import (
     BROKER_STATES,
     CHECKPOINTS,
+    LOG_START_CAUSES,
     MOMENTS,
     REASONS,
     ROLL_STATES,
@@ -174,6 +175,7 @@ MemberEndOffset = Annotated[
 NewOffset = Annotated[i64, Column(OFFSET, "offset from which a consumer reads on")]
 Offset = Annotated[i64, Column(OFFSET, "offset of a request or of its response; -1: none")]
 OldEndOffset = Annotated[i64, Column(OFFSET, "the end before")]
+OldLogStartOffset = Annotated[i64, Column(OFFSET, "the first offset of the log before")]
 OldHighWatermark = Annotated[i64, Column(OFFSET, "the high watermark before")]
 OldOffset = Annotated[
     i64, Column(OFFSET, "the leader's copy of the log end offset before the fetch")
@@ -224,6 +226,7 @@ FaultKind = Annotated[i64, Column(CODE, "kind of the fault; the manifest names i
 MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAMES)]
 Moment = Annotated[i64, Column(CODE, "the occasion on which a high watermark moves", names=MOMENTS)]
 Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=ROLL_STATES)]
+RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=LOG_START_CAUSES)]
 Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=REASONS)]
 SnapshotStep = Annotated[
     i64, Column(CODE, "what a node does with a snapshot", names=SNAPSHOT_STEPS)

@@ -70,6 +70,20 @@ class LogDeleted(PartitionRow, number=71):
     log_end_offset: column.LogEndOffset
 
 
+class LogStartRaised(PartitionRow, number=110):
+    """A replica's log has lost its oldest segments: to retention, or as its leader's has."""
+
+    STORY = (
+        "its log begins at {log_start_offset} instead of {old_log_start_offset}: {raised_by}; it "
+        "ends at {log_end_offset}"
+    )
+
+    log_start_offset: column.LogStartOffset
+    old_log_start_offset: column.OldLogStartOffset
+    log_end_offset: column.LogEndOffset
+    raised_by: column.RaisedBy
+
+
 class Truncated(PartitionRow, number=12):
     """A follower has cut its log."""
 
@@ -155,7 +169,10 @@ class Exposed(PartitionRow, number=10):
 
 
 class Acknowledged(PartitionRow, number=11):
-    """Offsets of one epoch acknowledged since the last such row of the leader."""
+    """Offsets of one epoch acknowledged since the last such row of the leader.
+
+    The control plane writes it about records that existed before the run.
+    """
 
     STORY = (
         "acknowledged with acks={acks}: offsets {first_offset} to before {end_offset} in "

@@ -66,11 +66,9 @@ def night_cluster() -> Scenario:
 
 def test_a_setting_that_kafka_has_is_taken_and_listed(night_cluster: Scenario) -> None:
     assert night_cluster.settings_not_modelled() == [
-        "cluster.broker_settings[2].log.retention.bytes",
         "cluster.settings.auto.create.topics.enable",
         "cluster.settings.log.cleaner.min.cleanable.ratio",
         "cluster.settings.log.dirs",
-        "cluster.settings.log.retention.hours",
         "cluster.settings.ssl.keystore.type",
         "steps[0].settings.retention.ms",
         "topics[0].settings.cleanup.policy",

@@ -63,6 +63,8 @@ class PlainReader:
         self.stopped: defaultdict[int, set[int]] = defaultdict(set)
         self.acknowledged: list[tuple[int, int, int, int]] = []
         self.last_logs: defaultdict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+        #: Below this offset retention has deleted records.
+        self.kept_from: Counter[int] = Counter()
         self.figures: Counter[str] = Counter()
         self.queued_us: list[int] = []
         self.busy_us = 0
@@ -245,6 +247,9 @@ class PlainReader:
         elif row.kind == "log_end" and row["reason"] == REASON_LIVENESS:
             run = (row["epoch"], row["start_offset"], row["end_offset"])
             self.last_logs[row["partition"], row["process"]].append(run)
+        elif row.kind == "log_start_raised":
+            kept_from = self.kept_from[row["partition"]]
+            self.kept_from[row["partition"]] = max(kept_from, row["log_start_offset"])
         elif row.kind == "client_totals":
             self.figures["records_acknowledged"] += row["records_acknowledged"]
 
@@ -262,18 +267,18 @@ class PlainReader:
     def _lost(self) -> tuple[int, int]:
         """Acknowledged records that the last leaders do not have, and those without a leader."""
         lost = unavailable = 0
-        for partition, epoch, first_offset, end_offset in self.acknowledged:
+        for partition, epoch, first, end_offset in self.acknowledged:
             leader = self._leader(partition)
+            first_offset = min(max(first, self.kept_from[partition]), end_offset)
             if leader not in self.registered:
                 unavailable += end_offset - first_offset
                 continue
-            held = {
-                offset
+            held = sum(
+                max(0, min(end, end_offset) - max(start, first_offset))
                 for run_epoch, start, end in self.last_logs[partition, leader or 0]
                 if run_epoch == epoch
-                for offset in range(max(start, first_offset), min(end, end_offset))
-            }
-            lost += end_offset - first_offset - len(held)
+            )
+            lost += end_offset - first_offset - held
         return lost, unavailable
 
     def counted(self) -> dict[str, Any]:

@@ -46,6 +46,12 @@ def describe_cluster(
             help="Only partitions with an ISR below min.insync.replicas.",
         ),
     ] = False,
+    log_dirs: Annotated[
+        bool,
+        typer.Option(
+            "--log-dirs", help="Print the sizes of logs, as kafka-log-dirs.sh --describe does."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON.")] = False,
 ) -> None:
     """Print topics and partitions at a moment of a run, as kafka-topics.sh --describe does.
@@ -60,6 +66,7 @@ def describe_cluster(
       tidegauge describe runs/rack-outage --at 4m --under-replicated-partitions
       tidegauge describe runs/rack-outage --at 30s --topic orders > orders.txt
       tidegauge describe runs/rack-outage --at 30s --json
+      tidegauge describe runs/rack-outage --at 30s --log-dirs > log-dirs.txt
     """
     chosen = [
         name
@@ -67,12 +74,17 @@ def describe_cluster(
             ("--under-replicated-partitions", under_replicated),
             ("--unavailable-partitions", unavailable),
             ("--under-min-isr-partitions", under_min_isr),
+            ("--log-dirs", log_dirs),
         )
         if wanted
     ]
     if len(chosen) > 1:
         fail(f"{chosen[0]} and {chosen[1]} exclude each other")
 
+    if log_dirs and (topic is not None or as_json):
+        fail("--log-dirs prints all topics as JSON: leave out --topic and --json")
+
+    from tidegauge.history.log_dirs_description import log_dirs_lines
     from tidegauge.history.result_tables import tables_of
     from tidegauge.history.topic_description import describe_topics
 
@@ -80,6 +92,9 @@ def describe_cluster(
         folder = opened_run(run, "describe")
         print_notes(folder)
         at_us = None if at is None else moment_of(folder, at)
+        if log_dirs:
+            typer.echo("\n".join(log_dirs_lines(folder, at_us)))
+            return
         topics = describe_topics(folder, tables_of(folder), at_us)
     except ValueError as error:
         fail(str(error))

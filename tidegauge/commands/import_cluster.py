@@ -63,6 +63,14 @@ def import_cluster(
             help="A file with the output of kafka-features.sh describe, of a KRaft cluster.",
         ),
     ] = None,
+    log_dirs: Annotated[
+        Path | None,
+        typer.Option(
+            "--log-dirs",
+            metavar="FILE",
+            help="A file with the output of kafka-log-dirs.sh --describe: the sizes of all logs.",
+        ),
+    ] = None,
     up: Annotated[
         list[int] | None,
         typer.Option(metavar="ID", help="This broker is up, though it looks down."),
@@ -132,6 +140,8 @@ def import_cluster(
       tidegauge import describe.txt --properties server-1.properties \\
           --properties server-2.properties --rates rates.csv -o mine.yaml
       tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
+      kafka-log-dirs.sh --bootstrap-server kafka:9092 --describe > log-dirs.txt
+      tidegauge import describe.txt --log-dirs log-dirs.txt -o mine.yaml
       tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
       tidegauge import describe.txt --features features.txt -o mine.yaml
       tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
@@ -157,6 +167,7 @@ def import_cluster(
         time_in_scenario("--reassign-at", reassign_at),
         up or [],
         down or [],
+        log_dirs,
     )
     _check_options(request, out, force=force)
     target = None if compare_to is None else check_target(compare_to)

@@ -92,6 +92,7 @@ partitions: 2
 replication_factor: 3
 assignment: {0: [1, 2, 3], 1: [2, 3, 1]}
 state: {0: {leader: 2, isr: [2, 3]}}
+size: {0: 120GB, 1: 80GB}
 settings: {min.insync.replicas: 2}
 """
     ],
@@ -99,6 +100,7 @@ settings: {min.insync.replicas: 2}
         "{leader: 2, isr: [2, 3], leader_epoch: 5}",
         "{isr: [], elr: [1], last_known_leader: 3}",
         "{leader: 2, isr: [2, 3], adding: [1], removing: [3]}",
+        "{leader: 2, isr: [2, 3], behind: {1: 2GB}}",
     ],
     Workload: [
         """\

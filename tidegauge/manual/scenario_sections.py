@@ -20,7 +20,7 @@ from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.faults import FAULTS
 from tidegauge.scenario.model.parts import Part
-from tidegauge.scenario.model.process_faults import SurvivingLog
+from tidegauge.scenario.model.process_faults import LeadershipAfter, SurvivingLog
 from tidegauge.scenario.model.resources import Machine, Resources
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
@@ -64,6 +64,7 @@ SECTIONS = (
     Section("Faults", FaultOfAnyKind),
     *_kinds(FAULTS, "kind", FaultOfAnyKind),
     Section("Kept log", SurvivingLog, 3),
+    Section("Leadership back", LeadershipAfter, 3),
     Section("Fault rates", FaultRate),
     Section("Steps", StepOfAnyKind),
     *_kinds(STEPS, "do", StepOfAnyKind),

@@ -50,7 +50,8 @@ _UNITS = {
 #: Keys of mappings, by the name of their field.
 _KEYS = {
     **dict.fromkeys(("start", "broker_settings", "broker_releases", "brokers"), "broker id"),
-    **dict.fromkeys(("assignment", "state"), "partition number"),
+    "behind": "broker id",
+    **dict.fromkeys(("assignment", "state", "size"), "partition number"),
     **dict.fromkeys(("fire", "clear"), "alert"),
     "checks": "check",
     "racks": "rack",

@@ -22,6 +22,8 @@ from tidegauge.real_input.described_cluster import DescribedCluster, described_c
 from tidegauge.real_input.described_quorum import described_quorum
 from tidegauge.real_input.feature_levels import read_feature_levels
 from tidegauge.real_input.input_file import InputError, file_text
+from tidegauge.real_input.log_dirs import read_log_dirs
+from tidegauge.real_input.log_sizes import LogSizes, with_sizes
 from tidegauge.real_input.notices import Notice, in_order, named
 from tidegauge.real_input.reassignment_plan import read_reassignment_plan
 from tidegauge.real_input.release_hints import ChosenRelease, choose_release
@@ -55,10 +57,13 @@ class ImportRequest:
     #: Ids of brokers that are up, or down, whatever the dump suggests.
     up: Sequence[int] = ()
     down: Sequence[int] = ()
+    log_dirs: Path | None = None
 
     def files(self) -> list[Path]:
         """All files, in the order in which they are read."""
-        others = [file for file in (self.reassignment, self.rates, self.features) if file]
+        others = [
+            file for file in (self.reassignment, self.rates, self.features, self.log_dirs) if file
+        ]
         return [self.dump, *self.properties, *others]
 
 
@@ -89,6 +94,8 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     release = choose_release(request.release, files, dump, features)
     settings = cluster_settings(files, cluster.brokers, release.release, release.mode)
     imported = ImportedScenario({}, cluster, request.files())
+    sizes = LogSizes(read_log_dirs(request.log_dirs), cluster) if request.log_dirs else None
+    imported.notices += [] if sizes is None else sizes.notices
     for each in (dump, files, cluster, release, settings):
         imported.notices += each.notices
     _tell_of_brokers_without_replicas(imported, files)
@@ -96,9 +103,14 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
         "name": request.name,
         "duration": request.duration,
         **_release(release),
-        "cluster": _cluster(cluster, settings, release),
+        "cluster": _cluster(cluster, settings, release, sizes),
         "controllers": _controllers(imported, files, settings, release),
-        "topics": _topics(request.dump, imported, settings, release),
+        "topics": [
+            with_sizes(written, topic, sizes)
+            for written, topic in zip(
+                _topics(request.dump, imported, settings, release), cluster.topics, strict=True
+            )
+        ],
         "workload": {"producers": _producers(request, imported)},
         "steps": _steps(request, imported, release),
         "faults": _faults(cluster),
@@ -123,14 +135,18 @@ def _release(release: ChosenRelease) -> dict[str, Any]:
 
 
 def _cluster(
-    cluster: DescribedCluster, settings: ClusterSettings, release: ChosenRelease
+    cluster: DescribedCluster,
+    settings: ClusterSettings,
+    release: ChosenRelease,
+    sizes: LogSizes | None,
 ) -> dict[str, Any]:
     said: dict[str, Any] = {"brokers": list(cluster.brokers)}
     if settings.racks:
         said["racks"] = settings.racks
     said["start_spread"] = "0s"
-    if settings.log_directories > 1:
-        said["log_directories"] = settings.log_directories
+    reported = 1 if sizes is None else sizes.log_directories
+    if max(settings.log_directories, reported) > 1:
+        said["log_directories"] = max(settings.log_directories, reported)
     protocols = {broker: {"protocol": text} for broker, text in release.protocols.items()}
     others = {
         "settings": settings.common,

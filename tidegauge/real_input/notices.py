@@ -9,7 +9,8 @@ from tidegauge.scenario.text.errors import one_line
 
 #: The subjects of notices, in the order of output.
 SUBJECTS = (
-    *("input", "brokers", "controllers", "partitions", "settings", "release", "workload", "steps"),
+    *("input", "brokers", "controllers", "partitions", "logs", "settings", "release"),
+    *("workload", "steps"),
 )
 
 #: Most items of a list in a sentence.

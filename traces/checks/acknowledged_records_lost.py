@@ -9,7 +9,7 @@ then. The event that broke it is the first term after the record's own that bega
 Records acknowledged with acks=1 are counted as losses, not as a break: Kafka promises nothing
 about them. So are those of a partition that has elected a leader uncleanly, or of which a loss
 of power took records. The records of a partition without a leader are not lost yet: they are
-*unavailable*, and the verdict is unknown.
+*unavailable*, and the verdict is unknown. Those that retention has deleted are not lost.
 
 Permitted: after an unclean election in the partition, or a loss of power that took records
 of one of its replicas before a flush, and for records with acks=1 always. Such losses are counted
@@ -81,7 +81,9 @@ def count_lost(history: Histories, partition: int) -> None:
     while number != NONE:
         promised = history.acknowledged[number]
         number = promised.next
-        count = promised.end_offset - promised.first_offset
+        # What retention has deleted is not lost.
+        promised.first_offset = max(promised.first_offset, known.kept_from)
+        count = max(0, promised.end_offset - promised.first_offset)
         if not is_led:
             facts.records_unavailable += count
             continue

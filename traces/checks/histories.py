@@ -96,6 +96,8 @@ class PartitionHistory(Record):
     #: A leader was chosen from outside the ISR; a loss of power took records of a replica.
     unclean: flag
     lost_power: flag
+    #: Below this offset retention has deleted records.
+    kept_from: i64
     #: How many of its acknowledged records are not in the leader's log at the end.
     records_lost: i64
 

@@ -23,11 +23,14 @@ def agrees_until(history: Histories, one: LogRuns, other: LogRuns, end_offset: i
     """The first offset below ``end_offset`` at which two logs differ; else ``end_offset``.
 
     Two records are the same if their leader epochs are. How far a log reaches is not looked
-    at: its last run goes on.
+    at: its last run goes on. Retention deletes the oldest records of one log before those of
+    another: only what lies above both log starts is compared.
     """
     one_runs = history.runs[one.first : one.first + one.count]
     other_runs = history.runs[other.first : other.first + other.count]
     offset = _START
+    if one.count > 0 and other.count > 0:
+        offset = max(one_runs[0].start_offset, other_runs[0].start_offset)
     while offset < end_offset:
         one_run = entry_for_offset(one_runs, one.count, offset)
         other_run = entry_for_offset(other_runs, other.count, offset)

@@ -40,6 +40,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
     LogDeleted,
     LogEnd,
     LogLost,
+    LogStartRaised,
     Truncated,
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
@@ -94,7 +95,7 @@ from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
 #: Rows that a broker writes about its replica of a partition.
 _OF_REPLICA = (
     *(BecameLeader, BecameFollower, Acknowledged, Exposed, IsrExpanded),
-    *(Truncated, LogLost, LogDeleted, CheckpointRead, DivergingHighWatermark),
+    *(Truncated, LogLost, LogStartRaised, LogDeleted, CheckpointRead, DivergingHighWatermark),
 )
 IS_OF_REPLICA = tuple(
     kind in {each.KIND for each in _OF_REPLICA} for kind in range(max(ROW_KINDS) + 1)
@@ -279,6 +280,10 @@ def _take_end(history: Histories, row: Row) -> None:
         cut = view_as(row, Truncated)
         cut_of_misled(history, cut.end_offset, _place_of(history, cut))
         check_end_of_member(history, cut.end_offset, _place_of(history, cut))
+    elif kind == LogStartRaised.KIND:
+        raised = view_as(row, LogStartRaised)
+        known = history.partitions[raised.partition]
+        known.kept_from = max(known.kept_from, raised.log_start_offset)
     elif kind == LogLost.KIND:
         lost = view_as(row, LogLost)
         history.partitions[lost.partition].lost_power = True
@@ -357,6 +362,7 @@ def _begin_anew(known: PartitionHistory) -> None:
     known.newest_term = NONE
     known.exposed_term = NONE
     known.exposed_end = 0
+    known.kept_from = 0
     known.committed.count = 0
     known.committed.end_offset = 0
     known.first_acknowledged = NONE
