@@ -37,7 +37,7 @@ from tidegauge.engine.layout.cluster_tables import (
     new_commit_keys,
 )
 from tidegauge.engine.layout.existing_logs import set_existing_logs
-from tidegauge.engine.layout.machine_tables import lay_out_machines
+from tidegauge.engine.layout.machine_tables import cache_tails, lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.records import (
     EpochEntry,
@@ -138,6 +138,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
+    if any(max(partition.existing_records) > 0 for partition in plan.partitions):
+        cache_tails(brokers)
     enlarge_watches(brokers, reserve)
     return brokers
 

@@ -29,19 +29,6 @@ def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
             row += 1
 
 
-def existing_logs(world: Brokers, broker: int) -> list[tuple[int, int]]:
-    """The logs that a broker has on disk as tables stand: (row of the replica, bytes)."""
-    logs = []
-    row = int(world.brokers[broker].first_log)
-    while row >= 0:
-        replica = world.replicas[row]
-        records = int(replica.log_end_offset - replica.log_start_offset)
-        record_bytes = int(world.partitions[int(world.hosted[row].partition)].record_bytes)
-        logs.append((row, records * record_bytes))
-        row = int(world.hosted[row].next_log)
-    return logs
-
-
 def _set_log(
     plan: ClusterPlan, world: Brokers, row: int, planned: PlannedPartition, records: int
 ) -> None:

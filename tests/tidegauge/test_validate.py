@@ -245,7 +245,9 @@ def test_a_load_above_a_bandwidth_is_warned_of(tmp_path: Path) -> None:
 
 def test_the_resources_that_an_answer_depends_on_are_named(tmp_path: Path) -> None:
     file = file_of(SCARCE, tmp_path / "mine.yaml")
-    named = [(each["name"], each["value"], each["is_default"]) for each in foretold(file)["resources"]]
+    named = [
+        (each["name"], each["value"], each["is_default"]) for each in foretold(file)["resources"]
+    ]
     assert [each for each in named if "network" in each[0] or "racks" in each[0]] == [
         ("resources.network_in", "1250MB/s", True),
         ("resources.network_out", "125MB/s", False),
