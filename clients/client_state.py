@@ -110,6 +110,21 @@ class Client(Record):
     #: Another refresh is due already.
     refresh_timer: flag
 
+    # How it reaches brokers (``bootstrap.py``).
+    reconnect_backoff_ms: i64
+    reconnect_backoff_max_ms: i64
+    #: How long a connection may take to be set up; 0: as long as its first request.
+    connection_setup_timeout_ms: i64
+    connection_setup_timeout_max_ms: i64
+    #: metadata.recovery.strategy is rebootstrap; and after how long without metadata it does so
+    #: although brokers are left to be asked, 0: never.
+    rebootstraps: flag
+    rebootstrap_trigger_ms: i64
+    #: Since when it has asked for metadata in vain, -1: it has not.
+    metadata_wanted_us: i64 = -1
+    #: ... and since when it was written down that it reaches no broker that it knows; -1: it does.
+    stranded_since_us: i64 = -1
+
     # The operator.
     #: The step that is being taken.
     step: i64
@@ -163,6 +178,15 @@ class Target(Record):
 class Connection(Record):
     """A client's connection to one broker: at ``client * broker_count + broker``."""
 
+    #: It is set up: the broker has answered on it.
+    is_connected: flag
+    #: The last attempt to set it up has failed.
+    is_unreachable: flag
+    #: How often it was closed or not set up since, and until when it is not tried again.
+    failures: i64
+    backoff_until_us: i64
+    #: The broker is one of the client's bootstrap.servers.
+    is_bootstrap: flag
     #: Producers: batches in flight in the order of their sending, and those that wait.
     in_flight: i64
     flight_first: i64 = -1
@@ -175,6 +199,8 @@ class Connection(Record):
     fetch: i64
     fetches: i64
     poll_timer: flag
+    #: When the fetch in flight was sent.
+    fetch_sent_us: i64
     #: When the fetch in flight fails; whether a timer is set for the first that can.
     deadline_us: i64
     deadline_timer: flag

@@ -10,6 +10,7 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 
 from __future__ import annotations
 
+from tidegauge.clients.bootstrap import note_disconnected, request_timeout_us
 from tidegauge.clients.client_metadata import client_of, request_metadata, target_of
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
@@ -74,7 +75,8 @@ def poll(world: Clients, process: int, broker: int) -> None:
     connection.fetch = connection.fetches
     request.correlation_id = connection.fetch
     send(world, request, now_us)
-    connection.deadline_us = now_us + client.request_timeout_ms * 1000
+    connection.fetch_sent_us = now_us
+    connection.deadline_us = now_us + request_timeout_us(client, connection)
     if not connection.deadline_timer:
         _watch_deadline(world, process, connection, broker)
 
@@ -185,8 +187,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
     number = client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
-    timeout_us = client.request_timeout_ms * 1000
-    if connection.fetch == 0 or connection.deadline_us - timeout_us > until_us:
+    if connection.fetch == 0 or connection.fetch_sent_us > until_us:
         return
     connection.fetch = 0
     request_metadata(world, process)
@@ -219,5 +220,6 @@ def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
         _watch_deadline(world, timer.destination, connection, timer.broker)
         return
     connection.fetch = 0
+    note_disconnected(world, world.clients[number], connection)
     request_metadata(world, timer.destination)
     poll(world, timer.destination, timer.broker)

@@ -34,8 +34,9 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
+from tidegauge.scenario.model.client_settings import REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
-from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.java_hash import java_abs, java_hash
 from tidegauge.simulation.kernel import (
@@ -311,6 +312,9 @@ def new_clients(plan: ClusterPlan) -> Clients:
         first_target = last_target
         client.member_key = target_count + number
         _plan_client(plan, planned, client)
+        if planned.group is not None:
+            connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
+            _plan_connections(plan, planned.group, client, connections)
     return clients
 
 
@@ -339,6 +343,23 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
     else:
         assert isinstance(group, ConsumerGroup)
         _plan_consumer(plan, group, client)
+
+
+def _plan_connections(
+    plan: ClusterPlan, group: ClientGroup, client: Client, connections: Records[Connection]
+) -> None:
+    settings = plan.scenario.connection_settings(group)
+    client.reconnect_backoff_ms = int(settings["reconnect.backoff.ms"])
+    largest = settings.get("reconnect.backoff.max.ms", client.reconnect_backoff_ms)
+    client.reconnect_backoff_max_ms = int(largest)
+    client.connection_setup_timeout_ms = int(settings.get("socket.connection.setup.timeout.ms", 0))
+    largest = settings.get("socket.connection.setup.timeout.max.ms", 0)
+    client.connection_setup_timeout_max_ms = int(largest)
+    client.rebootstraps = settings.get(STRATEGY) == REBOOTSTRAP
+    trigger_ms = int(settings.get("metadata.recovery.rebootstrap.trigger.ms", 0))
+    client.rebootstrap_trigger_ms = trigger_ms
+    for broker in group.bootstrap or plan.brokers:
+        connections[plan.broker_index(broker)].is_bootstrap = True
 
 
 def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client: Client) -> None:

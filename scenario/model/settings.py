@@ -29,6 +29,12 @@ from tidegauge.replication.release_versions import (
     Table,
     cells_that_apply,
 )
+from tidegauge.scenario.model.client_settings import (
+    CONNECTION_DEFAULTS,
+    REBOOTSTRAP,
+    STRATEGY,
+    connection_defaults,
+)
 from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
 from tidegauge.scenario.text.errors import Path, Problem, path_text
 
@@ -113,14 +119,15 @@ NAMES = {
         _BATCHING,
     ],
     "controllers": [*CONTROLLER_SETTINGS],
-    "producers": [*PRODUCER_SETTINGS],
-    "consumers": [*CONSUMER_DEFAULTS],
+    "producers": [*PRODUCER_SETTINGS, *CONNECTION_DEFAULTS],
+    "consumers": [*CONSUMER_DEFAULTS, *CONNECTION_DEFAULTS],
     "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
 _CHOICES: dict[str, tuple[int | str, ...]] = {
     "acks": ("all", "0", "1", "-1", 0, 1, -1),
     "auto.offset.reset": ("earliest", "latest"),
+    STRATEGY: ("none", REBOOTSTRAP),
 }
 
 # A periodic action with an interval of 0 would repeat forever.
@@ -135,6 +142,7 @@ _MAY_BE_ZERO = {
     "metadata.log.max.snapshot.interval.ms",
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+    "metadata.recovery.rebootstrap.trigger.ms",
     *THROTTLED_RATES,
 }
 _LARGEST = 2**31 - 1
@@ -237,7 +245,7 @@ def producer_defaults(release: str) -> dict[str, int]:
 def consumer_defaults(release: str) -> dict[str, int | str]:
     """The defaults of a consumer."""
     cells = cells_that_apply(CONSUMER_DEFAULTS, release)
-    return {name: cell.value for name, cell in cells.items()}
+    return {name: cell.value for name, cell in cells.items()} | connection_defaults(release)
 
 
 def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
@@ -340,7 +348,8 @@ def _wrong_place(name: str, kind: str) -> str | None:
         # Settings of ZooKeeper's controller, which is a broker, too: only KRaft gets here.
         return "is a setting of controllers in mode kraft; use controllers.settings"
     if name in NAMES[kind]:
-        return f"this release does not have it yet: it was added in {DEFAULTS[name][0].since}"
+        since = (DEFAULTS.get(name) or CONNECTION_DEFAULTS[name])[0].since
+        return f"this release does not have it yet: it was added in {since}"
     others = [other for other, names in NAMES.items() if name in names]
     if others and not is_known_to_kafka(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"
