@@ -35,6 +35,8 @@ class Client(Record):
     fetch_max_wait_ms: i64
     fetch_min_bytes: i64
     max_partition_fetch_bytes: i64
+    #: Number of its rack, which it names in fetches; -1: none, or its release does not.
+    rack: i64 = -1
     #: auto.offset.reset is latest.
     resets_to_latest: flag
 
@@ -165,6 +167,9 @@ class Target(Record):
     leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
     leader_epoch: i64 = -1
+    #: Consumers: the broker that the leader has named as nearest, -1 none, and how long that holds.
+    read_replica: i64 = -1
+    read_replica_until_us: i64
     #: Consumers: the offset to be read next.
     position: i64
     #: ... and of consumers whose group commits: up to where records are processed, and when all

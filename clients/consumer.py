@@ -1,5 +1,8 @@
 """A consumer: fetches from every broker that leads some of its partitions, up to the HW.
 
+One that has a rack fetches a partition from the replica in it that the leader names (KIP-392), for
+metadata.max.age.ms or until that fails. Such a replica serves it up to its own high watermark.
+
 Partitions are shared out among the members of a group once, at the start; there is no
 rebalancing. Where a group that commits begins its coordinator says (``consumer_group.py``). To each
 leader there is one fetch in flight. A consumer that is given a rate processes what it got before it
@@ -28,8 +31,9 @@ from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
 )
 from tidegauge.simulation.messages.client_timers import ConsumerPolls, RequestTimesOut
+from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, traces_all, write_row
-from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.client_rows import ConsumerReset, ReadReplicaChanged
 from tidegauge.simulation.trace_rows.request_rows import Consumed
 
 #: ``fetch.max.bytes`` of consumers, which is not configurable here.
@@ -63,11 +67,14 @@ def poll(world: Clients, process: int, broker: int) -> None:
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
     request.max_bytes = _MAX_BYTES
+    request.rack = client.rack
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
-        if known.leader == broker:
+        if _read_from(world, process, known) == broker:
             item = new_item(world, request, known.partition, FetchPartition)
             item.fetch_offset = known.position
+            if client.rack != NONE:
+                item.leader_epoch = known.leader_epoch
     if request.item_count == 0:
         free_event(world, request)
         return
@@ -79,6 +86,41 @@ def poll(world: Clients, process: int, broker: int) -> None:
     connection.deadline_us = now_us + request_timeout_us(client, connection)
     if not connection.deadline_timer:
         _watch_deadline(world, process, connection, broker)
+
+
+@inner_rule
+def _read_from(world: Clients, process: int, known: Target) -> int:
+    """The broker to fetch a partition from: the leader, or the replica that it has named.
+
+    The latter for metadata.max.age.ms, as long as the client knows it as alive.
+
+    Source: Fetcher.selectReadReplica@2.4.0, SubscriptionState.preferredReadReplica@2.4.0.
+    """
+    if known.read_replica == NONE:
+        return known.leader
+    metadata = world.client_metadata[client_of(world, process)]
+    if world.context[0].time_us > known.read_replica_until_us or not is_known_alive(
+        world, metadata, known.read_replica
+    ):
+        _set_read_replica(world, process, known, NONE)
+        return known.leader
+    return known.read_replica
+
+
+@inner_rule
+def _set_read_replica(world: Clients, process: int, known: Target, broker: int) -> None:
+    """Fetch from another replica than the leader from now on, or from the leader again (-1)."""
+    if known.read_replica != broker:
+        row = new_row(world, process, ReadReplicaChanged)
+        row.partition = known.partition
+        row.broker = broker
+        row.old_broker = known.read_replica
+        row.offset = known.position
+        write_row(world, row)
+    known.read_replica = broker
+    client = world.clients[client_of(world, process)]
+    age_us = client.metadata_max_age_ms * 1000
+    known.read_replica_until_us = world.context[0].time_us + age_us
 
 
 @inner_rule
@@ -114,13 +156,24 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     if not reads(client):
         return
     stale = False
+    moved = False
     records = 0
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
+        known = world.client_targets[target_of(world, client, item.partition)]
         if item.error == errors.NONE:
             records += _take_records(world, client, process, item)
+            if item.preferred_read_replica != NONE:
+                _set_read_replica(world, process, known, item.preferred_read_replica)
+                moved = True
+        elif known.read_replica != NONE and response.source == known.read_replica:
+            # The leader knows what has become of it; an offset that is too large for this
+            # replica may be none for the leader (Fetcher.handleOffsetOutOfRange@2.4.0).
+            _set_read_replica(world, process, known, NONE)
+            moved = True
+            stale = stale or item.error != errors.OFFSET_OUT_OF_RANGE
         elif item.error == errors.OFFSET_OUT_OF_RANGE:
             _reset(world, client, process, item)
         else:
@@ -131,7 +184,10 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     if stale:
         request_metadata(world, process)
         client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
-    poll(world, process, response.source)
+    if moved:
+        poll_all(world, process)
+    else:
+        poll(world, process, response.source)
 
 
 @inner_rule
@@ -190,6 +246,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
     if connection.fetch == 0 or connection.fetch_sent_us > until_us:
         return
     connection.fetch = 0
+    _leave_read_replica(world, process, broker)
     request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
@@ -197,6 +254,25 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
         set_timer(world, timer, world.context[0].time_us + backoff_us)
+
+
+@inner_rule
+def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
+    """A fetch from a replica has failed: what it was for is fetched from leaders again.
+
+    Source: AbstractFetch.handleFetchFailure@3.5.0 (clearPreferredReadReplica).
+    """
+    client = world.clients[client_of(world, process)]
+    if client.rack == NONE:
+        return
+    left = False
+    for target in range(client.first_target, client.first_target + client.target_count):
+        known = world.client_targets[target]
+        if known.read_replica == broker:
+            _set_read_replica(world, process, known, NONE)
+            left = True
+    if left:
+        poll_all(world, process)
 
 
 @inner_rule
@@ -221,5 +297,6 @@ def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
         return
     connection.fetch = 0
     note_disconnected(world, world.clients[number], connection)
+    _leave_read_replica(world, timer.destination, timer.broker)
     request_metadata(world, timer.destination)
     poll(world, timer.destination, timer.broker)

@@ -174,6 +174,10 @@ class ReleaseRules(Record):
     unhosted_partition_looked_up: flag
     #: ... in answers to OffsetsForLeaderEpoch too.
     unhosted_partition_looked_up_for_epochs: flag
+    #: A fetch that is sent to another replica is answered at once, not after its longest wait.
+    preferred_read_replica_answered_at_once: flag
+    #: A follower whose high watermark moves looks at the fetches that wait for it.
+    follower_wakes_fetches: flag
     #: A consumer is sent to members of the ISR only (KAFKA-14372).
     preferred_read_replica_in_isr: flag
     #: "No log here" is NOT_LEADER_OR_FOLLOWER rather than REPLICA_NOT_AVAILABLE.

@@ -344,6 +344,14 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", False, "ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0"),
         Cell("2.1.0", True, "ReplicaManager.lastOffsetForLeaderEpoch@2.1.0"),
     ),
+    "preferred_read_replica_answered_at_once": (
+        Cell("0.10.2.0", False, "ReplicaManager.fetchMessages@2.4.0"),
+        Cell("3.2.0", True, "ReplicaManager.fetchMessages@3.2.0"),
+    ),
+    "follower_wakes_fetches": (
+        Cell("0.10.2.0", False, "ReplicaFetcherThread.processPartitionData@2.4.0"),
+        Cell("3.4.0", True, "ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0"),
+    ),
     "preferred_read_replica_in_isr": (
         Cell("0.10.2.0", False, "ReplicaManager.findPreferredReadReplica@2.4.0"),
         Cell("3.3.2", True, "KAFKA-14372, ReplicaManager.findPreferredReadReplica@3.3.2"),

@@ -34,7 +34,7 @@ from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
 from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedClient
-from tidegauge.scenario.model.client_settings import REBOOTSTRAP, STRATEGY
+from tidegauge.scenario.model.client_settings import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
@@ -391,6 +391,8 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.fetch_min_bytes = int(settings["fetch.min.bytes"])
     client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if Release.parse(plan.scenario.release) >= CLOSEST_REPLICA:
+        client.rack = plan.rack_number(group)
     if plan.commits(group):
         client.group_partition = plan.group_partition(group)
     client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])

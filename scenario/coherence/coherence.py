@@ -133,7 +133,7 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             for index, topic in enumerate(group.topics):
                 if topic not in topics:
                     yield Problem((*path, "topics", index), no_such("topic", topic, topics))
-            yield from _problems_of_brokers_named(path, scenario, group)
+            yield from _problems_of_place(path, scenario, group)
     for place, producers in enumerate(workload.producers):
         path = ("workload", "producers", place)
         if producers.stop_us is not None and producers.stop_us <= producers.start_us:
@@ -149,9 +149,10 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
         )
 
 
-def _problems_of_brokers_named(
-    path: Path, scenario: Scenario, group: ClientGroup
-) -> Iterator[Problem]:
+def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:
+    racks = scenario.cluster.racks
+    if group.rack is not None and group.rack not in racks:
+        yield Problem((*path, "rack"), no_such("rack", group.rack, racks))
     for index, broker in enumerate(group.bootstrap or ()):
         if broker not in scenario.broker_ids():
             yield Problem((*path, "bootstrap", index), scenario.cluster.no_such_broker(broker))

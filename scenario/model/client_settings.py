@@ -5,7 +5,14 @@
 
 from __future__ import annotations
 
-from tidegauge.replication.release_versions import Cell, Table, cells_that_apply
+from tidegauge.replication.release_versions import Cell, Release, Table, cells_that_apply
+
+#: The first release in which consumers fetch from the closest replica (KIP-392).
+CLOSEST_REPLICA = Release.parse("2.4.0")
+#: A setting of brokers whose values are classes of Kafka, and the one that selects by rack.
+REPLICA_SELECTOR = "replica.selector.class"
+BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+REPLICA_SELECTORS = ("org.apache.kafka.common.replica.LeaderSelector", BY_RACK)
 
 REBOOTSTRAP = "rebootstrap"
 STRATEGY = "metadata.recovery.strategy"

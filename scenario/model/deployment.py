@@ -16,7 +16,12 @@ from pydantic import Field
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
-from tidegauge.scenario.model.client_settings import connection_defaults
+from tidegauge.scenario.model.client_settings import (
+    BY_RACK,
+    CLOSEST_REPLICA,
+    REPLICA_SELECTOR,
+    connection_defaults,
+)
 from tidegauge.scenario.model.cluster import (
     Cluster,
     Controllers,
@@ -209,6 +214,15 @@ class Deployment(Part):
         settings = broker_defaults(self.release_of(broker).release, self.mode)
         own = self.cluster.broker_settings.get(broker, {})
         return settings | read_of(self.cluster.settings, settings) | read_of(own, settings)
+
+    def selects_by_rack(self, broker: int) -> bool:
+        """Whether a broker, by its id, sends consumers to a replica in their rack (KIP-392)."""
+        own = self.cluster.broker_settings.get(broker, {})
+        selector = {**self.cluster.settings, **own}.get(REPLICA_SELECTOR)
+        return (
+            selector == BY_RACK
+            and Release.parse(self.release_of(broker).release) >= CLOSEST_REPLICA
+        )
 
     # The topics.
 

@@ -32,6 +32,8 @@ from tidegauge.replication.release_versions import (
 from tidegauge.scenario.model.client_settings import (
     CONNECTION_DEFAULTS,
     REBOOTSTRAP,
+    REPLICA_SELECTOR,
+    REPLICA_SELECTORS,
     STRATEGY,
     connection_defaults,
 )
@@ -274,11 +276,15 @@ def settings_not_modelled(
 ) -> Iterator[str]:
     """The settings of a kind (see ``NAMES``) without effect, and the reason if it is unusual."""
     for name, value in settings.items():
+        if name == REPLICA_SELECTOR and kind == "brokers":
+            continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
-        if name in _SAID_OTHERWISE and kind == "brokers":
+        if name == "client.rack" and kind == "consumers":
+            yield f"{place}: in a scenario, use rack"
+        elif name in _SAID_OTHERWISE and kind == "brokers":
             yield f"{place}: in a scenario, use {_SAID_OTHERWISE[name]}"
         elif name in NAMES[kind] or is_known_to_kafka(name, kind):
             yield place
@@ -308,7 +314,9 @@ def problems_of_settings(
     """
     is_with_zookeeper = "zookeeper.session.timeout.ms" in defaults
     for name, value in settings.items():
-        if name in defaults:
+        if name == REPLICA_SELECTOR and kind == "brokers":
+            message = _wrong_selector(value)
+        elif name in defaults:
             message = _wrong_value(name, value, defaults[name])
         elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:
             continue
@@ -341,6 +349,12 @@ def problems_of_topic_settings(
     known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
     known |= dict.fromkeys(THROTTLED_REPLICAS, "")
     yield from problems_of_settings(path, settings, "topics", known)
+
+
+def _wrong_selector(value: Value) -> str | None:
+    if value in REPLICA_SELECTORS:
+        return None
+    return f"must be one of {', '.join(REPLICA_SELECTORS)}, not {value}"
 
 
 def _wrong_place(name: str, kind: str) -> str | None:

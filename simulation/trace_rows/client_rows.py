@@ -125,3 +125,15 @@ class BrokersReachable(CanonicalRow, number=112):
 
     broker: column.Broker
     missing_us: column.WithoutMetadataUs
+
+
+class ReadReplicaChanged(PartitionRow, number=113):
+    """A consumer fetches a partition from another replica than its leader, or no more (-1)."""
+
+    STORY = (
+        "fetches from {broker} instead of {old_broker} from offset {offset} on; none: the leader"
+    )
+
+    broker: column.ReadBroker
+    old_broker: column.OldReadBroker
+    offset: column.Offset

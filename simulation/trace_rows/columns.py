@@ -107,6 +107,10 @@ Partition = Annotated[
 Topic = Annotated[i64, Column(TOPIC, "number of the topic, in the order of the scenario")]
 
 Broker = Annotated[i64, Column(BROKER, "the broker that the row is about; -1: none")]
+ReadBroker = Annotated[
+    i64, Column(BROKER, "the follower that a consumer fetches from; -1: from the leader")
+]
+OldReadBroker = Annotated[i64, Column(BROKER, "the follower that it fetched from; -1: the leader")]
 LastKnownLeader = Annotated[
     i64, Column(BROKER, "the last leader of a partition without ISR; KRaft only")
 ]
