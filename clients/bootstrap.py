@@ -34,6 +34,8 @@ from tidegauge.simulation.trace_rows.client_rows import (
     Rebootstrapped,
 )
 
+#: More requests than are ever in flight to a broker.
+_UNCONNECTED = code(1 << 40)
 #: Doublings after which a back-off is at its largest anyway.
 _MOST_DOUBLINGS = code(20)
 
@@ -119,8 +121,8 @@ def is_candidate(
 def least_loaded_node(world: Clients, process: int, number: int) -> int:
     """The broker to be asked: the next in turn of those with the fewest requests in flight.
 
-    NONE if each one that the client knows waits for its back-off; then it may begin with its
-    bootstrap servers again.
+    Brokers with a connection come first. NONE if each one that the client knows waits for its
+    back-off; then it may begin with its bootstrap servers again.
 
     Source: NetworkClient.leastLoadedNode@2.4.0, DefaultMetadataUpdater.maybeUpdate@3.9.0.
     """
@@ -158,6 +160,9 @@ def _next_node(world: Clients, process: int, number: int) -> int:
         if connection.backoff_until_us > now_us:
             continue
         load = connection.in_flight + (1 if connection.fetch != 0 else 0)
+        if not connection.is_connected:
+            # Of those to be connected, the one that was tried longest ago.
+            load = _UNCONNECTED + connection.backoff_until_us
         if fewest == NONE or load < fewest:
             best = broker
             fewest = load
