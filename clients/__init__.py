@@ -5,7 +5,7 @@ subject                        file
 =============================  ==========================================================
 each event of a client         ``client.py``; handlers enter themselves in ``handlers.py``
 records of clients             ``client_state.py``
-metadata of a client           ``client_metadata.py``
+metadata of a client           ``client_metadata.py``; ``bootstrap.py``: connections to brokers
 producers                      ``producer.py``; ``latency_counts.py`` counts acknowledgements
 consumers and their groups     ``consumer.py``, ``consumer_group.py``
 the operator's steps           ``steps.py``: conditions and order; ``step_codes.py``;

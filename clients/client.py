@@ -6,8 +6,10 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 
 from __future__ import annotations
 
+from tidegauge.clients.bootstrap import lose_connection, note_connected
 from tidegauge.clients.client_metadata import (
     client_of,
+    handle_metadata_times_out,
     lose_metadata_request,
     refresh_later,
     request_metadata,
@@ -60,9 +62,12 @@ from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 @rule
 def handle_client_event(world: Clients, event: Event) -> None:
     """Let a client deal with one event, and give the event back."""
-    if world.clients[client_of(world, event.destination)].kind == OPERATOR:
+    number = client_of(world, event.destination)
+    if world.clients[number].kind == OPERATOR:
         operate(world, event)
     else:
+        if event.source < world.sizes[0].brokers and event.kind != Disconnected.KIND:
+            note_connected(world.connections[number * world.sizes[0].brokers + event.source])
         _handle(world, event)
     free_event(world, event)
 
@@ -74,8 +79,11 @@ def _lose_connection(world: Clients, event: Event) -> None:
     process = event.destination
     until_us = view_as(event, Disconnected).until_us
     client = world.clients[client_of(world, process)]
-    if event.source >= world.sizes[0].brokers:
+    brokers = world.sizes[0].brokers
+    if event.source >= brokers:
         return
+    connection = world.connections[client_of(world, process) * brokers + event.source]
+    lose_connection(world, client, connection, event.source)
     lose_metadata_request(world, client, process, event.source, until_us)
     if client.kind == PRODUCER:
         lose_produce_requests(world, process, event.source, until_us)
@@ -108,10 +116,7 @@ def _time_out(world: Clients, timer: RequestTimesOut) -> None:
     elif timer.request_kind == FetchRequest.KIND:
         handle_fetch_times_out(world, timer)
     else:
-        client = world.clients[client_of(world, timer.destination)]
-        if client.metadata_request == timer.correlation_id:
-            client.metadata_request = 0
-            request_metadata(world, timer.destination)
+        handle_metadata_times_out(world, timer)
 
 
 @CLIENT.handles(ClientStart)

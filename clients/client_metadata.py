@@ -2,11 +2,17 @@
 
 It is asked for at the start, every metadata.max.age.ms, and when an answer or a silence
 shows that it is out of date. The broker that is asked is one that the client knows as
-alive and waits for least; if it does not answer within request.timeout.ms, the next one is.
+alive and waits for least (``bootstrap.py``); if it does not answer in time, the next one is.
 """
 
 from __future__ import annotations
 
+from tidegauge.clients.bootstrap import (
+    least_loaded_node,
+    note_disconnected,
+    note_metadata,
+    request_timeout_us,
+)
 from tidegauge.clients.client_state import Client, Clients, Target
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -20,7 +26,7 @@ from tidegauge.simulation.messages.client_requests import (
     PartitionLeader,
 )
 from tidegauge.simulation.messages.client_timers import MetadataRefresh, RequestTimesOut
-from tidegauge.simulation.metadata_log import is_known_alive, read_position, write_position
+from tidegauge.simulation.metadata_log import read_position, write_position
 from tidegauge.simulation.topology import Topology
 
 
@@ -36,44 +42,24 @@ def request_metadata(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     if client.metadata_request != 0:
         return
+    number = client_of(world, process)
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
-    broker = _least_loaded_node(world, process)
+    broker = least_loaded_node(world, process, number)
+    client.metadata_broker = broker
+    if broker == NONE:
+        # The request stays open, so nobody asks before a back-off is over.
+        _ask_next_after(world, client, process, client.reconnect_backoff_ms * 1000)
+        return
     request = new_event(world, process, broker, MetadataRequest)
     request.correlation_id = client.metadata_request
     request.partition_count = client.target_count
-    write_position(request, world.client_metadata[client_of(world, process)])
+    write_position(request, world.client_metadata[number])
     now_us = world.context[0].time_us
     client.metadata_sent_us = now_us
-    client.metadata_broker = broker
     send(world, request, now_us)
-    _ask_next_after(world, client, process, client.request_timeout_ms * 1000)
-
-
-@inner_rule
-def _least_loaded_node(world: Clients, process: int) -> int:
-    """The broker to be asked: the next in turn of those with the fewest requests in flight.
-
-    Only brokers that the client's metadata has as alive; all, as long as it has none.
-
-    Source: NetworkClient.leastLoadedNode@2.4.0.
-    """
-    number = client_of(world, process)
-    known = world.client_metadata[number]
-    brokers = world.sizes[0].brokers
-    first = process + world.clients[number].metadata_requests
-    best = first % brokers
-    fewest = NONE
-    for turn in range(first, first + brokers):
-        broker = turn % brokers
-        connection = world.connections[number * brokers + broker]
-        load = connection.in_flight + (1 if connection.fetch != 0 else 0)
-        if known.position != NONE and not is_known_alive(world, known, broker):
-            continue
-        if fewest == NONE or load < fewest:
-            best = broker
-            fewest = load
-    return best
+    connection = world.connections[number * world.sizes[0].brokers + broker]
+    _ask_next_after(world, client, process, request_timeout_us(client, connection))
 
 
 @inner_rule
@@ -98,6 +84,22 @@ def _ask_next_after(world: Kernel, client: Client, process: int, delay_us: int) 
 
 
 @inner_rule
+def handle_metadata_times_out(world: Clients, timer: RequestTimesOut) -> None:
+    """A metadata request is overdue, or a back-off is over: ask the next broker."""
+    process = timer.destination
+    number = client_of(world, process)
+    client = world.clients[number]
+    if client.metadata_request != timer.correlation_id:
+        return
+    asked = client.metadata_broker
+    if asked != NONE:
+        connection = world.connections[number * world.sizes[0].brokers + asked]
+        note_disconnected(world, client, connection)
+    client.metadata_request = 0
+    request_metadata(world, process)
+
+
+@inner_rule
 def refresh_later(world: Kernel, client: Client, process: int, delay_ms: int) -> None:
     """Ask again when what is known has become old, unless that is planned already."""
     if client.refresh_timer:
@@ -116,6 +118,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
     client = world.clients[client_of(world, response.destination)]
     if client.metadata_request != response.correlation_id:
         return False
+    note_metadata(world, client, response.destination, response.source)
     read_position(response, world.client_metadata[client_of(world, response.destination)])
     cursor = response.first_item
     while cursor >= 0:
@@ -132,6 +135,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
         client.metadata_request = 0
     else:
         # The question stays open, so nobody asks before the back-off is over.
+        client.metadata_broker = NONE
         delay_us = client.retry_backoff_ms * 1000
         _ask_next_after(world, client, response.destination, delay_us)
     return complete

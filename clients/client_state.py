@@ -36,6 +36,8 @@ class Client(Record):
     fetch_min_bytes: i64
     fetch_max_bytes: i64
     max_partition_fetch_bytes: i64
+    #: Number of its rack, which it names in fetches; -1: none, or its release does not.
+    rack: i64 = -1
     #: auto.offset.reset is latest.
     resets_to_latest: flag
 
@@ -111,6 +113,21 @@ class Client(Record):
     #: Another refresh is due already.
     refresh_timer: flag
 
+    # How it reaches brokers (``bootstrap.py``).
+    reconnect_backoff_ms: i64
+    reconnect_backoff_max_ms: i64
+    #: How long a connection may take to be set up; 0: as long as its first request.
+    connection_setup_timeout_ms: i64
+    connection_setup_timeout_max_ms: i64
+    #: metadata.recovery.strategy is rebootstrap; and after how long without metadata it does so
+    #: although brokers are left to be asked, 0: never.
+    rebootstraps: flag
+    rebootstrap_trigger_ms: i64
+    #: Since when it has asked for metadata in vain, -1: it has not.
+    metadata_wanted_us: i64 = -1
+    #: ... and since when it was written down that it reaches no broker that it knows; -1: it does.
+    stranded_since_us: i64 = -1
+
     # The operator.
     #: The step that is being taken.
     step: i64
@@ -151,6 +168,9 @@ class Target(Record):
     leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
     leader_epoch: i64 = -1
+    #: Consumers: the broker that the leader has named as nearest, -1 none, and how long that holds.
+    read_replica: i64 = -1
+    read_replica_until_us: i64
     #: Consumers: the offset that they begin with if none is committed, and that to be read next.
     begins: i64
     position: i64
@@ -165,6 +185,15 @@ class Target(Record):
 class Connection(Record):
     """A client's connection to one broker: at ``client * broker_count + broker``."""
 
+    #: It is set up: the broker has answered on it.
+    is_connected: flag
+    #: The last attempt to set it up has failed.
+    is_unreachable: flag
+    #: How often it was closed or not set up since, and until when it is not tried again.
+    failures: i64
+    backoff_until_us: i64
+    #: The broker is one of the client's bootstrap.servers.
+    is_bootstrap: flag
     #: Producers: batches in flight in the order of their sending, and those that wait.
     in_flight: i64
     flight_first: i64 = -1
@@ -179,6 +208,8 @@ class Connection(Record):
     #: Which of its client's partitions the next one names first.
     first_target: i64
     poll_timer: flag
+    #: When the fetch in flight was sent.
+    fetch_sent_us: i64
     #: When the fetch in flight fails; whether a timer is set for the first that can.
     deadline_us: i64
     deadline_timer: flag

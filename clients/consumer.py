@@ -1,5 +1,8 @@
 """A consumer: fetches from every broker that leads some of its partitions, up to the HW.
 
+One that has a rack fetches a partition from the replica in it that the leader names (KIP-392), for
+metadata.max.age.ms or until that fails. Such a replica serves it up to its own high watermark.
+
 Partitions are shared out among the members of a group once, at the start; there is no
 rebalancing. Where a group that commits begins its coordinator says (``consumer_group.py``). To each
 leader there is one fetch in flight. A consumer that is given a rate processes what it got before it
@@ -10,6 +13,7 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 
 from __future__ import annotations
 
+from tidegauge.clients.bootstrap import note_disconnected, request_timeout_us
 from tidegauge.clients.client_metadata import client_of, request_metadata, target_of
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
@@ -27,8 +31,9 @@ from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
 )
 from tidegauge.simulation.messages.client_timers import ConsumerPolls, RequestTimesOut
+from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, traces_all, write_row
-from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.client_rows import ConsumerReset, ReadReplicaChanged
 from tidegauge.simulation.trace_rows.request_rows import Consumed
 
 
@@ -59,14 +64,17 @@ def poll(world: Clients, process: int, broker: int) -> None:
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
     request.max_bytes = client.fetch_max_bytes
+    request.rack = client.rack
     for place in range(client.target_count):
         # Behind those of which the last response brought records, so that none starves if the
         # limit cuts some off (SubscriptionState.movePartitionToEnd@2.4.0).
         target = (connection.first_target + place) % client.target_count
         known = world.client_targets[client.first_target + target]
-        if known.leader == broker:
+        if _read_from(world, process, known) == broker:
             item = new_item(world, request, known.partition, FetchPartition)
             item.fetch_offset = known.position
+            if client.rack != NONE:
+                item.leader_epoch = known.leader_epoch
     if request.item_count == 0:
         free_event(world, request)
         return
@@ -74,9 +82,45 @@ def poll(world: Clients, process: int, broker: int) -> None:
     connection.fetch = connection.fetches
     request.correlation_id = connection.fetch
     send(world, request, now_us)
-    connection.deadline_us = now_us + client.request_timeout_ms * 1000
+    connection.fetch_sent_us = now_us
+    connection.deadline_us = now_us + request_timeout_us(client, connection)
     if not connection.deadline_timer:
         _watch_deadline(world, process, connection, broker)
+
+
+@inner_rule
+def _read_from(world: Clients, process: int, known: Target) -> int:
+    """The broker to fetch a partition from: the leader, or the replica that it has named.
+
+    The latter for metadata.max.age.ms, as long as the client knows it as alive.
+
+    Source: Fetcher.selectReadReplica@2.4.0, SubscriptionState.preferredReadReplica@2.4.0.
+    """
+    if known.read_replica == NONE:
+        return known.leader
+    metadata = world.client_metadata[client_of(world, process)]
+    if world.context[0].time_us > known.read_replica_until_us or not is_known_alive(
+        world, metadata, known.read_replica
+    ):
+        _set_read_replica(world, process, known, NONE)
+        return known.leader
+    return known.read_replica
+
+
+@inner_rule
+def _set_read_replica(world: Clients, process: int, known: Target, broker: int) -> None:
+    """Fetch from another replica than the leader from now on, or from the leader again (-1)."""
+    if known.read_replica != broker:
+        row = new_row(world, process, ReadReplicaChanged)
+        row.partition = known.partition
+        row.broker = broker
+        row.old_broker = known.read_replica
+        row.offset = known.position
+        write_row(world, row)
+    known.read_replica = broker
+    client = world.clients[client_of(world, process)]
+    age_us = client.metadata_max_age_ms * 1000
+    known.read_replica_until_us = world.context[0].time_us + age_us
 
 
 @inner_rule
@@ -112,16 +156,27 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     if not reads(client):
         return
     stale = False
+    moved = False
     records = 0
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
-        if item.size_bytes > 0:
-            served = target_of(world, client, item.partition) - client.first_target
-            connection.first_target = served + 1
+        target = target_of(world, client, item.partition)
+        known = world.client_targets[target]
         if item.error == errors.NONE:
+            if item.size_bytes > 0:
+                connection.first_target = target - client.first_target + 1
             records += _take_records(world, client, process, item)
+            if item.preferred_read_replica != NONE:
+                _set_read_replica(world, process, known, item.preferred_read_replica)
+                moved = True
+        elif response.source == known.read_replica:
+            # The leader knows what has become of it; an offset that is too large for this
+            # replica may be none for the leader (Fetcher.handleOffsetOutOfRange@2.4.0).
+            _set_read_replica(world, process, known, NONE)
+            moved = True
+            stale = stale or item.error != errors.OFFSET_OUT_OF_RANGE
         elif item.error == errors.OFFSET_OUT_OF_RANGE:
             _reset(world, client, process, item)
         else:
@@ -132,7 +187,10 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     if stale:
         request_metadata(world, process)
         client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
-    poll(world, process, response.source)
+    if moved:
+        poll_all(world, process)
+    else:
+        poll(world, process, response.source)
 
 
 @inner_rule
@@ -188,10 +246,10 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
     number = client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
-    timeout_us = client.request_timeout_ms * 1000
-    if connection.fetch == 0 or connection.deadline_us - timeout_us > until_us:
+    if connection.fetch == 0 or connection.fetch_sent_us > until_us:
         return
     connection.fetch = 0
+    _leave_read_replica(world, process, broker)
     request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
@@ -199,6 +257,25 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
         timer.broker = broker
         backoff_us = client.retry_backoff_ms * 1000
         set_timer(world, timer, world.context[0].time_us + backoff_us)
+
+
+@inner_rule
+def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
+    """A fetch from a replica has failed: what it was for is fetched from leaders again.
+
+    Source: AbstractFetch.handleFetchFailure@3.5.0 (clearPreferredReadReplica).
+    """
+    client = world.clients[client_of(world, process)]
+    if client.rack == NONE:
+        return
+    left = False
+    for target in range(client.first_target, client.first_target + client.target_count):
+        known = world.client_targets[target]
+        if known.read_replica == broker:
+            _set_read_replica(world, process, known, NONE)
+            left = True
+    if left:
+        poll_all(world, process)
 
 
 @inner_rule
@@ -222,5 +299,7 @@ def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
         _watch_deadline(world, timer.destination, connection, timer.broker)
         return
     connection.fetch = 0
+    note_disconnected(world, world.clients[number], connection)
+    _leave_read_replica(world, timer.destination, timer.broker)
     request_metadata(world, timer.destination)
     poll(world, timer.destination, timer.broker)

@@ -12,6 +12,7 @@ Source: ``Sender`` and ``NetworkClient`` @2.4.0.
 
 from __future__ import annotations
 
+from tidegauge.clients.bootstrap import note_disconnected
 from tidegauge.clients.client_metadata import client_of, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
@@ -311,6 +312,7 @@ def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
     if world.context[0].time_us < first.deadline_us:
         _watch_deadline(world, process, connection, first)
         return
+    note_disconnected(world, world.clients[number], connection)
     request_metadata(world, process)
     while connection.flight_first != NONE:
         batch = world.batches[connection.flight_first]

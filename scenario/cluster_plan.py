@@ -253,7 +253,7 @@ class ClusterPlan:
                 int(CLIENT),
                 number,
                 -1,
-                -1,
+                self.rack_number(client.group),
             )
             for number, client in enumerate(self.clients)
         ]
@@ -268,6 +268,13 @@ class ClusterPlan:
             for number, (one, other) in enumerate(self.rack_links)
         ]
         return tuple(planned)
+
+    def rack_number(self, group: ClientGroup | None) -> int:
+        """The number of the rack that the clients of a group are in, -1 for none."""
+        if group is None or group.rack is None:
+            return -1
+        racks = sorted({self.scenario.rack_of(broker) for broker in self.brokers})
+        return racks.index(group.rack)
 
     @property
     def is_kraft(self) -> bool:

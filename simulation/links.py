@@ -63,7 +63,8 @@ def path_between(world: Kernel, source: int, destination: int) -> int:
     other = world.processes[destination]
     if one.host != NONE and one.host == other.host:
         return WITHIN_HOST
-    if one.role == CLIENT or other.role == CLIENT:
+    # A client with a rack is in it.
+    if (one.role == CLIENT and one.rack == NONE) or (other.role == CLIENT and other.rack == NONE):
         return WITH_CLIENTS
     if one.rack != NONE and one.rack == other.rack:
         return WITHIN_RACK

@@ -79,6 +79,7 @@ def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
         if (
             item.error != errors.NONE
             or item.diverging_end_offset != UNDEFINED
+            or _is_sent_elsewhere(world, request, item)
             or (request.replica_id != NONE and _brings_newer(world, request, item))
         ):
             complete = True
@@ -94,6 +95,15 @@ def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -
     return (
         world.rules[request.destination].fetch_answers_newer_high_watermark
         and item.high_watermark > told.last_sent_high_watermark
+    )
+
+
+@inner_rule
+def _is_sent_elsewhere(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
+    """Whether a consumer is told at once to fetch from another replica."""
+    return (
+        item.preferred_read_replica != NONE
+        and world.rules[request.destination].preferred_read_replica_answered_at_once
     )
 
 
@@ -153,6 +163,15 @@ def wake_fetches(world: Brokers, row: int) -> None:
                 request = view_as(world.events[session.waiting], FetchRequest)
                 if fetch_is_complete(world, request):
                     complete_fetch(world, request)
+    wake_consumers(world, row)
+
+
+@inner_rule
+def wake_consumers(world: Brokers, row: int) -> None:
+    """Look whether fetches of consumers that wait for this replica are complete now.
+
+    Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
+    """
     index = world.delayed_fetches[row].first
     while index != NONE:
         waiting = world.watches[index]

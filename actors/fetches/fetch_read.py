@@ -30,11 +30,12 @@ from tidegauge.replication.leader_read import (
     local_log_error,
     missing_partition_error,
     offset_error,
+    preferred_read_replica,
     read_limit,
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import NO_REPLICA
+from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -47,10 +48,10 @@ from tidegauge.simulation.messages.client_requests import (
     FetchResponse,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.metadata_log import known_change
+from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.network_threads import block_network_thread, departure_from_thread_us
 from tidegauge.simulation.rows import new_row, traces_all, write_row
-from tidegauge.simulation.topology import row_of, slot_of
+from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.request_rows import FetchAnswered
 
 _TRUE = code(True)
@@ -92,6 +93,7 @@ def read_partition(
     item.size_bytes = 0
     item.end_offset = item.fetch_offset
     item.diverging_end_offset = UNDEFINED
+    item.preferred_read_replica = NONE
     row = row_on(world, broker, item.partition)
     if row == NONE:
         item.error = missing_error(world, broker, item.partition, _FALSE)
@@ -101,8 +103,10 @@ def read_partition(
         return 0
     rules = world.rules[broker]
     partition = world.replicas[row]
+    # A consumer that names its rack may fetch from any replica.
+    leads = is_leader(partition)
     item.error = local_log_error(
-        rules, partition.leader_epoch, item.leader_epoch, is_leader(partition), _TRUE, _TRUE
+        rules, partition.leader_epoch, item.leader_epoch, leads, request.rack == NONE, _TRUE
     )
     item.high_watermark = partition.high_watermark
     item.log_start_offset = partition.log_start_offset
@@ -118,6 +122,20 @@ def read_partition(
     item.diverging_end_offset = end_offset
     if error != errors.NONE or end_offset != UNDEFINED:
         return 0
+    if request.rack != NONE and leads and world.brokers[broker].selects_by_rack:
+        item.preferred_read_replica = nearest_replica(world, row, request.rack, item.fetch_offset)
+        if item.preferred_read_replica != NONE:
+            return 0
+    return _read_records(world, request, item, row, budget_bytes)
+
+
+@inner_rule
+def _read_records(
+    world: Brokers, request: FetchRequest, item: FetchPartition, row: int, budget_bytes: int
+) -> int:
+    """Read as many records as the limits of the fetch allow; how many bytes they have."""
+    broker = request.destination
+    partition = world.replicas[row]
     reader = FOLLOWER if request.replica_id != NONE else READ_UNCOMMITTED
     limit = read_limit(partition, reader, partition.high_watermark)
     record_bytes = world.partitions[item.partition].record_bytes
@@ -135,6 +153,29 @@ def read_partition(
     item.end_offset = item.fetch_offset + records
     item.size_bytes = records * record_bytes
     return item.size_bytes
+
+
+@inner_rule
+def nearest_replica(world: Brokers, row: int, rack: int, fetch_offset: int) -> int:
+    """The broker in a consumer's rack that it is to fetch from; NONE: from this leader.
+
+    Source: ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector@2.4.0 (KIP-392).
+    """
+    hosted = world.hosted[row]
+    known = world.known_metadata[hosted.broker]
+    same_rack = EMPTY
+    for slot in range(world.partitions[hosted.partition].slot_count):
+        broker = broker_of(world, hosted.partition, slot)
+        if (
+            world.processes[broker].rack == rack
+            and contains(world.replicas[row].replicas, slot)
+            and is_known_alive(world, known, broker)
+        ):
+            same_rack = append(same_rack, slot)
+    preferred = preferred_read_replica(
+        world.rules[hosted.broker], world.replicas[row], world.followers, fetch_offset, same_rack
+    )
+    return broker_of(world, hosted.partition, preferred) if preferred != NO_REPLICA else NONE
 
 
 @inner_rule
@@ -252,6 +293,7 @@ def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
     item.diverging_epoch = read.diverging_epoch
     item.diverging_end_offset = read.diverging_end_offset
     item.size_bytes = read.size_bytes
+    item.preferred_read_replica = read.preferred_read_replica
     if read.error != errors.NONE or read.end_offset <= read.fetch_offset:
         return
     row = row_on(world, response.source, read.partition)

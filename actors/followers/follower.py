@@ -10,6 +10,7 @@ Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8
 
 from __future__ import annotations
 
+from tidegauge.actors.fetches.delayed_operations import wake_consumers
 from tidegauge.actors.fetches.fetcher_thread import (
     after_error,
     fetch_others_first,
@@ -387,8 +388,17 @@ def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
         state.in_sync = partition.log_end_offset >= item.high_watermark
         if world.hosted[row].follower_throttled:
             count_fetched(world, row, item.size_bytes)
-    if partition.high_watermark != before and traces_all(world):
+    if partition.high_watermark != before:
+        _note_high_watermark(world, row, before)
+
+
+@inner_rule
+def _note_high_watermark(world: Brokers, row: int, before: int) -> None:
+    """The high watermark has moved: consumers that fetch from this follower may read on."""
+    if traces_all(world):
         trace_high_watermark(world, row, before, MOMENT_ANSWER)
+    if world.rules[world.hosted[row].broker].follower_wakes_fetches:
+        wake_consumers(world, row)
 
 
 @inner_rule

@@ -147,6 +147,8 @@ class Broker(BrokerMemory):
 
     # Settings (server.properties).
     replica_lag_time_max_ms: i64
+    #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
+    selects_by_rack: flag
     replica_fetch_wait_max_ms: i64
     replica_fetch_min_bytes: i64
     replica_fetch_max_bytes: i64

@@ -127,6 +127,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     first_thread = 0
     for index, each in enumerate(settings):
         _set(brokers.brokers[index], each)
+        brokers.brokers[index].selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
         if plan.quorum is None:
             _set_for_zookeeper(brokers.brokers[index], each)
         _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)

@@ -40,8 +40,9 @@ from tidegauge.scenario.cluster_plan import (
     PlannedClient,
     PlannedPartition,
 )
+from tidegauge.scenario.model.client_settings import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
-from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
+from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
 from tidegauge.simulation.jvm.scala_hash import set_order
@@ -338,6 +339,9 @@ def new_clients(plan: ClusterPlan) -> Clients:
         first_target = last_target
         client.member_key = target_count + number
         _plan_client(plan, planned, client)
+        if planned.group is not None:
+            connections = clients.connections[number * len(plan.brokers) :][: len(plan.brokers)]
+            _plan_connections(plan, planned.group, client, connections)
     return clients
 
 
@@ -378,6 +382,23 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
         _plan_consumer(plan, group, client)
 
 
+def _plan_connections(
+    plan: ClusterPlan, group: ClientGroup, client: Client, connections: Records[Connection]
+) -> None:
+    settings = plan.scenario.connection_settings(group)
+    client.reconnect_backoff_ms = int(settings["reconnect.backoff.ms"])
+    largest = settings.get("reconnect.backoff.max.ms", client.reconnect_backoff_ms)
+    client.reconnect_backoff_max_ms = int(largest)
+    client.connection_setup_timeout_ms = int(settings.get("socket.connection.setup.timeout.ms", 0))
+    largest = settings.get("socket.connection.setup.timeout.max.ms", 0)
+    client.connection_setup_timeout_max_ms = int(largest)
+    client.rebootstraps = settings.get(STRATEGY) == REBOOTSTRAP
+    trigger_ms = int(settings.get("metadata.recovery.rebootstrap.trigger.ms", 0))
+    client.rebootstrap_trigger_ms = trigger_ms
+    for broker in group.bootstrap or plan.brokers:
+        connections[plan.broker_index(broker)].is_bootstrap = True
+
+
 def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client: Client) -> None:
     settings = plan.scenario.producer_settings(group)
     client.kind = PRODUCER
@@ -408,6 +429,8 @@ def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> N
     client.fetch_max_bytes = int(settings["fetch.max.bytes"])
     client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
+    if Release.parse(plan.scenario.release) >= CLOSEST_REPLICA:
+        client.rack = plan.rack_number(group)
     if plan.commits(group):
         client.group_partition = plan.group_partition(group)
     client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])

@@ -46,6 +46,7 @@ from tidegauge.scenario.model.settings import (
 )
 from tidegauge.scenario.model.step import NO_LEADER, AlteredMove, Condition
 from tidegauge.scenario.model.topic_steps import CreateTopicStep, DeleteTopicStep
+from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.errors import Path, Problem
 from tidegauge.simulation.durations import format_duration
 from tidegauge.simulation.messages.quorum_requests import MOST_RECORDS
@@ -132,6 +133,7 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             for index, topic in enumerate(group.topics):
                 if topic not in topics:
                     yield Problem((*path, "topics", index), no_such("topic", topic, topics))
+            yield from _problems_of_place(path, scenario, group)
     for place, producers in enumerate(workload.producers):
         path = ("workload", "producers", place)
         if producers.stop_us is not None and producers.stop_us <= producers.start_us:
@@ -145,6 +147,15 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             "consumers",
             consumer_defaults(scenario.release),
         )
+
+
+def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:
+    racks = scenario.cluster.racks
+    if group.rack is not None and group.rack not in racks:
+        yield Problem((*path, "rack"), no_such("rack", group.rack, racks))
+    for index, broker in enumerate(group.bootstrap or ()):
+        if broker not in scenario.broker_ids():
+            yield Problem((*path, "bootstrap", index), scenario.cluster.no_such_broker(broker))
 
 
 def _steps(scenario: Scenario) -> Iterator[Problem]:

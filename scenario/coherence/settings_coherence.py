@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from tidegauge.scenario.model.client_settings import connection_defaults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     RETENTION_SETTINGS,
@@ -68,7 +69,7 @@ def problems_of_producer_settings(
     path: Path, scenario: Scenario, settings: Mapping[str, Value]
 ) -> Iterator[Problem]:
     """The problems of the settings of a group of producers."""
-    known = producer_defaults(scenario.release)
+    known = producer_defaults(scenario.release) | connection_defaults(scenario.release)
     problems = list(problems_of_settings(path, settings, "producers", known))
     yield from problems
     delivery = settings.get("delivery.timeout.ms")

@@ -16,6 +16,12 @@ from pydantic import Field
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.scenario.model.client_settings import (
+    BY_RACK,
+    CLOSEST_REPLICA,
+    REPLICA_SELECTOR,
+    connection_defaults,
+)
 from tidegauge.scenario.model.cluster import (
     Cluster,
     Controllers,
@@ -48,7 +54,12 @@ from tidegauge.scenario.model.settings import (
     controller_defaults,
     producer_defaults,
 )
-from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
+from tidegauge.scenario.model.workload import (
+    ClientGroup,
+    ConsumerGroup,
+    ProducerGroup,
+    Workload,
+)
 from tidegauge.scenario.placement.java_random import JavaRandom
 from tidegauge.scenario.placement.replica_assignment import (
     assign_replicas_to_brokers,
@@ -204,6 +215,15 @@ class Deployment(Part):
         own = self.cluster.broker_settings.get(broker, {})
         return settings | read_of(self.cluster.settings, settings) | read_of(own, settings)
 
+    def selects_by_rack(self, broker: int) -> bool:
+        """Whether a broker, by its id, sends consumers to a replica in their rack (KIP-392)."""
+        own = self.cluster.broker_settings.get(broker, {})
+        selector = {**self.cluster.settings, **own}.get(REPLICA_SELECTOR)
+        return (
+            selector == BY_RACK
+            and Release.parse(self.release_of(broker).release) >= CLOSEST_REPLICA
+        )
+
     # The topics.
 
     def topic(self, name: str) -> Topic:
@@ -250,6 +270,18 @@ class Deployment(Part):
             least = settings[_REQUEST_TIMEOUT]
             settings[_DELIVERY_TIMEOUT] = max(settings[_DELIVERY_TIMEOUT], least)
         return settings
+
+    def connection_settings(self, group: ClientGroup) -> dict[str, int | str]:
+        """The settings of a group of clients that say how they reach brokers.
+
+        As in Kafka, back-offs do not grow if only the first one is set.
+        Source: CommonClientConfigs.postProcessReconnectBackoffConfigs@0.11.0.0.
+        """
+        defaults = connection_defaults(self.release)
+        own = {name: value for name, value in group.settings.items() if name in defaults}
+        if "reconnect.backoff.ms" in own:
+            own.setdefault("reconnect.backoff.max.ms", own["reconnect.backoff.ms"])
+        return defaults | cast("dict[str, int | str]", own)
 
     def consumer_settings(self, group: ConsumerGroup) -> dict[str, int | str]:
         """All settings of a group of consumers."""

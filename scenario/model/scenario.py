@@ -225,7 +225,11 @@ class Scenario(Deployment):
             said["assignment"] = {str(number): ids for number, ids in enumerate(assignments)}
         clients = written["workload"]
         for producers, said in zip(self.workload.producers, clients["producers"], strict=True):
-            said["settings"] = producers.settings | self.producer_settings(producers)
+            said["settings"] = {
+                **producers.settings,
+                **self.producer_settings(producers),
+                **self.connection_settings(producers),
+            }
             if producers.start_us < self.duration_us:
                 said.setdefault("stop", format_duration(self.duration_us))
         for consumers, said in zip(self.workload.consumers, clients["consumers"], strict=True):

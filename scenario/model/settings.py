@@ -29,6 +29,14 @@ from tidegauge.replication.release_versions import (
     Table,
     cells_that_apply,
 )
+from tidegauge.scenario.model.client_settings import (
+    CONNECTION_DEFAULTS,
+    REBOOTSTRAP,
+    REPLICA_SELECTOR,
+    REPLICA_SELECTORS,
+    STRATEGY,
+    connection_defaults,
+)
 from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
 from tidegauge.scenario.text.errors import Path, Problem, path_text
 
@@ -128,14 +136,15 @@ NAMES = {
         _BATCHING,
     ],
     "controllers": [*CONTROLLER_SETTINGS],
-    "producers": [*PRODUCER_SETTINGS],
-    "consumers": [*CONSUMER_DEFAULTS],
+    "producers": [*PRODUCER_SETTINGS, *CONNECTION_DEFAULTS],
+    "consumers": [*CONSUMER_DEFAULTS, *CONNECTION_DEFAULTS],
     "topics": [*TOPIC_SETTINGS, *THROTTLED_REPLICAS],
 }
 
 _CHOICES: dict[str, tuple[int | str, ...]] = {
     "acks": ("all", "0", "1", "-1", 0, 1, -1),
     "auto.offset.reset": ("earliest", "latest"),
+    STRATEGY: ("none", REBOOTSTRAP),
 }
 
 # A periodic action with an interval of 0 would repeat forever.
@@ -150,6 +159,7 @@ _MAY_BE_ZERO = {
     "metadata.log.max.snapshot.interval.ms",
     *("isr_change_notification_quiet_ms", "isr_change_notification_max_delay_ms"),
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
+    "metadata.recovery.rebootstrap.trigger.ms",
     *THROTTLED_RATES,
 }
 #: -1: as the operating system has them.
@@ -259,7 +269,7 @@ def producer_defaults(release: str) -> dict[str, int]:
 def consumer_defaults(release: str) -> dict[str, int | str]:
     """The defaults of a consumer."""
     cells = cells_that_apply(CONSUMER_DEFAULTS, release)
-    return {name: cell.value for name, cell in cells.items()}
+    return {name: cell.value for name, cell in cells.items()} | connection_defaults(release)
 
 
 def throttled_replicas(value: str) -> list[tuple[int, int]] | None:
@@ -292,11 +302,15 @@ def settings_not_modelled(
         # Retention does not change while the cluster runs.
         if name in RETENTION_SETTINGS.get(kind, ()) and path[0] != "steps" and not is_compacted:
             continue
+        if name == REPLICA_SELECTOR and kind == "brokers":
+            continue
         is_read = name in NAMES[kind] and (name in defaults or name not in ONLY_WITH_KRAFT)
         if is_read and (name not in _NOT_READ or value == defaults.get(name)):
             continue
         place = f"{path_text(path)}.{name}"
-        if name in _SAID_OTHERWISE and kind == "brokers":
+        if name == "client.rack" and kind == "consumers":
+            yield f"{place}: in a scenario, use rack"
+        elif name in _SAID_OTHERWISE and kind == "brokers":
             yield f"{place}: in a scenario, use {_SAID_OTHERWISE[name]}"
         elif name in NAMES[kind] or is_known_to_kafka(name, kind):
             yield place
@@ -326,7 +340,9 @@ def problems_of_settings(
     """
     is_with_zookeeper = "zookeeper.session.timeout.ms" in defaults
     for name, value in settings.items():
-        if name in defaults:
+        if name == REPLICA_SELECTOR and kind == "brokers":
+            message = _wrong_selector(value)
+        elif name in defaults:
             message = _wrong_value(name, value, defaults[name], kind)
         elif kind == "brokers" and is_with_zookeeper and name in ONLY_WITH_KRAFT:
             continue
@@ -361,12 +377,19 @@ def problems_of_topic_settings(
     yield from problems_of_settings(path, settings, "topics", known)
 
 
+def _wrong_selector(value: Value) -> str | None:
+    if value in REPLICA_SELECTORS:
+        return None
+    return f"must be one of {', '.join(REPLICA_SELECTORS)}, not {value}"
+
+
 def _wrong_place(name: str, kind: str) -> str | None:
     if kind == "brokers" and name in SETTINGS_OF_CONTROLLERS:
         # Settings of ZooKeeper's controller, which is a broker, too: only KRaft gets here.
         return "is a setting of controllers in mode kraft; use controllers.settings"
     if name in NAMES[kind]:
-        return f"this release does not have it yet: it was added in {DEFAULTS[name][0].since}"
+        since = (DEFAULTS.get(name) or CONNECTION_DEFAULTS[name])[0].since
+        return f"this release does not have it yet: it was added in {since}"
     others = [other for other, names in NAMES.items() if name in names]
     if others and not is_known_to_kafka(name, kind):
         return f"is a setting of {' and '.join(others)}, not of {kind}"

@@ -34,6 +34,17 @@ class ClientGroup(Part):
         description="When the group begins, if the run lasts that long. A small cluster is up "
         "by 2s.",
     )
+    rack: Name | None = Field(
+        default=None,
+        description="Rack of the clients, one of cluster.racks: their client.rack, and the place "
+        "of their machines in the network. Default: outside of all racks, with network.clients as "
+        "latency.",
+    )
+    bootstrap: Annotated[Some[int], AfterValidator(without_repetition)] | None = Field(
+        default=None,
+        description="Ids of the brokers in bootstrap.servers, which a client asks while it has no "
+        "metadata. Default: all brokers.",
+    )
     settings: Settings = Field(
         default_factory=dict,
         description="Settings of Kafka's client. Default: those of the scenario's release.",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tidegauge.scenario.model.client_settings import connection_defaults
 from tidegauge.scenario.model.settings import (
     NAMES,
     ONLY_WITH_KRAFT,
@@ -157,7 +158,7 @@ def configured_settings(to: Conversion, path: Path, settings: Mapping[str, Any])
 def workload(to: Conversion, written: Mapping[str, Any]) -> dict[str, Any]:
     """The clients, with the settings that their release has."""
     known = {
-        "producers": {*producer_defaults(to.release)},
+        "producers": {*producer_defaults(to.release), *connection_defaults(to.release)},
         "consumers": {*consumer_defaults(to.release)},
     }
     changed = dict(written)

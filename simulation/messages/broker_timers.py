@@ -139,5 +139,5 @@ class LogDirFails(Timer, kind=26):
     directory: i64
 
 
-class RetentionCheck(Timer, kind=180):
+class RetentionCheck(Timer, kind=133):
     """Old segments are deleted, every log.retention.check.interval.ms."""

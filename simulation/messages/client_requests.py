@@ -77,6 +77,8 @@ class FetchRequest(FetcherRequest, kind=11, api_key=1):
     answers_first_read: flag
     #: The epoch of the follower's broker (KIP-903); -1: it does not tell.
     replica_epoch: i64 = -1
+    #: The consumer's rack (KIP-392); -1: it does not tell.
+    rack: i64 = -1
     #: When its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
@@ -101,6 +103,8 @@ class FetchPartition(PartitionData):
     #: The epoch at which the follower's log parts from the leader's, and its end; -1: nowhere.
     diverging_epoch: i64 = -1
     diverging_end_offset: i64 = -1
+    #: The broker that a consumer is sent to; -1: none.
+    preferred_read_replica: i64 = -1
     #: The fetch may move the leader's high watermark.
     may_move: flag
 
@@ -123,6 +127,8 @@ class FetchedRecords(PartitionData):
     log_start_offset: i64 = -1
     diverging_epoch: i64 = -1
     diverging_end_offset: i64 = -1
+    #: The broker from which a consumer is to fetch; -1: from this one.
+    preferred_read_replica: i64 = -1
     #: A further run of the partition before it in the chain: only the records are told.
     continues: flag
 

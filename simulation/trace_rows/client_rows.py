@@ -99,3 +99,41 @@ class CoordinatorLost(PartitionRow, number=86):
 
     broker: column.Broker
     error: column.Error
+
+
+class BrokersUnreachable(CanonicalRow, number=105):
+    """A client has lost each broker that its metadata names: it knows no other one to ask."""
+
+    STORY = "reaches none of the {brokers:broker} that it knows, for {missing_us}"
+
+    brokers: column.KnownBrokers
+    missing_us: column.WithoutMetadataUs
+
+
+class Rebootstrapped(CanonicalRow, number=106):
+    """A client forgets its metadata and asks its bootstrap servers (KIP-899, KIP-1102)."""
+
+    STORY = "asks its bootstrap servers again, after {missing_us} without metadata"
+
+    missing_us: column.WithoutMetadataUs
+
+
+class BrokersReachable(CanonicalRow, number=107):
+    """A client that reached no broker that it knows has metadata again, from this broker."""
+
+    STORY = "has metadata again, from {broker}, after {missing_us} without"
+
+    broker: column.Broker
+    missing_us: column.WithoutMetadataUs
+
+
+class ReadReplicaChanged(PartitionRow, number=108):
+    """A consumer fetches a partition from another replica than its leader, or no more (-1)."""
+
+    STORY = (
+        "fetches from {broker} instead of {old_broker} from offset {offset} on; none: the leader"
+    )
+
+    broker: column.ReadBroker
+    old_broker: column.OldReadBroker
+    offset: column.Offset

@@ -108,6 +108,10 @@ Partition = Annotated[
 Topic = Annotated[i64, Column(TOPIC, "number of the topic, in the order of the scenario")]
 
 Broker = Annotated[i64, Column(BROKER, "the broker that the row is about; -1: none")]
+ReadBroker = Annotated[
+    i64, Column(BROKER, "the follower that a consumer fetches from; -1: from the leader")
+]
+OldReadBroker = Annotated[i64, Column(BROKER, "the follower that it fetched from; -1: the leader")]
 LastKnownLeader = Annotated[
     i64, Column(BROKER, "the last leader of a partition without ISR; KRaft only")
 ]
@@ -197,6 +201,9 @@ LagMs = Annotated[
     i64, Column(TIME, "longest time since one of the removed followers was caught up")
 ]
 MissingUs = Annotated[i64, Column(TIME, "time without a coordinator")]
+WithoutMetadataUs = Annotated[
+    i64, Column(TIME, "time since a client first asked in vain for metadata")
+]
 ProcessingUs = Annotated[i64, Column(TIME, "time that the controller worked on an event")]
 QueuedUs = Annotated[i64, Column(TIME, "time that an event waited in the controller's queue")]
 QuietMs = Annotated[i64, Column(TIME, "time since the leader's last ISR change")]
@@ -295,6 +302,7 @@ Deferred = Annotated[
 ]
 EpochCount = Annotated[i64, Column(COUNT, "entries of the leader-epoch cache", unit="entries")]
 Failures = Annotated[i64, Column(COUNT, "commits that have failed", unit="commits")]
+KnownBrokers = Annotated[i64, Column(COUNT, "brokers that a client knows", unit="brokers")]
 FollowerReplicas = Annotated[i64, Column(COUNT, "replicas throttled as followers", unit="replicas")]
 LeaderReplicas = Annotated[i64, Column(COUNT, "replicas throttled as leaders", unit="replicas")]
 Leaders = Annotated[i64, Column(COUNT, "partitions that the broker leads", unit="partitions")]

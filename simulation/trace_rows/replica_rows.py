@@ -70,7 +70,7 @@ class LogDeleted(PartitionRow, number=71):
     log_end_offset: column.LogEndOffset
 
 
-class LogStartRaised(PartitionRow, number=110):
+class LogStartRaised(PartitionRow, number=104):
     """A replica's log has lost its oldest segments: to retention, or as its leader's has."""
 
     STORY = (

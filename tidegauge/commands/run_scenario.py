@@ -243,10 +243,14 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
+    from tidegauge.history.story import Names
+    from tidegauge.views.overview import show_unreachable
+
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
     show_summary(run.summary, has_quorum=loaded.has_kraft)
+    show_unreachable(console(), run, Names.of(run))
     unexpected = show_verdicts(console(), run)
     typer.echo(f"Next: tidegauge show {run.path}")
     typer.echo(f"      tidegauge report {run.path}")

@@ -31,6 +31,10 @@ def show_run(
     broker: Annotated[
         str | None, typer.Option(metavar="ID", help="Print the story of this broker.")
     ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Print the story of this client, or group of clients."),
+    ] = None,
     controller: Annotated[
         bool,
         typer.Option("--controller", help="Print the controllers, their queues and decisions."),
@@ -94,9 +98,10 @@ def show_run(
 ) -> None:
     """Explain what happened in a run, and why.
 
-    The views are the story of a partition, of a broker or of the controller, the cost of each
-    fault, the causes of one line of a story, and the znodes of ZooKeeper, or the quorum of KRaft
-    and its metadata log. Without a view the command lists the partitions that are worth a look.
+    The views are the story of a partition, of a broker, of a client or of the controller, the cost
+    of each fault, the causes of one line of a story, and the znodes of ZooKeeper, or the quorum of
+    KRaft and its metadata log. Without a view the command lists the partitions that are worth a
+    look.
 
     Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
@@ -109,6 +114,8 @@ def show_run(
                                  its sessions, roles, ISR changes, refusals, faults
       tidegauge show runs/rack-outage --broker 3 --at 12s
                                  its roles and log ends at that time
+      tidegauge show runs/rack-outage --client shop
+                                 its records, errors and times without an acknowledgement
       tidegauge show runs/rack-outage --controller
                                  controllers, waiting times of events, decisions
       tidegauge show runs/rack-outage --controller --at 12s
@@ -125,6 +132,7 @@ def show_run(
     views = {
         "--partition": partition is not None,
         "--broker": broker is not None,
+        "--client": client is not None,
         "--controller": controller,
         "--faults": faults,
         "--cause": cause is not None,
@@ -151,6 +159,8 @@ def show_run(
             _show_partition(folder, tables, names, partition, options)
         elif broker is not None:
             _show_broker(folder, tables, names, broker, at_us, options)
+        elif client is not None:
+            _show_client(folder, names, client, options)
         elif controller:
             _show_controller(folder, tables, names, at_us, options)
         elif faults:
@@ -159,10 +169,8 @@ def show_run(
             _show_cause(folder, names, cause)
         elif zookeeper or quorum:
             _show_control_plane(folder, at_us, of_quorum=quorum)
-        elif metadata_log:
-            _show_metadata_log(folder, names, options)
         else:
-            _show_partitions(folder, tables)
+            _show_whole_run(folder, tables, names, options, of_metadata_log=metadata_log)
     except ValueError as error:
         fail(str(error))
 
@@ -174,16 +182,27 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
     view = views[0] if views else ""
     if has_at and view not in {"--zookeeper", "--quorum", "--broker", "--controller"}:
         fail("--at needs --zookeeper, --quorum, a --broker or --controller")
-    if narrowed and view not in {"--partition", "--broker", "--controller", "--metadata-log"}:
-        fail("--from, --to, --all and --handles need a --partition, a --broker or --controller")
+    stories = {"--partition", "--broker", "--client", "--controller", "--metadata-log"}
+    if narrowed and view not in stories:
+        fail(
+            "--from, --to, --all and --handles need a --partition, a --broker, a --client or "
+            "--controller"
+        )
     if narrowed and has_at:
         fail("--at shows one moment: it excludes --from, --to, --all and --handles")
 
 
-def _show_partitions(run: RunFolder, tables: RunTables) -> None:
-    from tidegauge.views.overview import show_partitions
+def _show_whole_run(
+    run: RunFolder, tables: RunTables, names: Names, options: StoryOptions, *, of_metadata_log: bool
+) -> None:
+    from tidegauge.views.overview import show_partitions, show_unreachable
+    from tidegauge.views.quorum_view import show_metadata_log
 
+    if of_metadata_log:
+        show_metadata_log(console(), run, names, options.span)
+        return
     show_partitions(console(), run, tables)
+    show_unreachable(console(), run, names)
 
 
 def _show_partition(
@@ -210,6 +229,12 @@ def _show_broker(
         show_broker(console(), run, tables, names, broker, options)
     else:
         show_broker_at(console(), run, tables, names, broker, at_us)
+
+
+def _show_client(run: RunFolder, names: Names, name: str, options: StoryOptions) -> None:
+    from tidegauge.views.client_view import show_client
+
+    show_client(console(), run, names, name, options)
 
 
 def _show_controller(
@@ -244,9 +269,3 @@ def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -
     from tidegauge.views.zookeeper_view import show_zookeeper
 
     (show_quorum if of_quorum else show_zookeeper)(console(), run, at_us)
-
-
-def _show_metadata_log(run: RunFolder, names: Names, options: StoryOptions) -> None:
-    from tidegauge.views.quorum_view import show_metadata_log
-
-    show_metadata_log(console(), run, names, options.span)

@@ -114,6 +114,8 @@ name: shop
 clients: 4
 topics: [orders]
 start: 5s
+bootstrap: [1, 2, 3]
+rack: a
 settings: {acks: all}
 batches_per_second: 100
 records_per_batch: 10
@@ -127,6 +129,8 @@ name: billing
 clients: 2
 topics: [orders]
 start: 5s
+bootstrap: [1, 2, 3]
+rack: a
 settings: {enable.auto.commit: true}
 records_per_second: 800
 """

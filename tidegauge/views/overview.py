@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
+    from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The worst first: losses, then what may still be lost, then the time without writes.
@@ -41,6 +42,14 @@ _TOLD = {
     "consumers_reset": "consumers reset",
     "given_up_by_followers": "given up by followers",
 }
+
+
+def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
+    """Print which groups of clients knew for long only brokers that they could not reach."""
+    from tidegauge.history.client_history import unreachable_lines
+
+    for line in unreachable_lines(run, names, run.end_us):
+        out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
 def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:

@@ -1,0 +1,202 @@
+"""The history of clients: one producer or consumer, or all of a group.
+
+A client's history is every row of its own process, and every refusal that a broker sent it. Counts
+of records come from the totals that a client writes at the end of the run. Single acknowledgements
+are in the trace only at trace level ``all``, and with them the times without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tidegauge.history.row_selection import Mask, selected
+from tidegauge.history.story import Names
+from tidegauge.simulation.durations import format_duration, time_text
+from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.trace_file import Table, TraceKind
+
+#: A client's process is called so.
+_PREFIX = "client "
+#: The most clients that are listed in an error about an unknown one.
+LISTED = 20
+#: A shorter time without an acknowledgement is that of any election.
+LEAST_GAP_US = 1_000_000
+#: Rows of a client that are too many for its story, unless all are wanted.
+_ACCOUNTS = frozenset({"client_totals"})
+
+
+class Outcome(NamedTuple):
+    """Errors of one kind that a client has met."""
+
+    #: ``gives up`` of its own, ``is refused`` by brokers.
+    words: str
+    error: int
+    times: int
+    first: TraceRow
+
+
+class Gap(NamedTuple):
+    """A time in which a producer got no acknowledgement although it was producing."""
+
+    begin_us: int
+    end_us: int
+
+
+class Unreachable(NamedTuple):
+    """A time in which a client reached none of the brokers that its metadata names."""
+
+    process: int
+    begin_us: int
+    #: None: until the end of the run.
+    end_us: int | None
+    brokers: int
+
+
+def clients_called(name: str, names: Names) -> list[int]:
+    """The processes of a client, such as ``shop-0``, or of a group, such as ``shop``.
+
+    Raises:
+        ValueError: there is no such client or group; the message lists the known groups.
+    """
+    clients = {
+        each.name.removeprefix(_PREFIX): number
+        for number, each in names.processes.items()
+        if each.name.startswith(_PREFIX)
+    }
+    if name in clients:
+        return [clients[name]]
+    groups: dict[str, list[int]] = {}
+    for client, number in clients.items():
+        groups.setdefault(client.rpartition("-")[0], []).append(number)
+    if name in groups:
+        return groups[name]
+    listed = ", ".join(list(groups)[:LISTED]) or "none"
+    raise ValueError(f"--client {name}: no such client or group; the groups are: {listed}")
+
+
+def group_of(process: int, names: Names) -> str:
+    """The name of a client's group."""
+    return names.process(process).removeprefix(_PREFIX).rpartition("-")[0]
+
+
+def client_rows(
+    run: RunFolder, processes: Iterable[int], *, details: bool = False
+) -> list[TraceRow]:
+    """The rows of the history of clients, in their total order.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    numbers = list(processes)
+
+    def wanted(kind: TraceKind, table: Table) -> Mask | None:
+        if not details and (not kind.canonical or kind.name in _ACCOUNTS):
+            return None
+        if not len(table["process"]):
+            return None
+        mask: Mask = np.isin(table["process"], numbers)
+        if kind.name == "request_refused":
+            mask |= np.isin(table["from_process"], numbers)
+        return mask
+
+    return selected(run, wanted)
+
+
+def totals_of(run: RunFolder, processes: Iterable[int]) -> dict[str, int]:
+    """Records acknowledged, failed, duplicated and consumed, of all these clients together."""
+    numbers = set(processes)
+    names = ("acknowledged", "failed", "duplicated", "consumed")
+    totals = dict.fromkeys(names, 0)
+    for row in run.rows("client_totals"):
+        if row["process"] in numbers:
+            for name in names:
+                totals[name] += row[f"records_{name}"]
+    return totals
+
+
+def outcomes(rows: Iterable[TraceRow]) -> list[Outcome]:
+    """The errors in rows of clients with their first rows; the most frequent first."""
+    kinds = {"batch_failed": "gives up batches", "request_refused": "is refused"}
+    found: dict[tuple[str, int], list[TraceRow]] = {}
+    for row in rows:
+        if row.kind in kinds:
+            found.setdefault((kinds[row.kind], row["error"]), []).append(row)
+    listed = [Outcome(words, error, len(each), each[0]) for (words, error), each in found.items()]
+    return sorted(listed, key=lambda each: (-each.times, each.words, each.error))
+
+
+def gaps_without_acknowledgement(run: RunFolder, processes: Iterable[int]) -> list[Gap]:
+    """The times of :data:`LEAST_GAP_US` or more between two acknowledgements of these clients.
+
+    Empty for a trace without single requests.
+    """
+    numbers = list(processes)
+    table = run.table("produce_answered")
+    if not table or not len(table["time_us"]):
+        return []
+    mask = np.isin(table["to_process"], numbers) & (table["error"] == 0)
+    times = np.sort(table["time_us"][mask])
+    long = np.flatnonzero(np.diff(times) >= LEAST_GAP_US)
+    return [Gap(int(times[place]), int(times[place + 1])) for place in long]
+
+
+def unreachable_times(run: RunFolder, processes: Iterable[int] | None = None) -> list[Unreachable]:
+    """The times in which clients reached none of the brokers that they knew, in their order."""
+    numbers = None if processes is None else set(processes)
+    begun: dict[int, tuple[int, int]] = {}
+    found: list[Unreachable] = []
+    rows = [*run.rows("brokers_unreachable"), *run.rows("brokers_reachable")]
+    for row in sorted(rows, key=lambda row: row.place):
+        process = row["process"]
+        if numbers is not None and process not in numbers:
+            continue
+        if row.kind == "brokers_unreachable":
+            begun[process] = (row["time_us"] - row["missing_us"], row["brokers"])
+        elif process in begun:
+            begin_us, brokers = begun.pop(process)
+            found.append(Unreachable(process, begin_us, row["time_us"], brokers))
+    found += [Unreachable(process, at_us, None, known) for process, (at_us, known) in begun.items()]
+    return sorted(found, key=lambda each: (each.begin_us, each.process))
+
+
+def unreachable_lines(run: RunFolder, names: Names, end_us: int) -> Iterator[str]:
+    """A line for each group of clients that knew only brokers that it could not reach for long.
+
+    Args:
+        run: the run.
+        names: its names.
+        end_us: the end of the run.
+    """
+    groups: dict[str, list[Unreachable]] = {}
+    for each in unreachable_times(run):
+        if (each.end_us or end_us) - each.begin_us >= _NOTABLE_US:
+            groups.setdefault(group_of(each.process, names), []).append(each)
+    for group, times in groups.items():
+        longest = max(times, key=lambda each: (each.end_us or end_us) - each.begin_us)
+        until_us = longest.end_us or end_us
+        lasted = format_duration((until_us - longest.begin_us) // 1000 * 1000)
+        until = "to the end of the run" if longest.end_us is None else f"for {lasted}"
+        since = time_text(longest.begin_us)
+        clients = len({each.process for each in times})
+        words = f"{clients} of its clients" if clients > 1 else "a client"
+        yield (
+            f"clients of {group} knew only brokers that they could not reach: {words}, since "
+            f"{since}, {until}{f' ({lasted})' if longest.end_us is None else ''}; "
+            "metadata.recovery.strategy: rebootstrap (from 3.8) helps if other brokers are alive"
+        )
+
+
+#: A shorter time is that of a restart.
+_NOTABLE_US = 30_000_000
+
+
+def read_replicas(rows: Iterable[TraceRow]) -> dict[tuple[int, int], TraceRow]:
+    """The last change of the replica that each consumer reads each partition from."""
+    return {
+        (row["process"], row["partition"]): row
+        for row in rows
+        if row.kind == "read_replica_changed"
+    }
