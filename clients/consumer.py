@@ -164,23 +164,16 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
         cursor = item.next
         target = target_of(world, client, item.partition)
         known = world.client_targets[target]
+        read_replica = known.read_replica
         if item.error == errors.NONE:
             if item.size_bytes > 0:
                 connection.first_target = target - client.first_target + 1
             records += _take_records(world, client, process, item)
             if item.preferred_read_replica != NONE:
                 _set_read_replica(world, process, known, item.preferred_read_replica)
-                moved = True
-        elif response.source == known.read_replica:
-            # The leader knows what has become of it; an offset that is too large for this
-            # replica may be none for the leader (Fetcher.handleOffsetOutOfRange@2.4.0).
-            _set_read_replica(world, process, known, NONE)
-            moved = True
-            stale = stale or item.error != errors.OFFSET_OUT_OF_RANGE
-        elif item.error == errors.OFFSET_OUT_OF_RANGE:
-            _reset(world, client, process, item)
-        else:
+        elif _shows_stale_metadata(world, client, process, response.source, item, known):
             stale = True
+        moved = moved or known.read_replica != read_replica
     client.records_consumed += records
     now_us = world.context[0].time_us
     client.busy_until_us = max(client.busy_until_us, now_us) + records * client.record_ns // 1000
@@ -191,6 +184,30 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
         poll_all(world, process)
     else:
         poll(world, process, response.source)
+
+
+@inner_rule
+def _shows_stale_metadata(
+    world: Clients,
+    client: Client,
+    process: int,
+    source: int,
+    item: FetchedRecords,
+    known: Target,
+) -> bool:
+    """Deal with an error of a partition; whether the metadata is stale.
+
+    Source: Fetcher.initializeCompletedFetch, handleOffsetOutOfRange@2.4.0.
+    """
+    if source == known.read_replica:
+        # The leader knows what has become of it; an offset that is too large for this replica may
+        # be none for the leader.
+        _set_read_replica(world, process, known, NONE)
+        return item.error != errors.OFFSET_OUT_OF_RANGE
+    if item.error == errors.OFFSET_OUT_OF_RANGE:
+        _reset(world, client, process, item)
+        return False
+    return True
 
 
 @inner_rule
