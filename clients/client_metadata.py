@@ -38,7 +38,7 @@ def request_metadata(world: Clients, process: int) -> None:
         return
     client.metadata_requests += 1
     client.metadata_request = client.metadata_requests
-    broker = _least_loaded_node(world, process)
+    broker = least_loaded_node(world, process)
     request = new_event(world, process, broker, MetadataRequest)
     request.correlation_id = client.metadata_request
     request.partition_count = client.target_count
@@ -51,7 +51,7 @@ def request_metadata(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _least_loaded_node(world: Clients, process: int) -> int:
+def least_loaded_node(world: Clients, process: int) -> int:
     """The broker to be asked: the next in turn of those with the fewest requests in flight.
 
     Only brokers that the client's metadata has as alive; all, as long as it has none.
