@@ -27,8 +27,9 @@ ReplicaManager.findPreferredReadReplica     ``leader_read.py``
 ReplicaManager.becomeLeaderOrFollower       ``controller_requests.py``
 ReplicaManager.stopReplicas                 ``controller_requests.py``
 KafkaApis.isBrokerEpochStale                ``controller_requests.py``
+ProducerStateManager, ProducerAppendInfo    ``producer_state.py``
 ReplicationQuotaManager                     ``replication_quota.py``
-ReplicaManager.maybePropagateIsrChanges     ``isr_change_notification.py``
+ReplicaManager.maybePropagateIsrChanges     ``isr_update.py``
 CheckpointFile, OffsetCheckpointFile        ``checkpoint_files.py``
 ApiVersion, MetadataVersion                 ``release_versions.py``
 KafkaConfig defaults                        ``release_defaults.py``

@@ -143,6 +143,41 @@ class ReplicationQuota(Record):
     current: i64
 
 
+class BatchMetadata(Record):
+    """A batch of an idempotent producer that a replica remembers (Kafka: ``BatchMetadata``)."""
+
+    #: Sequence numbers of its first and its last record: 0 follows 2147483647.
+    first_sequence: i64
+    last_sequence: i64
+    #: Offsets of its first and its last record.
+    base_offset: i64
+    last_offset: i64
+    #: Greatest time of its records.
+    timestamp_ms: i64
+
+
+class ProducerStateEntry(Record):
+    """What a replica knows of one idempotent producer (Kafka: ``ProducerStateEntry``)."""
+
+    producer_id: i64 = -1
+    #: NO_PRODUCER_EPOCH, -1, while nothing is known of the producer.
+    producer_epoch: i64 = -1
+    #: Sequence number of the last record; NO_SEQUENCE or LOST_SEQUENCE (``producer_state.py``).
+    last_sequence: i64 = -1
+    #: Time of its last batch, by which the entry expires; -1: none.
+    last_timestamp_ms: i64 = -1
+    #: Where its ring of batches lies, how many batches that holds, and which is the oldest.
+    first_batch: i64
+    batch_count: i64
+    oldest: i64
+    #: The producer wrote batches before those that the ring holds: last offset, last sequence
+    #: number and producer epoch of the last one of them.
+    has_older: flag
+    older_last_offset: i64 = -1
+    older_last_sequence: i64 = -1
+    older_epoch: i64 = -1
+
+
 class LeaderAndIsr(Record):
     """A partition's state in ZooKeeper and in the controller (Kafka: ``LeaderAndIsr``)."""
 

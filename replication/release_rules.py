@@ -50,6 +50,11 @@ HEARTBEAT_TIMEOUT_SOCKET = code(1)  #: controller.socket.timeout.ms
 HEARTBEAT_TIMEOUT_HALF_SESSION = code(2)  #: half of broker.session.timeout.ms
 HEARTBEAT_TIMEOUT_INTERVAL = code(3)  #: broker.heartbeat.interval.ms; so is the wait to resend
 
+# producer_without_state: a producer of which nothing is known begins with another sequence than 0.
+NO_STATE_OUT_OF_ORDER = code(1)  #: OUT_OF_ORDER_SEQUENCE_NUMBER
+NO_STATE_UNKNOWN_PRODUCER = code(2)  #: UNKNOWN_PRODUCER_ID
+NO_STATE_ACCEPTED = code(3)  #: the batch is appended
+
 
 class ReleaseRules(Record):
     """The switches of one release and inter.broker.protocol.version."""
@@ -181,6 +186,20 @@ class ReleaseRules(Record):
     fetch_sessions: flag
     #: A request that fails puts the fetcher's thread to sleep, all its partitions with it.
     fetcher_sleeps_after_error: flag
+
+    # Idempotent producers (producer_state.py).
+    #: How many batches of a producer a replica remembers.
+    producer_batches_retained: i64
+    #: NO_STATE_*.
+    producer_without_state: i64
+    #: A known producer whose last sequence is not known (only a marker is left of it) and that does
+    #: not begin with 0 is answered UNKNOWN_PRODUCER_ID, not OUT_OF_ORDER_SEQUENCE_NUMBER.
+    unknown_sequence_is_unknown_producer: flag
+    #: A batch older than those that are remembered is answered DUPLICATE_SEQUENCE_NUMBER, not
+    #: OUT_OF_ORDER_SEQUENCE_NUMBER.
+    forgotten_duplicate_is_named: flag
+    #: A producer is known until it expires, also when all of its records have been deleted.
+    producer_outlives_records: flag
 
     # Requests of the controller (controller_requests.py).
     #: A LeaderAndIsr for a replica on a failed disk is answered KAFKA_STORAGE_ERROR (KIP-112).

@@ -45,6 +45,9 @@ from tidegauge.replication.release_rules import (
     ISR_UPDATE_ALTER_PARTITION,
     ISR_UPDATE_ZOOKEEPER,
     ISR_UPDATE_ZOOKEEPER_PENDING,
+    NO_STATE_ACCEPTED,
+    NO_STATE_OUT_OF_ORDER,
+    NO_STATE_UNKNOWN_PRODUCER,
     OUT_OF_SYNC_BY_OFFSET_AND_TIME,
     OUT_OF_SYNC_BY_TIME,
     RESTART_ON_NEW_EPOCH,
@@ -361,6 +364,30 @@ RULE_CELLS: Table = {
     "fetcher_sleeps_after_error": (
         Cell("0.10.2.0", True, "AbstractFetcherThread.processFetchRequest@0.10.2.0"),
         Cell("3.1.0", False, "AbstractFetcherThread.processFetchRequest@3.1.0"),
+    ),
+    # Idempotent producers.
+    "producer_batches_retained": (
+        Cell("0.10.2.0", 1, "ProducerIdEntry.isDuplicate@0.11.0.0"),
+        Cell("1.0.0", 5, "KAFKA-5494, ProducerIdEntry.NumBatchesToRetain@1.0.0"),
+    ),
+    "producer_without_state": (
+        Cell("0.10.2.0", NO_STATE_OUT_OF_ORDER, "ProducerAppendInfo.validateAppend@0.11.0.0"),
+        Cell("1.0.0", NO_STATE_UNKNOWN_PRODUCER, "ProducerAppendInfo.checkSequence@1.0.0"),
+        Cell("2.5.0", NO_STATE_ACCEPTED, "KIP-360, ProducerAppendInfo.checkSequence@2.5.0"),
+    ),
+    "unknown_sequence_is_unknown_producer": (
+        Cell("0.10.2.0", False, "ProducerAppendInfo.validateAppend@0.11.0.0"),
+        Cell("2.1.0", True, "KAFKA-7298, ProducerAppendInfo.checkSequence@2.1.0"),
+        Cell("2.5.0", False, "KIP-360, ProducerAppendInfo.checkSequence@2.5.0"),
+    ),
+    "forgotten_duplicate_is_named": (
+        Cell("0.10.2.0", False, "ProducerAppendInfo.validateAppend@0.11.0.0"),
+        Cell("1.0.0", True, "ProducerAppendInfo.isDuplicate@1.0.0"),
+        Cell("1.1.0", False, "ProducerAppendInfo.checkSequence@1.1.0"),
+    ),
+    "producer_outlives_records": (
+        Cell("0.10.2.0", False, "ProducerStateManager.isProducerRetained@0.11.0.0"),
+        Cell("2.4.0", True, "KAFKA-7190, ProducerStateManager.truncateHead@2.4.0"),
     ),
     # Requests of the controller.
     "offline_replica_answered": (

@@ -1,7 +1,7 @@
 """isr-change-propagation: how a leader tells the controller which ISRs it has written.
 
 What was written to ZooKeeper is gathered, and named later in one child of
-/isr_change_notification. When that is due says ``replication/isr_change_notification.py``.
+/isr_change_notification. When that is due says ``replication/isr_update.py``.
 With AlterPartition the controller knows anyway, and the task does not run.
 """
 
@@ -11,7 +11,7 @@ from tidegauge.actors.session.zookeeper_client import send_in_session
 from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
+from tidegauge.replication.isr_update import should_propagate_isr_changes
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.broker_timers import IsrChangePropagation

@@ -2,7 +2,7 @@
 
 A leader gathers the partitions whose ISRs it has changed. Every 2.5 s it looks, and writes them
 all into one notification if the last change is more than 5 s ago, or its last notification more
-than 60 s (``replication/isr_change_notification.py``). So the wait of the first change has two
+than 60 s (``replication/isr_update.py``). So the wait of the first change has two
 parts: until one of the two became true, and then for the next look.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
+from tidegauge.replication.isr_update import should_propagate_isr_changes
 
 TICK_MS, QUIET_MS, MAX_DELAY_MS = 2_500, 5_000, 60_000
 

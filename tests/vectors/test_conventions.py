@@ -13,8 +13,12 @@ from vector_runner import AREAS, load_vectors, run_vector
 from vector_runner.area import Fields, release_rules
 from vector_runner.in_sync import switches_of
 
-SHIPPED = Path(__file__).parent.parent / "data" / "vectors" / "kafka_rules_vectors.json"
-CONVENTIONS: dict[str, Any] = json.loads(SHIPPED.read_text())["conventions"]
+FOLDER = Path(__file__).parent.parent / "data" / "vectors"
+SHIPPED = FOLDER / "kafka_rules_vectors.json"
+CONVENTIONS: dict[str, Any] = {
+    **json.loads(SHIPPED.read_text())["conventions"],
+    **json.loads((FOLDER / "producer_state_vectors.json").read_text())["conventions"],
+}
 
 
 def documented(kind: str, prefix: str) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from vector_runner import (
     fetching,
     high_watermark,
     in_sync,
+    producer_state,
     workflow,
 )
 from vector_runner.area import AREAS, run_vector
@@ -33,6 +34,7 @@ __all__ = [
     "high_watermark",
     "in_sync",
     "load_vectors",
+    "producer_state",
     "run_vector",
     "workflow",
 ]

@@ -10,7 +10,7 @@ from tidegauge.replication.high_watermark import (
     may_move_after_fetch,
     maybe_increment_leader_high_watermark,
 )
-from tidegauge.replication.isr_change_notification import should_propagate_isr_changes
+from tidegauge.replication.isr_update import should_propagate_isr_changes
 from tidegauge.replication.log import append
 from tidegauge.replication.partition import make_follower, make_leader
 from tidegauge.replication.records import SLOTS, UNDEFINED, LeaderAndIsr, Partition, RemoteReplica
