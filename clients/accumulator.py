@@ -26,7 +26,7 @@ from tidegauge.clients.client_state import (
     TargetList,
 )
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
-from tidegauge.clients.sequences import may_be_sent, number_batch, goes_before
+from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code
+from tidegauge.simulation.messages.client_requests import PartitionAppend
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Cluster
 
@@ -242,7 +243,7 @@ class Connection(Record):
     in_flight: i64
     flight_first: i64 = -1
     flight_last: i64 = -1
-    #: ... partitions whose batches wait for room, and batches given up that could still be answered.
+    #: ... partitions whose batches wait for room; batches given up that could still be answered.
     waiting: TargetList
     first_late: i64 = -1
     #: Consumers: the number of the fetch in flight; 0 none.
@@ -289,8 +290,8 @@ class Batch(Record):
     next_late: i64
     #: Where it was appended first, as far as is known; -1 nowhere.
     appended_offset: i64
-    #: Of an idempotent producer: id, epoch and number of its first record, -1 while it has none; and
-    #: the next batch of its partition that has one.
+    #: Of an idempotent producer: id, epoch and number of its first record, -1 while it has none;
+    #: and the next batch of its partition that has one.
     producer_id: i64
     producer_epoch: i64
     first_sequence: i64 = -1
@@ -457,6 +458,8 @@ class Clients(Cluster, part=4):
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
+    #: The outcome of an attempt that nobody answers: one record.
+    lost_appends: Records[PartitionAppend]
     steps: Records[Step]
     awaited_brokers: Records[Member]
     requested_moves: Records[RequestedMove]

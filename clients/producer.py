@@ -24,7 +24,7 @@ from tidegauge.clients.accumulator import (
     take_first_batch,
 )
 from tidegauge.clients.client_metadata import client_of, request_metadata
-from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients
+from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.clients.sent_batches import (
@@ -191,7 +191,7 @@ def handle_send_blocks(world: Clients, timer: SendBlocks) -> None:
 
 @inner_rule
 def _go_on(world: Clients, process: int) -> None:
-    """After any outcome: numbers are settled, and an application that waits for memory may go on."""
+    """After any outcome: settle numbers, and let an application go on that waits for memory."""
     client = world.clients[client_of(world, process)]
     if client.is_idempotent and settle_numbers(world, process):
         _offer_all(world, process)
@@ -352,9 +352,18 @@ def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
         watch_deadline(world, process, connection)
         return
     request_metadata(world, process)
-    while connection.flight_first != NONE:
+    timeout_us = world.clients[number].request_timeout_ms * 1000
+    while _was_sent_before(world, connection, timeout_us, world.context[0].time_us):
         _fail_attempt(world, process, first_lost(world, connection), errors.REQUEST_TIMED_OUT)
     _go_on(world, process)
+
+
+@inner_rule
+def _was_sent_before(world: Clients, connection: Connection, timeout_us: int, time_us: int) -> bool:
+    """Whether there is a first batch in flight that was sent before a time."""
+    if connection.flight_first == NONE:
+        return False
+    return world.batches[connection.flight_first].deadline_us - timeout_us < time_us
 
 
 @inner_rule
@@ -368,12 +377,11 @@ def lose_produce_requests(world: Clients, process: int, broker: int, until_us: i
     number = client_of(world, process)
     connection = world.connections[number * world.sizes[0].brokers + broker]
     timeout_us = world.clients[number].request_timeout_ms * 1000
-    while connection.flight_first != NONE:
-        first = world.batches[connection.flight_first]
-        if first.deadline_us - timeout_us > until_us:
-            break
+    # What is sent to the broker meanwhile is not lost with it.
+    before_us = min(until_us + 1, world.context[0].time_us)
+    while _was_sent_before(world, connection, timeout_us, before_us):
         # What the broker had answered came before.
-        first.unanswered -= 1
+        world.batches[connection.flight_first].unanswered -= 1
         _fail_attempt(world, process, first_lost(world, connection), errors.NETWORK_EXCEPTION)
     forget_late_answers(world, number, broker)
     request_metadata(world, process)

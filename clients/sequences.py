@@ -5,8 +5,8 @@ and no earlier time of this one, has had. A batch is numbered when it is first s
 number in retries: they leave in the order of their numbers, one after the other's outcome is known.
 
 Where a batch finds a gap, up to 2.4 its producer asks for another id, and batches that were sent
-with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0 on
-again and retries (KIP-360).
+with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0
+on again and retries (KIP-360).
 
 Simplified: a broker always has ids left of its block of 1000, so it gives one even where it cannot
 reach ZooKeeper or the controllers.
@@ -131,15 +131,12 @@ def goes_before(queued: Batch, batch: Batch) -> bool:
 def number_batch(world: Clients, client: Client, target: Target, batch: Batch) -> None:
     """Give a batch that is sent the next sequence number, unless it has one.
 
-    Source: RecordAccumulator.drainBatchesForOneNode, TransactionManager.maybeUpdateProducerIdAndEpoch
-    @2.5.0.
+    Source: RecordAccumulator.drainBatchesForOneNode and
+    TransactionManager.maybeUpdateProducerIdAndEpoch@2.5.0.
     """
     if batch.first_sequence != NONE:
         return
-    if (
-        target.producer_id != client.producer_id
-        or target.producer_epoch != client.producer_epoch
-    ):
+    if target.producer_id != client.producer_id or target.producer_epoch != client.producer_epoch:
         target.producer_id = client.producer_id
         target.producer_epoch = client.producer_epoch
         target.next_sequence = 0
@@ -219,19 +216,14 @@ def may_retry_numbered(
         if client.bumps_epoch and (not target.is_unresolved or is_next):
             _need_bump(client, target)
         return client.bumps_epoch
-    if append.error == errors.UNKNOWN_PRODUCER_ID:
-        if append.log_start_offset == NONE:
-            return client.bumps_epoch
-        if batch.is_renumbered:
-            return True
+    # UNKNOWN_PRODUCER_ID.
+    if append.log_start_offset != NONE and not batch.is_renumbered:
         if target.last_acked_offset < append.log_start_offset:
             # What it has written was deleted: its numbers begin anew.
             _renumber(world, target)
-            return True
-        if client.bumps_epoch:
+        elif client.bumps_epoch:
             _need_bump(client, target)
-        return client.bumps_epoch
-    return False
+    return client.bumps_epoch or batch.is_renumbered
 
 
 @inner_rule

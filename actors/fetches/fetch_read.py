@@ -13,6 +13,7 @@ from tidegauge.actors.fetches.throttled_replication import count_sent, leader_th
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
+from tidegauge.actors.storage.producers import tell_batches
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -189,7 +190,8 @@ def _is_named(world: Brokers, request: FetchRequest, item: FetchPartition) -> bo
 @inner_rule
 def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
     """Name a partition in the response: its state, and its records epoch by epoch."""
-    item = new_item(world, response, read.partition, FetchedRecords)
+    first = new_item(world, response, read.partition, FetchedRecords)
+    item = first
     item.error = read.error
     item.leader_epoch = read.leader_epoch
     item.offset = read.fetch_offset
@@ -219,6 +221,8 @@ def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
         offset = min(run_end, end_offset)
         item.end_offset = offset
         run += 1
+    if response.kind == FetchResponse.KIND:
+        tell_batches(world, row, response, first, end_offset)
 
 
 @inner_rule

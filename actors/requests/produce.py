@@ -15,11 +15,13 @@ from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.locks import go_on_later, wait_for_lock
 from tidegauge.actors.storage.log_dirs import write_fails
+from tidegauge.actors.storage.producers import check_batch, note_batch
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
+from tidegauge.replication.producer_state import increment_sequence
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.costs import APPEND, REQUEST, cost_us
 from tidegauge.simulation.events import free_event
@@ -89,13 +91,34 @@ def append_records(
     request.phase = _CHECK
     if append.error == errors.NONE and write_fails(world, row):
         append.error = errors.KAFKA_STORAGE_ERROR
+    is_new = append.producer_id == NONE or append.error != errors.NONE
+    if not is_new:
+        is_new = check_batch(world, row, append, request.source)
     mark_produce(world, broker, partition, append)
     if request.cost_us == 0:
         request.cost_us = cost_us(world, broker, REQUEST)
     if append.error == errors.NONE:
         request.cost_us += cost_us(world, broker, APPEND)
-        append.offset = append_to_leader(world, row, append.record_count)
+        if is_new:
+            append.offset = world.replicas[row].log_end_offset
+            # Who fetches is told of the batch with its records.
+            _note_numbered(world, row, append)
+            append_to_leader(world, row, append.record_count)
     return True
+
+
+@inner_rule
+def _note_numbered(world: Brokers, row: int, append: PartitionAppend) -> None:
+    if append.producer_id != NONE:
+        note_batch(
+            world,
+            row,
+            append.producer_id,
+            append.producer_epoch,
+            append.first_sequence,
+            increment_sequence(append.first_sequence, append.record_count - 1),
+            append.offset,
+        )
 
 
 @inner_rule

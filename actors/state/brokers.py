@@ -14,10 +14,12 @@ from tidegauge.actors.state.request_stats import (
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
+    BatchMetadata,
     EpochEntry,
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    ProducerStateEntry,
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
@@ -36,6 +38,9 @@ from tidegauge.simulation.topology import Cluster, is_kraft
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
 #: uses 0 for "never caught up".
 CLOCK_OFFSET_MS = code(1_000_000_000_000)
+
+#: With fewer free places for producers than this the pool is enlarged.
+FEW_PRODUCERS = code(512)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
@@ -354,8 +359,17 @@ class LogOnDisk(Record):
     recovery_point: i64
     #: How many marks of appends were set (``storage/write_back.py``).
     marks: i64
+    #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
+    first_producer: i64 = -1
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
+
+
+class HeldProducer(Record):
+    """An idempotent producer that a replica knows: its place is that of its state."""
+
+    #: The next producer of the replica, whose last batch is older; or the next of the free ones.
+    next: i64
 
 
 class AppendMark(Record):
@@ -481,6 +495,8 @@ class Pools(Record):
     free_watches: i64
     #: How many entries each replica has room for in ``runs`` and ``epochs``.
     epoch_room: i64
+    free_producer: i64 = -1
+    free_producers: i64
 
 
 class Brokers(Cluster, part=2):
@@ -537,6 +553,13 @@ class Brokers(Cluster, part=2):
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]
+    #: Idempotent producers as replicas know them: a pool; of each the last batches, from
+    #: ``RETAINED_BATCHES`` times its place on (``storage/producers.py``).
+    held_producers: Records[HeldProducer]
+    producer_states: Records[ProducerStateEntry]
+    producer_batches: Records[BatchMetadata]
+    #: A batch that is being appended: one record.
+    appended_batch: Records[BatchMetadata]
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[EpochEntry]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tidegauge.actors.state.brokers import (
     EPOCH_MARGIN,
+    FEW_PRODUCERS,
     AppendMark,
     Broker,
     Brokers,
@@ -15,6 +18,7 @@ from tidegauge.actors.state.brokers import (
     FetchSession,
     FollowerFetch,
     GroupMember,
+    HeldProducer,
     HostedReplica,
     IoThread,
     KeptLog,
@@ -36,11 +40,14 @@ from tidegauge.engine.layout.cluster_tables import (
     new_commit_keys,
 )
 from tidegauge.replication.errors import ERROR_COUNT
+from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
+    BatchMetadata,
     EpochEntry,
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    ProducerStateEntry,
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
@@ -108,6 +115,10 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         ),
         on_disk=new_records(LogOnDisk, rows),
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
+        held_producers=new_records(HeldProducer, 0),
+        producer_states=new_records(ProducerStateEntry, 0),
+        producer_batches=new_records(BatchMetadata, 0),
+        appended_batch=new_records(BatchMetadata, 1),
         kept_logs=_kept_logs(plan, topology),
         epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
         told_state=new_records(LeaderAndIsr, 1),
@@ -128,6 +139,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
+    enlarge_producers(brokers)
     return brokers
 
 
@@ -257,6 +269,7 @@ def enlarge_brokers(world: Brokers, reserve: int) -> None:
     if used + EPOCH_MARGIN > room:
         widen_epochs(world)
     enlarge_watches(world, reserve)
+    enlarge_producers(world)
 
 
 def widen_epochs(world: Brokers) -> None:
@@ -288,3 +301,20 @@ def enlarge_watches(world: Brokers, reserve: int) -> None:
     chain_free(column(world.watches, "next"), count, int(pools.free_watch))
     pools.free_watch = count
     pools.free_watches += len(world.watches) - count
+
+
+def enlarge_producers(world: Brokers) -> None:
+    """Double the pool of producers that replicas know where few places are left."""
+    pools = world.pools[0]
+    if pools.free_producers >= 2 * FEW_PRODUCERS:
+        return
+    count = len(world.held_producers)
+    places = 2 * count + 4 * int(FEW_PRODUCERS)
+    world.held_producers = grown(world.held_producers, places)
+    world.producer_states = grown(world.producer_states, places)
+    world.producer_batches = grown(world.producer_batches, places * int(RETAINED_BATCHES))
+    first_batches = np.arange(count, places) * int(RETAINED_BATCHES)
+    column(world.producer_states, "first_batch")[count:] = first_batches
+    chain_free(column(world.held_producers, "next"), count, int(pools.free_producer))
+    pools.free_producer = count
+    pools.free_producers += places - count

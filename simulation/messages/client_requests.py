@@ -46,8 +46,8 @@ class ProducedBatch(PartitionData):
     """A batch for one partition: what is asked, then what the broker has answered."""
 
     append: PartitionAppend
-    #: Its place in ``Clients.batches``, which of all batches of the producer it is, and how often it
-    #: has been sent, with this time.
+    #: Its place in ``Clients.batches``, which of all batches of the producer it is, and how often
+    #: it has been sent, with this time.
     place: i64 = -1
     batch: i64 = -1
     attempt: i64
@@ -67,9 +67,7 @@ class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
 
 
 class InitProducerIdResponse(Response, kind=129):
-    """A producer has an id, with epoch 0: which one its client knows (``clients/producer_ids.py``)."""
-
-    error: i64
+    """A producer has an id: which one its client knows (``clients/sequences.py``)."""
 
 
 class FetcherRequest(BrokerRequest):
@@ -148,7 +146,14 @@ class FetchedRecords(PartitionData):
     log_start_offset: i64 = -1
     diverging_epoch: i64 = -1
     diverging_end_offset: i64 = -1
-    #: A further run of the partition before it in the chain: only the records are told.
+    #: A batch of an idempotent producer that ends in the range: its producer's id and epoch, its
+    #: sequence numbers and its offset; -1: none.
+    producer_id: i64 = -1
+    producer_epoch: i64 = -1
+    first_sequence: i64 = -1
+    last_sequence: i64 = -1
+    batch_offset: i64 = -1
+    #: A further run, or batch, of the partition before it in the chain: only that is told.
     continues: flag
 
 
