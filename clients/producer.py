@@ -67,6 +67,9 @@ from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFa
 _TRUE = code(True)
 _FALSE = code(False)
 
+#: So many batches expire by one event at most.
+_MOST_EXPIRED = 64
+
 
 # Making batches.
 
@@ -232,9 +235,12 @@ def handle_batch_expires(world: Clients, timer: BatchExpires) -> None:
     client = world.clients[client_of(world, process)]
     target = world.client_targets[timer.target]
     target.expiry_timer = False
-    while target.queue_first != NONE and is_expired(
-        world, client, world.batches[target.queue_first]
-    ):
+    # More would be too many rows at once; the timer fires again at once.
+    for _ in range(_MOST_EXPIRED):
+        if target.queue_first == NONE:
+            break
+        if not is_expired(world, client, world.batches[target.queue_first]):
+            break
         batch = take_first_batch(world, target)
         _fail(world, process, batch, errors.REQUEST_TIMED_OUT, _FALSE)
     offer(world, process, timer.target)

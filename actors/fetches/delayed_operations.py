@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
+from tidegauge.actors.fetches.producer_connections import free_connection
 from tidegauge.actors.fetches.purgatory import expire_later, still_waits, unwatch, watch
 from tidegauge.actors.state.broker_stats import mark_fetch
-from tidegauge.actors.state.brokers import Brokers, FetchSession, HostedReplica, runs_of
+from tidegauge.actors.state.brokers import (
+    MOST_EXPIRED,
+    Brokers,
+    FetchSession,
+    HostedReplica,
+    runs_of,
+)
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import (
     mark_error,
@@ -337,19 +344,21 @@ def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
         return
     state.produces_expire_us = 0
     next_us = 0
+    expired = 0
     row = state.first_log
     while row != NONE:
         index = world.delayed_produces[row].first
         while index != NONE:
             request = view_as(world.events[world.watches[index].event], AppendRequest)
             index = world.watches[index].next
-            if request.deadline_us <= now_us:
+            if request.deadline_us <= now_us and expired < MOST_EXPIRED:
+                expired += max(1, request.item_count)
                 _expire_produce(world, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
         row = world.hosted[row].next_log
     if next_us > 0:
-        _expire_produces_at(world, timer.destination, next_us)
+        _expire_produces_at(world, timer.destination, max(next_us, now_us + 1))
 
 
 @inner_rule
@@ -395,6 +404,7 @@ def answer_produce(world: Brokers, request: AppendRequest) -> None:
         _note_outcome(world, request, item.partition, item.append)
         if request.acks != 0:
             mark_error(world, request, item.append.error)
+    free_connection(world, view_as(request, ProduceRequest))
     response = new_response(world, request, ProduceResponse)
     response.acks = request.acks
     move_items(world, request, response)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from tidegauge.actors.fetches.fetch_sessions import place_of_fetch, put_to_rest
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
-from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.producers import tell_batches
 from tidegauge.compiled.record_views import view_as
@@ -142,6 +142,9 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
+        if item.size_bytes > 0 and response.item_count > MOST_ENTRIES_TOLD:
+            item.end_offset = item.fetch_offset
+            item.size_bytes = 0
         if item.size_bytes > 0:
             row = row_of(world, item.partition, request.destination)
             mark_bytes_out(world, request, row, item)

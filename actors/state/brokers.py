@@ -39,8 +39,11 @@ from tidegauge.simulation.topology import Cluster, is_kraft
 #: uses 0 for "never caught up".
 CLOCK_OFFSET_MS = code(1_000_000_000_000)
 
-#: With fewer free places for producers than this the pool is enlarged.
-FEW_PRODUCERS = code(512)
+#: With so many entries a response to a follower takes no further records: each batch of an
+#: idempotent producer in it is an entry.
+MOST_ENTRIES_TOLD = code(4096)
+#: So many partitions of produce requests are answered by one event at most.
+MOST_EXPIRED = code(1024)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
@@ -213,6 +216,8 @@ class Broker(BrokerMemory):
     # Counted over all its processes.
     failed_isr_updates: i64
     notifications: i64
+    #: Records that a retry has brought again, and that were not appended again.
+    records_deduplicated: i64
 
 
 class BrokerStats(Record):
@@ -365,6 +370,16 @@ class LogOnDisk(Record):
     epochs_due: flag
 
 
+class ProducerConnection(Record):
+    """A producer's connection, as its broker has it: one request at a time is handled."""
+
+    #: Produce requests that have come meanwhile.
+    waiting: EventList
+    #: When the response to the last one has left; whether one is being handled.
+    free_us: i64
+    busy: flag
+
+
 class HeldProducer(Record):
     """An idempotent producer that a replica knows: its place is that of its state."""
 
@@ -497,6 +512,8 @@ class Pools(Record):
     epoch_room: i64
     free_producer: i64 = -1
     free_producers: i64
+    #: So many are kept free while a handler runs.
+    producer_reserve: i64
 
 
 class Brokers(Cluster, part=2):
@@ -532,6 +549,8 @@ class Brokers(Cluster, part=2):
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
     watches: Records[Watch]
+    #: At ``broker * clients + client`` (``fetches/producer_connections.py``).
+    producer_connections: Records[ProducerConnection]
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]

@@ -11,7 +11,7 @@ matter: a follower that is further behind knows of none until it has them.
 
 from __future__ import annotations
 
-from tidegauge.actors.state.brokers import FEW_PRODUCERS, Brokers, now_ms
+from tidegauge.actors.state.brokers import Brokers, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.producer_state import (
@@ -50,7 +50,7 @@ def _new_place(world: Brokers, row: int, producer_id: int) -> int:
     place = pools.free_producer
     pools.free_producer = world.held_producers[place].next
     pools.free_producers -= 1
-    if pools.free_producers < FEW_PRODUCERS:
+    if pools.free_producers < pools.producer_reserve:
         world.context[0].needs_room = True
     forget_producer(world.producer_states[place])
     world.producer_states[place].producer_id = producer_id
@@ -83,6 +83,7 @@ def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) 
     if duplicate == NO_BATCH:
         return error == errors.NONE
     append.offset = world.producer_batches[duplicate].base_offset
+    world.brokers[world.hosted[row].broker].records_deduplicated += append.record_count
     found = new_row(world, world.hosted[row].broker, DuplicateFound)
     found.partition = world.hosted[row].partition
     found.from_process = source

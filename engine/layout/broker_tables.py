@@ -6,7 +6,7 @@ import numpy as np
 
 from tidegauge.actors.state.brokers import (
     EPOCH_MARGIN,
-    FEW_PRODUCERS,
+    MOST_ENTRIES_TOLD,
     AppendMark,
     Broker,
     Brokers,
@@ -24,6 +24,7 @@ from tidegauge.actors.state.brokers import (
     KeptLog,
     LogOnDisk,
     Pools,
+    ProducerConnection,
     Watch,
     WatchList,
 )
@@ -102,6 +103,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetchers=new_records(Fetcher, count * count * fetchers),
         fetch_sessions=new_records(FetchSession, count * count * fetchers),
         watches=new_records(Watch, 0),
+        producer_connections=new_records(ProducerConnection, count * len(plan.clients)),
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
         known_metadata=new_records(MetadataPosition, count),
@@ -139,6 +141,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         brokers.brokers[index].first_thread = first_thread
         first_thread += threads[index]
     enlarge_watches(brokers, reserve)
+    brokers.pools[0].producer_reserve = producer_reserve_of(plan)
     enlarge_producers(brokers)
     return brokers
 
@@ -303,13 +306,22 @@ def enlarge_watches(world: Brokers, reserve: int) -> None:
     pools.free_watches += len(world.watches) - count
 
 
+def producer_reserve_of(plan: ClusterPlan) -> int:
+    """The most producers that replicas can learn of by one event: a fetch, or a produce request."""
+    scenario = plan.scenario
+    settings = [scenario.producer_settings(group) for group in scenario.workload.producers]
+    if not any(each.get("enable.idempotence") for each in settings):
+        return 0
+    return int(MOST_ENTRIES_TOLD) + int(RETAINED_BATCHES) * len(plan.clients) + len(plan.partitions)
+
+
 def enlarge_producers(world: Brokers) -> None:
     """Double the pool of producers that replicas know where few places are left."""
     pools = world.pools[0]
-    if pools.free_producers >= 2 * FEW_PRODUCERS:
+    if pools.free_producers >= pools.producer_reserve:
         return
     count = len(world.held_producers)
-    places = 2 * count + 4 * int(FEW_PRODUCERS)
+    places = 2 * count + 2 * int(pools.producer_reserve)
     world.held_producers = grown(world.held_producers, places)
     world.producer_states = grown(world.producer_states, places)
     world.producer_batches = grown(world.producer_batches, places * int(RETAINED_BATCHES))
