@@ -104,8 +104,7 @@ def offer(world: Clients, process: int, place: int) -> None:
     target = world.client_targets[place]
     if target.queue_first == NONE or not _can_leave(world, process, client, place):
         _unlist(world, number, place)
-        return
-    if target.leader < 0:
+    elif target.leader < 0:
         _list_at(world, number, place, LEADERLESS)
         request_metadata(world, process)
     else:
@@ -125,14 +124,10 @@ def _can_leave(world: Clients, process: int, client: Client, place: int) -> bool
     first = world.batches[target.queue_first]
     if first.attempts > 0 and world.context[0].time_us < first.retry_us:
         _wake_at(world, process, place, first.retry_us)
-        _watch_expiry(world, process, client, place)
         return False
     if client.max_in_flight == 1 and target.in_flight > 0:
         return False
-    if client.is_idempotent and not may_be_sent(client, target, first):
-        _watch_expiry(world, process, client, place)
-        return False
-    return True
+    return not client.is_idempotent or may_be_sent(client, target, first)
 
 
 @inner_rule
