@@ -280,9 +280,9 @@ DEFAULTS: Table = {
     # As it comes into force: 3.0.0 and 3.1.0 do not apply their default (KAFKA-13598).
     "enable.idempotence": (
         Cell("0.11.0.0", False, "KIP-98, ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG@0.11.0.0"),
-        Cell("3.0.1", True, "KIP-679, KAFKA-13598, ProducerConfig@3.0.1"),
+        Cell("3.0.1", True, "KIP-679, KAFKA-13598, ProducerConfig.idempotenceEnabled@3.0.1"),
         Cell("3.1.0", False, "KAFKA-13598, ProducerConfig.idempotenceEnabled@3.1.0"),
-        Cell("3.1.1", True, "KIP-679, KAFKA-13598, ProducerConfig@3.2.0"),
+        Cell("3.1.1", True, "KIP-679, KAFKA-13598, ProducerConfig.idempotenceEnabled@3.1.1"),
     ),
 }
 # fmt: on
