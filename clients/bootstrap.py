@@ -132,16 +132,17 @@ def least_loaded_node(world: Clients, process: int, number: int) -> int:
         client.metadata_wanted_us = now_us
     waited_us = now_us - client.metadata_wanted_us
     is_due = 0 < client.rebootstrap_trigger_ms * 1000 <= waited_us
-    best = _next_node(world, process, number)
+    best = next_node(world, process, number)
     knows_brokers = world.client_metadata[number].position != NONE
     if client.rebootstraps and knows_brokers and (is_due or best == NONE):
         _rebootstrap(world, process, number)
-        best = _next_node(world, process, number)
+        best = next_node(world, process, number)
     return best
 
 
 @inner_rule
-def _next_node(world: Clients, process: int, number: int) -> int:
+def next_node(world: Clients, process: int, number: int) -> int:
+    """The broker to be asked, of those that the client knows; NONE if all wait for a back-off."""
     known = world.client_metadata[number]
     now_us = world.context[0].time_us
     brokers = world.sizes[0].brokers

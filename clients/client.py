@@ -6,6 +6,7 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 
 from __future__ import annotations
 
+from tidegauge.clients.accumulator import drain_all
 from tidegauge.clients.bootstrap import lose_connection, note_connected
 from tidegauge.clients.client_metadata import (
     client_of,
@@ -31,10 +32,14 @@ from tidegauge.clients.consumer_group import (
 )
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.producer import (
-    drain_all,
     handle_produce_times_out,
     lose_produce_requests,
     plan_next_batch,
+)
+from tidegauge.clients.sequences import (
+    handle_id_times_out,
+    lose_id_request,
+    request_producer_id,
 )
 from tidegauge.clients.steps import operate
 from tidegauge.compiled.record_views import view_as
@@ -44,6 +49,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
     GroupResponse,
+    InitProducerIdRequest,
     MetadataResponse,
     ProduceRequest,
 )
@@ -86,6 +92,7 @@ def _lose_connection(world: Clients, event: Event) -> None:
     lose_connection(world, client, connection, event.source)
     lose_metadata_request(world, client, process, event.source, until_us)
     if client.kind == PRODUCER:
+        lose_id_request(world, client, process, event.source, until_us)
         lose_produce_requests(world, process, event.source, until_us)
     elif client.kind == CONSUMER:
         lose_fetch(world, process, event.source, until_us)
@@ -115,6 +122,8 @@ def _time_out(world: Clients, timer: RequestTimesOut) -> None:
         handle_produce_times_out(world, timer)
     elif timer.request_kind == FetchRequest.KIND:
         handle_fetch_times_out(world, timer)
+    elif timer.request_kind == InitProducerIdRequest.KIND:
+        handle_id_times_out(world, timer)
     else:
         handle_metadata_times_out(world, timer)
 
@@ -126,6 +135,8 @@ def _start(world: Clients, timer: ClientStart) -> None:
     client = world.clients[client_of(world, process)]
     request_metadata(world, process)
     if client.kind == PRODUCER:
+        if client.is_idempotent:
+            request_producer_id(world, process)
         plan_next_batch(world, client, process)
     elif commits(client):
         begin_group(world, client, process)

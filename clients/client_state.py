@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code
+from tidegauge.simulation.messages.client_requests import PartitionAppend
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.topology import Cluster
 
@@ -14,8 +15,18 @@ CONSUMER = code(1)
 OPERATOR = code(2)
 
 
+#: Target.listed: in the list of partitions without a leader.
+LEADERLESS = code(-2)
+
 #: With fewer free batches than this the pool is enlarged; an event takes one at most.
 FEW_BATCHES = code(8)
+
+
+class TargetList(Record):
+    """Partitions of a producer whose first batches may be sent: places in ``client_targets``."""
+
+    first: i64 = -1
+    last: i64 = -1
 
 
 class Client(Record):
@@ -53,6 +64,38 @@ class Client(Record):
     #: The next of its partitions to be written to, and by how many it goes on.
     next_target: i64
     stride: i64
+    linger_us: i64
+    max_request_bytes: i64
+    #: buffer.memory, and how much of it the batches take that are not done.
+    buffer_bytes: i64
+    buffered_bytes: i64
+    #: The application waits in send() for memory, since when, and which of its waits it is.
+    blocked: flag
+    blocked_since_us: i64
+    blocks: i64
+    max_block_us: i64
+    #: Produce requests sent.
+    requests: i64
+    #: Partitions without a known leader that have batches to send.
+    leaderless: TargetList
+
+    # Idempotent producers (``sequences.py``).
+    is_idempotent: flag
+    #: Its release bumps its epoch where it finds a gap; older ones ask for another id (KIP-360).
+    bumps_epoch: flag
+    #: Its id and epoch, -1 none; how many ids it has had.
+    producer_id: i64 = -1
+    producer_epoch: i64 = -1
+    producer_ids: i64
+    #: The request for an id in flight, 0 none, to whom and when; how many were made.
+    id_request: i64
+    id_requests: i64
+    id_broker: i64
+    id_sent_us: i64
+    #: A partition has a gap: its epoch is to be bumped.
+    needs_bump: flag
+    #: Partitions of which it is not known what was appended last.
+    unresolved: i64
 
     # Consumers.
     #: Time to process one record, in nanoseconds.
@@ -181,6 +224,39 @@ class Target(Record):
     committed: i64
     high_watermark: i64
 
+    # Producers: the partition's batches in the accumulator (``accumulator.py``).
+    #: Those that wait to be sent, in this order.
+    queue_first: i64 = -1
+    queue_last: i64 = -1
+    queue_length: i64
+    #: Batches in flight.
+    in_flight: i64
+    #: In the list of which broker's connection it is, LEADERLESS, or -1 in none; before and behind
+    #: which other.
+    listed: i64 = -1
+    previous_listed: i64 = -1
+    next_listed: i64 = -1
+    #: When it is looked at again as a back-off or linger.ms is over; 0: no timer is set.
+    wake_us: i64
+    #: A timer looks whether its first batch has waited too long.
+    expiry_timer: flag
+
+    # Idempotent producers (``sequences.py``).
+    #: The id and the epoch with which its batches are numbered.
+    producer_id: i64 = -1
+    producer_epoch: i64 = -1
+    #: Sequence number of the next batch; of the last record acknowledged, and its offset; -1 none.
+    next_sequence: i64
+    last_acked_sequence: i64 = -1
+    last_acked_offset: i64 = -1
+    #: Its batches that have a sequence number and are not done, in their order.
+    first_numbered: i64 = -1
+    last_numbered: i64 = -1
+    #: What was appended last is not known: a batch that had been sent has expired.
+    is_unresolved: flag
+    #: Its numbers begin with 0 in the next epoch.
+    needs_new_numbers: flag
+
 
 class Connection(Record):
     """A client's connection to one broker: at ``client * broker_count + broker``."""
@@ -194,13 +270,12 @@ class Connection(Record):
     backoff_until_us: i64
     #: The broker is one of the client's bootstrap.servers.
     is_bootstrap: flag
-    #: Producers: batches in flight in the order of their sending, and those that wait.
+    #: Producers: requests in flight, and their batches in the order of their sending.
     in_flight: i64
     flight_first: i64 = -1
     flight_last: i64 = -1
-    waiting_first: i64 = -1
-    waiting_last: i64 = -1
-    #: ... and those given up that could still be answered.
+    #: ... partitions whose batches wait for room; batches given up that could still be answered.
+    waiting: TargetList
     first_late: i64 = -1
     #: Consumers: the number of the fetch in flight; 0 none.
     fetch: i64
@@ -226,7 +301,12 @@ class Batch(Record):
     number: i64 = -1
     target: i64
     records: i64
+    size_bytes: i64
     attempts: i64
+    #: Which request of its client the last attempt was part of.
+    request: i64
+    #: When it may be sent again after a failure.
+    retry_us: i64
     #: The broker that the last attempt went to.
     broker: i64
     created_us: i64
@@ -245,6 +325,14 @@ class Batch(Record):
     next_late: i64
     #: Where it was appended first, as far as is known; -1 nowhere.
     appended_offset: i64
+    #: Of an idempotent producer: id, epoch and number of its first record, -1 while it has none;
+    #: and the next batch of its partition that has one.
+    producer_id: i64
+    producer_epoch: i64
+    first_sequence: i64 = -1
+    next_numbered: i64 = -1
+    #: It was numbered again.
+    is_renumbered: flag
 
 
 class Step(Record):
@@ -410,6 +498,8 @@ class Clients(Cluster, part=4):
     client_targets: Records[Target]
     connections: Records[Connection]
     batches: Records[Batch]
+    #: The outcome of an attempt that nobody answers: one record.
+    lost_appends: Records[PartitionAppend]
     steps: Records[Step]
     awaited_brokers: Records[Member]
     requested_moves: Records[RequestedMove]

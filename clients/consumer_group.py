@@ -129,7 +129,7 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
     elif not client.joined:
         join = new_event(world, process, client.coordinator, JoinGroupRequest)
         _sign(client, join)
-        join.record_count = 1
+        join.append.record_count = 1
         _name_targets(world, client, join)
         _ask(world, client, join, timeout_ms)
     else:
@@ -320,7 +320,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
     request = new_event(world, process, client.coordinator, OffsetCommitRequest)
     _sign(client, request)
     _name_targets(world, client, request)
-    request.record_count = request.item_count
+    request.append.record_count = request.item_count
     client.commit_request += 1
     request.correlation_id = client.commit_request
     client.commit_waits = True

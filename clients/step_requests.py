@@ -24,6 +24,7 @@ from tidegauge.simulation.messages.client_requests import (
     FetchPartition,
     FetchRequest,
     OffsetsForLeaderEpochRequest,
+    ProducedBatch,
     ProduceRequest,
     ProduceResponse,
 )
@@ -90,9 +91,9 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     client.question += 1
     if step.action == PRODUCES:
         produce = new_event(world, process, broker, ProduceRequest)
-        produce.partition = step.partition
-        produce.record_count = step.records
         produce.acks = step.acks
+        batch = new_item(world, produce, step.partition, ProducedBatch)
+        batch.append.record_count = step.records
         produce.timeout_ms = step.timeout_us // 1000
         client.records_sent += step.records
         return _send(world, client, step, produce, step.timeout_us)
@@ -144,7 +145,7 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
     row.epoch = NONE
     row.high_watermark = NONE
     if response.kind == ProduceResponse.KIND:
-        produced = view_as(response, ProduceResponse)
+        produced = view_as(world.items[response.first_item], ProducedBatch).append
         row.error = produced.error
         client.records_acknowledged += produced.record_count if produced.error == 0 else 0
         if produced.offset != NONE:

@@ -24,6 +24,11 @@ from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import arrives, waits_in_process
+from tidegauge.simulation.messages.client_requests import (
+    ProducedBatch,
+    ProduceRequest,
+    ProduceResponse,
+)
 from tidegauge.simulation.messages.event import Event, EventSlot
 from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
@@ -121,7 +126,10 @@ def _deliver(world: World, event: Event) -> None:
     if state.network_blocked_us > event.time_us and waits_for_network_thread(world, event):
         return
     if traces_all(world) and event.source != process and state.role != RACK_LINK:
-        _trace_message(world, event)
+        if event.kind in (ProduceRequest.KIND, ProduceResponse.KIND):
+            _trace_batches(world, event)
+        else:
+            _trace_message(world, event)
     call_rule(world.roles[state.role].handle, world, event)
 
 
@@ -153,6 +161,22 @@ def _trace_message(world: Kernel, event: Event) -> None:
     row.offset = _word(event, OFFSET_WORD[event.kind], NONE)
     row.error = _word(event, ERROR_WORD[event.kind], 0)
     write_row(world, row)
+
+
+@inner_rule
+def _trace_batches(world: Kernel, event: Event) -> None:
+    """A row for each batch of a produce request, or of its response."""
+    cursor = event.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], ProducedBatch)
+        cursor = item.next
+        row = new_row(world, event.destination, Message)
+        row.message_kind = event.kind
+        row.from_process = event.source
+        row.partition = item.partition
+        row.offset = item.append.offset
+        row.error = item.append.error
+        write_row(world, row)
 
 
 @inner_rule

@@ -53,7 +53,11 @@ from tidegauge.engine.group_states import (
     look_at_partitions,
     look_at_replicas,
 )
-from tidegauge.engine.layout.broker_tables import enlarge_brokers, new_brokers
+from tidegauge.engine.layout.broker_tables import (
+    enlarge_brokers,
+    new_brokers,
+    producer_reserve_of,
+)
 from tidegauge.engine.layout.cluster_tables import (
     enlarge_clients,
     enlarge_commits,
@@ -473,10 +477,12 @@ def item_reserve_of(plan: ClusterPlan) -> int:
 
     The largest cases are a controller's failover, with a LeaderAndIsr entry for each replica and a
     copy of it that is sent, and the responses to all fetches that wait at a broker, of followers
-    and of groups of consumers, with a few runs of records in each entry.
+    and of groups of consumers, with a few runs of records in each entry, and batches of idempotent
+    producers in those of followers.
     """
     groups = len(plan.scenario.workload.consumers)
-    return 1024 + 8 * (plan.width + groups) * len(plan.partitions)
+    told = plan.width * producer_reserve_of(plan)
+    return 1024 + 8 * (plan.width + groups) * len(plan.partitions) + told
 
 
 def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:

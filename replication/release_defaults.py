@@ -276,6 +276,26 @@ DEFAULTS: Table = {
     "send.buffer.bytes": (
         Cell("0.10.2.0", 128 * 1024, "ProducerConfig.SEND_BUFFER_CONFIG@0.10.2.0"),
     ),
+    "linger.ms": (
+        Cell("0.10.2.0", 0, "ProducerConfig.LINGER_MS_CONFIG@0.10.2.0"),
+        Cell("4.0.0", 5, "KIP-1030, ProducerConfig.LINGER_MS_CONFIG@4.0.0"),
+    ),
+    "max.request.size": (
+        Cell("0.10.2.0", 1024 * 1024, "ProducerConfig.MAX_REQUEST_SIZE_CONFIG@0.10.2.0"),
+    ),
+    "buffer.memory": (
+        Cell("0.10.2.0", 32 * 1024 * 1024, "ProducerConfig.BUFFER_MEMORY_CONFIG@0.10.2.0"),
+    ),
+    "max.block.ms": (
+        Cell("0.10.2.0", 60_000, "ProducerConfig.MAX_BLOCK_MS_CONFIG@0.10.2.0"),
+    ),
+    # As it comes into force: 3.0.0 and 3.1.0 do not apply their default (KAFKA-13598).
+    "enable.idempotence": (
+        Cell("0.11.0.0", False, "KIP-98, ProducerConfig.ENABLE_IDEMPOTENCE_CONFIG@0.11.0.0"),
+        Cell("3.0.1", True, "KIP-679, KAFKA-13598, ProducerConfig.idempotenceEnabled@3.0.1"),
+        Cell("3.1.0", False, "KAFKA-13598, ProducerConfig.idempotenceEnabled@3.1.0"),
+        Cell("3.1.1", True, "KIP-679, KAFKA-13598, ProducerConfig.idempotenceEnabled@3.1.1"),
+    ),
 }
 # fmt: on
 

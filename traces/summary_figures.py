@@ -67,6 +67,11 @@ _OF_RECORDS = (
     ),
     Figure("records_failed", "records", "that producers gave up after delivery.timeout.ms"),
     Figure("records_duplicated", "records", "that a retry of their producer appended again"),
+    Figure(
+        "records_deduplicated",
+        "records",
+        "of idempotent producers, that a retry brought again and a leader did not append again",
+    ),
     Figure("records_consumed", "records", "that consumers read", worst_is=LEAST),
     *_percentiles(
         "produce_ms.GROUP",

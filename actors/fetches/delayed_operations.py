@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
+from tidegauge.actors.fetches.producer_connections import free_connection
 from tidegauge.actors.fetches.purgatory import expire_later, still_waits, unwatch, watch
 from tidegauge.actors.state.broker_stats import mark_fetch
-from tidegauge.actors.state.brokers import Brokers, FetchSession, HostedReplica, runs_of
+from tidegauge.actors.state.brokers import (
+    MOST_EXPIRED,
+    Brokers,
+    FetchSession,
+    HostedReplica,
+    runs_of,
+)
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import (
     mark_error,
@@ -30,7 +37,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.replica_list import EMPTY, first, rest
 from tidegauge.simulation.codes.occasions import REASON_TERM
 from tidegauge.simulation.costs import REQUEST, cost_us
-from tidegauge.simulation.events import free_event, new_event, new_response, set_timer
+from tidegauge.simulation.events import free_event, move_items, new_event, new_response, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -44,6 +51,8 @@ from tidegauge.simulation.messages.client_requests import (
     FetchPartition,
     FetchRequest,
     GroupAppendRequest,
+    PartitionAppend,
+    ProducedBatch,
     ProduceRequest,
     ProduceResponse,
 )
@@ -223,30 +232,58 @@ def handle_follower_fetch_expires(world: Brokers, timer: FollowerFetchExpires) -
 
 
 @inner_rule
-def produce_is_complete(world: Brokers, row: int, request: AppendRequest) -> bool:
-    """Whether an acks=all produce is to be answered, with ``request.error``.
+def _is_acknowledged(world: Brokers, row: int, append: PartitionAppend) -> bool:
+    """Whether an acks=all append is to be answered, with ``append.error``.
 
     Source: DelayedProduce.tryComplete@2.4.0.
     """
     partition = world.replicas[row]
     if not is_leader(partition):
-        request.error = errors.NOT_LEADER_OR_FOLLOWER
+        append.error = errors.NOT_LEADER_OR_FOLLOWER
         return True
     done, error = check_enough_replicas_reach_offset(
-        world.rules[request.destination], partition, request.offset + request.record_count
+        world.rules[world.hosted[row].broker], partition, append.offset + append.record_count
     )
-    request.error = error
+    append.error = error
     return done
 
 
 @inner_rule
-def delay_produce(world: Brokers, row: int, request: AppendRequest) -> None:
-    """Let an acks=all produce wait in the purgatory."""
+def delay_produce(world: Brokers, request: AppendRequest) -> bool:
+    """Let an acks=all request wait in the purgatory; False if all its partitions are done.
+
+    Source: DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
+    """
+    if request.kind == ProduceRequest.KIND:
+        cursor = request.first_item
+        while cursor != NONE:
+            item = view_as(world.items[cursor], ProducedBatch)
+            cursor = item.next
+            _watch_append(world, request, item.partition, item.append)
+    else:
+        single = view_as(request, GroupAppendRequest)
+        _watch_append(world, request, single.partition, single.append)
+    if request.awaited == 0:
+        return False
     request.taken_us = taken_us(world, request)
     request.handled_us = world.context[0].time_us + request.cost_us
-    watch(world, world.delayed_produces[row], request.index)
     request.deadline_us = world.context[0].time_us + request.timeout_ms * 1000
     _expire_produces_at(world, request.destination, request.deadline_us)
+    return True
+
+
+@inner_rule
+def _watch_append(
+    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+) -> None:
+    """Let a request wait for one of its partitions, unless that has failed or is done."""
+    if append.error != errors.NONE:
+        return
+    row = row_of(world, partition, request.destination)
+    if not _is_acknowledged(world, row, append):
+        append.waits = True
+        request.awaited += 1
+        watch(world, world.delayed_produces[row], request.index)
 
 
 @inner_rule
@@ -270,14 +307,36 @@ def wake_produces(world: Brokers, row: int) -> None:
         waiting = world.watches[index]
         index = waiting.next
         request = view_as(world.events[waiting.event], AppendRequest)
-        if produce_is_complete(world, row, request):
-            complete_produce(world, row, request)
+        append = _append_of(world, request, world.hosted[row].partition)
+        if _is_acknowledged(world, row, append):
+            _await_no_more(world, row, request, append)
+            if request.awaited == 0:
+                _complete_produce(world, request)
 
 
 @inner_rule
-def complete_produce(world: Brokers, row: int, request: AppendRequest) -> None:
-    """Answer a produce that waited, not before its append has ended."""
+def _append_of(world: Brokers, request: AppendRequest, partition: int) -> PartitionAppend:
+    """The append of a request that concerns a partition: there is one."""
+    if request.kind != ProduceRequest.KIND:
+        return view_as(request, GroupAppendRequest).append
+    item = view_as(world.items[request.first_item], ProducedBatch)
+    while item.partition != partition:
+        item = view_as(world.items[item.next], ProducedBatch)
+    return item.append
+
+
+@inner_rule
+def _await_no_more(
+    world: Brokers, row: int, request: AppendRequest, append: PartitionAppend
+) -> None:
+    append.waits = False
+    request.awaited -= 1
     unwatch(world, world.delayed_produces[row], request.index)
+
+
+@inner_rule
+def _complete_produce(world: Brokers, request: AppendRequest) -> None:
+    """Answer a produce that waited, not before its append has ended."""
     answer_us = world.context[0].time_us + cost_us(world, request.destination, REQUEST)
     request.cost_us = max(request.handled_us, answer_us) - world.context[0].time_us
     answer_produce(world, request)
@@ -305,20 +364,46 @@ def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
         return
     state.produces_expire_us = 0
     next_us = 0
+    expired = 0
     row = state.first_log
     while row != NONE:
         index = world.delayed_produces[row].first
         while index != NONE:
             request = view_as(world.events[world.watches[index].event], AppendRequest)
             index = world.watches[index].next
-            if request.deadline_us <= now_us:
-                request.error = errors.REQUEST_TIMED_OUT
-                complete_produce(world, row, request)
+            if request.deadline_us <= now_us and expired < MOST_EXPIRED:
+                expired += max(1, request.item_count)
+                _expire_produce(world, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
         row = world.hosted[row].next_log
     if next_us > 0:
-        _expire_produces_at(world, timer.destination, next_us)
+        _expire_produces_at(world, timer.destination, max(next_us, now_us + 1))
+
+
+@inner_rule
+def _expire_produce(world: Brokers, request: AppendRequest) -> None:
+    """Answer a produce with REQUEST_TIMED_OUT for those partitions that it still waits for."""
+    if request.kind == ProduceRequest.KIND:
+        cursor = request.first_item
+        while cursor != NONE:
+            item = view_as(world.items[cursor], ProducedBatch)
+            cursor = item.next
+            _expire_append(world, request, item.partition, item.append)
+    else:
+        single = view_as(request, GroupAppendRequest)
+        _expire_append(world, request, single.partition, single.append)
+    _complete_produce(world, request)
+
+
+@inner_rule
+def _expire_append(
+    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+) -> None:
+    if append.waits:
+        append.error = errors.REQUEST_TIMED_OUT
+        row = row_of(world, partition, request.destination)
+        _await_no_more(world, row, request, append)
 
 
 @inner_rule
@@ -327,89 +412,99 @@ def answer_produce(world: Brokers, request: AppendRequest) -> None:
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
-    if request.error != errors.NONE:
-        _write_refusal(world, request)
-    elif request.acks != 0:
-        _note_acknowledgement(world, request)
-    if traces_all(world):
-        _trace_answer(world, request)
-    if request.kind == ProduceRequest.KIND:
+    if request.kind != ProduceRequest.KIND:
+        single = view_as(request, GroupAppendRequest)
+        _note_outcome(world, request, single.partition, single.append)
+        answer_group_append(world, single)
+        return
+    cursor = request.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], ProducedBatch)
+        cursor = item.next
+        _note_outcome(world, request, item.partition, item.append)
         if request.acks != 0:
-            mark_error(world, request, request.error)
-        _respond(world, view_as(request, ProduceRequest))
-    else:
-        answer_group_append(world, view_as(request, GroupAppendRequest))
-
-
-@inner_rule
-def _respond(world: Kernel, request: ProduceRequest) -> None:
+            mark_error(world, request, item.append.error)
+    free_connection(world, view_as(request, ProduceRequest))
     response = new_response(world, request, ProduceResponse)
-    response.partition = request.partition
-    response.batch = request.batch
-    response.attempt = request.attempt
-    response.record_count = request.record_count
     response.acks = request.acks
-    response.offset = request.offset
-    response.error = request.error
+    move_items(world, request, response)
     send(world, response, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def _write_refusal(world: Brokers, request: AppendRequest) -> None:
+def _note_outcome(
+    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+) -> None:
+    """Write down what has become of an append."""
+    if append.error != errors.NONE:
+        _write_refusal(world, request, partition, append)
+    elif request.acks != 0:
+        _note_acknowledgement(world, row_of(world, partition, request.destination), request, append)
+    if traces_all(world):
+        _trace_answer(world, request, partition, append)
+
+
+@inner_rule
+def _write_refusal(
+    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+) -> None:
     row = new_row(world, request.destination, RequestRefused)
     row.api_key = KEY_OF_KIND[request.kind]
-    row.partition = request.partition
+    row.partition = partition
     row.from_process = request.source
-    row.error = request.error
-    row.offset = request.offset
-    if request.error == errors.REQUEST_TIMED_OUT:
-        late = _late_follower(world, request)
+    row.error = append.error
+    row.offset = append.offset
+    if append.error == errors.REQUEST_TIMED_OUT:
+        late = _late_follower(world, row_of(world, partition, request.destination), append)
         if late != NONE:
             because_of(world, row, late, request.asked_us)
     write_row(world, row)
 
 
 @inner_rule
-def _late_follower(world: Brokers, request: AppendRequest) -> int:
+def _late_follower(world: Brokers, row: int, append: PartitionAppend) -> int:
     """The broker of the first in-sync follower that has not fetched the records; or NONE."""
-    partition = world.replicas[row_of(world, request.partition, request.destination)]
+    partition = world.replicas[row]
     members = partition.maximal_isr
     while members != EMPTY:
         replica = first(members)
         members = rest(members)
         reached = world.followers[partition.first_follower + replica].log_end_offset
-        if replica != partition.local_replica and reached < request.offset + request.record_count:
-            return broker_of(world, request.partition, replica)
+        if replica != partition.local_replica and reached < append.offset + append.record_count:
+            return broker_of(world, world.hosted[row].partition, replica)
     return NONE
 
 
 @inner_rule
-def _trace_answer(world: Kernel, request: AppendRequest) -> None:
+def _trace_answer(
+    world: Kernel, request: AppendRequest, partition: int, append: PartitionAppend
+) -> None:
     row = new_row(world, request.destination, ProduceAnswered)
-    row.partition = request.partition
+    row.partition = partition
     row.to_process = request.source
-    row.base_offset = request.offset
-    row.end_offset = request.offset + request.record_count
+    row.base_offset = append.offset
+    row.end_offset = append.offset + append.record_count
     row.acks = request.acks
-    row.error = request.error
+    row.error = append.error
     write_row(world, row)
 
 
 @inner_rule
-def _note_acknowledgement(world: Brokers, request: AppendRequest) -> None:
+def _note_acknowledgement(
+    world: Brokers, row: int, request: AppendRequest, append: PartitionAppend
+) -> None:
     """Extend the range of what this term has acknowledged; a gap begins another one."""
-    row = row_of(world, request.partition, request.destination)
     hosted = world.hosted[row]
-    end_offset = request.offset + request.record_count
+    end_offset = append.offset + append.record_count
     if request.acks == ACKS_ALL:
-        if hosted.acknowledged_all_end != request.offset:
+        if hosted.acknowledged_all_end != append.offset:
             write_acknowledged(world, row, ACKS_ALL, REASON_TERM)
-            hosted.acknowledged_all_first = request.offset
+            hosted.acknowledged_all_first = append.offset
         hosted.acknowledged_all_end = end_offset
     else:
-        if hosted.acknowledged_leader_end != request.offset:
+        if hosted.acknowledged_leader_end != append.offset:
             write_acknowledged(world, row, request.acks, REASON_TERM)
-            hosted.acknowledged_leader_first = request.offset
+            hosted.acknowledged_leader_first = append.offset
         hosted.acknowledged_leader_end = end_offset
 
 

@@ -15,10 +15,11 @@ from tidegauge.actors.fetches.fetch_sessions import (
 )
 from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
-from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.disks import old_bytes
 from tidegauge.actors.storage.page_cache import ALL_IN_MEMORY, cached_from
+from tidegauge.actors.storage.producers import tell_batches
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -195,6 +196,9 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchPartition)
         cursor = item.next
+        if item.size_bytes > 0 and response.item_count > MOST_ENTRIES_TOLD:
+            item.end_offset = item.fetch_offset
+            item.size_bytes = 0
         if item.size_bytes > 0:
             last_sent = item.partition
             response.size_bytes += item.size_bytes
@@ -214,6 +218,14 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
         if request.is_cut and last_sent != NONE:
             let_others_come_first(world, session, place_of_fetch(world, last_sent, request))
         put_to_rest(world, session)
+    _send_response(world, request, response, is_in_memory)
+
+
+@inner_rule
+def _send_response(
+    world: Brokers, request: FetchRequest, response: Event, is_in_memory: bool
+) -> None:
+    """Send a response; its network thread is blocked while it reads records from disks."""
     departure_us = world.context[0].time_us + request.cost_us
     if is_in_memory:
         send(world, response, departure_us)
@@ -283,7 +295,8 @@ def _is_named(world: Brokers, request: FetchRequest, item: FetchPartition) -> bo
 @inner_rule
 def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
     """Name a partition in the response: its state, and its records epoch by epoch."""
-    item = new_item(world, response, read.partition, FetchedRecords)
+    first = new_item(world, response, read.partition, FetchedRecords)
+    item = first
     item.error = read.error
     item.leader_epoch = read.leader_epoch
     item.offset = read.fetch_offset
@@ -314,6 +327,8 @@ def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
         offset = min(run_end, end_offset)
         item.end_offset = offset
         run += 1
+    if response.kind == FetchResponse.KIND:
+        tell_batches(world, row, response, first, end_offset)
 
 
 @inner_rule

@@ -43,6 +43,7 @@ from tidegauge.actors.storage.disks import (
     writes_wait,
 )
 from tidegauge.actors.storage.log_dirs import write_fails
+from tidegauge.actors.storage.producers import note_batch
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
@@ -59,6 +60,7 @@ from tidegauge.replication.high_watermark import (
     takes_high_watermark_of_response,
     update_high_watermark,
 )
+from tidegauge.replication.producer_state import decrement_sequence
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.codes.occasions import MOMENT_ANSWER, RAISED_BY_LEADER
@@ -434,17 +436,36 @@ def _append_runs(world: Brokers, row: int, item: FetchedRecords) -> int:
     """Append the records of a response, epoch by epoch; the epoch of the last one."""
     last_epoch = UNDEFINED
     # At most so many: there has to be room for them, whatever else the group has room for.
-    for _ in range(RUNS_PER_ANSWER):
-        if item.end_offset <= item.offset:
-            break
-        append_to_log(world, row, item.epoch, item.end_offset - item.offset)
-        last_epoch = item.epoch
+    room = RUNS_PER_ANSWER
+    while True:
+        if item.end_offset > item.offset and room > 0:
+            append_to_log(world, row, item.epoch, item.end_offset - item.offset)
+            last_epoch = item.epoch
+            room -= 1
+        if item.producer_id != NONE:
+            _note_batch(world, row, item)
         if item.next == NONE:
             break
         item = view_as(world.items[item.next], FetchedRecords)
         if not item.continues:
             break
     return last_epoch
+
+
+@inner_rule
+def _note_batch(world: Brokers, row: int, item: FetchedRecords) -> None:
+    """Remember a batch of an idempotent producer, if it was appended as a whole."""
+    last_offset = item.batch_offset + decrement_sequence(item.last_sequence, item.first_sequence)
+    if last_offset < world.replicas[row].log_end_offset:
+        note_batch(
+            world,
+            row,
+            item.producer_id,
+            item.producer_epoch,
+            item.first_sequence,
+            item.last_sequence,
+            item.batch_offset,
+        )
 
 
 @inner_rule

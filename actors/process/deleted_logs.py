@@ -10,6 +10,7 @@ from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points
 from tidegauge.actors.storage.group_offsets import stop_coordinating
 from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.storage.producers import forget_producers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
@@ -75,6 +76,7 @@ def _empty(world: Brokers, row: int) -> None:
     partition.high_watermark = 0
     partition.run_count = 0
     partition.epoch_count = 0
+    forget_producers(world, row)
     on_disk = world.on_disk[row]
     on_disk.exists = False
     on_disk.topic_id = NONE

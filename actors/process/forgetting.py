@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegauge.actors.fetches.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetches.fetch_sessions import forget_sessions
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
+from tidegauge.actors.fetches.producer_connections import forget_connections
 from tidegauge.actors.fetches.purgatory import forget_watches_of
 from tidegauge.actors.fetches.throttled_replication import forget_quotas
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
@@ -88,6 +89,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
     """Give back every request that a broker has, wherever it waits; nobody will answer it."""
     state = world.brokers[broker]
     forget_sessions(world, broker)
+    forget_connections(world, broker)
     free_all(world, state.queue)
     for index in range(len(world.events)):
         event = world.events[index]

@@ -62,6 +62,7 @@ from tidegauge.actors.storage.disks import (
 )
 from tidegauge.actors.storage.log_dirs import all_directories, is_in, is_offline, is_unwritable
 from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.storage.producers import cut_producers
 from tidegauge.actors.storage.write_back import offset_on_disk
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import alters_partition
@@ -501,6 +502,7 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     partition.run_count = truncate_from_end(runs_of(world, row), partition.run_count, kept)
     on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
+    cut_producers(world, row)
     written = new_row(world, world.hosted[row].broker, LogLost)
     written.partition = world.hosted[row].partition
     written.end_offset = kept

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import row_on
 from tidegauge.actors.leaders.leader import append_to_leader
-from tidegauge.actors.requests.produce import handle_produce
+from tidegauge.actors.requests.produce import answer_or_delay, append_records
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.request_times import mark_error
@@ -24,6 +24,7 @@ from tidegauge.actors.storage.group_offsets import (
     hear,
     member_at,
     new_group_response,
+    note_group_append,
 )
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -143,8 +144,14 @@ def handle_group_append(world: Brokers, request: GroupAppendRequest) -> bool:
         request.timeout_ms = world.brokers[request.destination].offsets_commit_timeout_ms
         if request.kind != JoinGroupRequest.KIND:
             hear(world, request.destination, request.member_key)
-        return handle_produce(world, request)
-    request.error = error
+        if not append_records(world, request, request.partition, request.append):
+            return False
+        if request.append.error == errors.NONE:
+            row = row_on(world, request.destination, request.partition)
+            note_group_append(world, row, request)
+        answer_or_delay(world, request)
+        return True
+    request.append.error = error
     request.cost_us = cost_us(world, request.destination, REQUEST)
     answer_group_append(world, request)
     free_event(world, request)

@@ -20,6 +20,8 @@ from tidegauge.simulation.messages.client_requests import (
     EpochAsked,
     EpochEndOffset,
     EpochResponse,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
     ListedOffsets,
     ListOffsetsRequest,
     ListOffsetsResponse,
@@ -35,6 +37,21 @@ from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
 
 _TRUE = code(True)
 _FALSE = code(False)
+
+
+@REQUESTS.handles(InitProducerIdRequest)
+@inner_rule
+def handle_init_producer_id(world: Brokers, request: InitProducerIdRequest) -> bool:
+    """Give a producer an id of the broker's block, which is taken to have some left.
+
+    Source: KafkaApis.handleInitProducerIdRequest, ProducerIdManager.generateProducerId@2.6.0.
+    """
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    mark_error(world, request, errors.NONE)
+    response = new_response(world, request, InitProducerIdResponse)
+    send(world, response, world.context[0].time_us + request.cost_us)
+    free_event(world, request)
+    return True
 
 
 @REQUESTS.handles(OffsetsForLeaderEpochRequest)

@@ -7,6 +7,7 @@ lock of a partition whose ISR is being written, until ZooKeeper has answered.
 
 from __future__ import annotations
 
+from tidegauge.actors.fetches.producer_connections import waits_for_connection
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.requests import fetch, group_coordinator, other_requests, produce
 from tidegauge.actors.requests.controller_requests import (
@@ -19,6 +20,7 @@ from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.locks import go_on_later
 from tidegauge.actors.state.request_times import mark_request, type_of_request
+from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -29,7 +31,8 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import HandlerFree, HandlerGoesOn
+from tidegauge.simulation.messages.broker_timers import ConnectionFree, HandlerFree, HandlerGoesOn
+from tidegauge.simulation.messages.client_requests import ProduceRequest
 from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -52,6 +55,16 @@ def take_request(world: Brokers, request: Event) -> None:
         refuse_connection(world, request)
         free_event(world, request)
         return
+    if request.kind == ProduceRequest.KIND and waits_for_connection(
+        world, view_as(request, ProduceRequest)
+    ):
+        return
+    _queue_request(world, request)
+
+
+@inner_rule
+def _queue_request(world: Brokers, request: Event) -> None:
+    broker = world.brokers[request.destination]
     thread = free_thread(world, broker)
     if broker.queue.first == NONE and thread != NONE:
         _take_thread(world, broker, request, thread)
@@ -59,6 +72,19 @@ def take_request(world: Brokers, request: Event) -> None:
         return
     append_event(world, broker.queue, request)
     _wake_when_free(world, request.destination)
+
+
+@BROKER.handles(ConnectionFree)
+@inner_rule
+def handle_connection_free(world: Brokers, timer: ConnectionFree) -> None:
+    """Read the next request of a producer from its connection."""
+    connection = world.producer_connections[timer.connection]
+    if connection.waiting.first == NONE or world.brokers[timer.destination].ends:
+        return
+    request = take_first(world, connection.waiting)
+    request.time_us = world.context[0].time_us
+    connection.busy = True
+    _queue_request(world, request)
 
 
 @inner_rule

@@ -20,9 +20,9 @@ from tidegauge.replication import errors
 from tidegauge.replication.replica_list import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
-    AppendRequest,
     FetchPartition,
     FetchRequest,
+    PartitionAppend,
 )
 from tidegauge.simulation.topology import slot_of
 
@@ -35,17 +35,17 @@ def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats
 
 
 @inner_rule
-def mark_produce(world: Brokers, request: AppendRequest) -> None:
+def mark_produce(world: Brokers, broker: int, partition: int, append: PartitionAppend) -> None:
     """Count an append that was asked for, and what it has appended.
 
     Source: ReplicaManager.appendToLocalLog@2.6.0.
     """
-    stats = topic_stats(world, request.destination, request.partition)
+    stats = topic_stats(world, broker, partition)
     stats.produce_requests += 1
-    error = request.error
+    error = append.error
     if error == errors.NONE:
-        stats.messages_in += request.record_count
-        stats.bytes_in += request.record_count * world.partitions[request.partition].record_bytes
+        stats.messages_in += append.record_count
+        stats.bytes_in += append.record_count * world.partitions[partition].record_bytes
     elif error == errors.NOT_ENOUGH_REPLICAS:
         # Of the errors that an append has here, the one that Kafka does not expect.
         stats.failed_produce_requests += 1

@@ -15,10 +15,12 @@ from tidegauge.actors.state.request_stats import (
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
+    BatchMetadata,
     EpochEntry,
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    ProducerStateEntry,
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
@@ -38,6 +40,12 @@ from tidegauge.simulation.topology import Cluster, is_kraft
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
 #: uses 0 for "never caught up".
 CLOCK_OFFSET_MS = code(1_000_000_000_000)
+
+#: With so many entries a response to a follower takes no further records: each batch of an
+#: idempotent producer in it is an entry.
+MOST_ENTRIES_TOLD = code(4096)
+#: So many partitions of produce requests are answered by one event at most.
+MOST_EXPIRED = code(1024)
 
 #: Epochs that one answer can bring of a partition; the rest is fetched again.
 RUNS_PER_ANSWER = code(4)
@@ -225,6 +233,8 @@ class Broker(BrokerMemory):
     # Counted over all its processes.
     failed_isr_updates: i64
     notifications: i64
+    #: Records that a retry has brought again, and that were not appended again.
+    records_deduplicated: i64
 
 
 class BrokerStats(Record):
@@ -373,8 +383,27 @@ class LogOnDisk(Record):
     existing_records: i64
     #: How many marks of appends were set (``storage/write_back.py``).
     marks: i64
+    #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
+    first_producer: i64 = -1
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
+
+
+class ProducerConnection(Record):
+    """A producer's connection, as its broker has it: one request at a time is handled."""
+
+    #: Produce requests that have come meanwhile.
+    waiting: EventList
+    #: When the response to the last one has left; whether one is being handled.
+    free_us: i64
+    busy: flag
+
+
+class HeldProducer(Record):
+    """An idempotent producer that a replica knows: its place is that of its state."""
+
+    #: The next producer of the replica, whose last batch is older; or the next of the free ones.
+    next: i64
 
 
 class AppendMark(Record):
@@ -500,6 +529,10 @@ class Pools(Record):
     free_watches: i64
     #: How many entries each replica has room for in ``runs`` and ``epochs``.
     epoch_room: i64
+    free_producer: i64 = -1
+    free_producers: i64
+    #: So many are kept free while a handler runs.
+    producer_reserve: i64
 
 
 class Brokers(Cluster, part=2):
@@ -540,6 +573,8 @@ class Brokers(Cluster, part=2):
     #: ... and the source broker's side of each, at the same place.
     fetch_sessions: Records[FetchSession]
     watches: Records[Watch]
+    #: At ``broker * clients + client`` (``fetches/producer_connections.py``).
+    producer_connections: Records[ProducerConnection]
     #: The purgatories of each replica.
     delayed_fetches: Records[WatchList]
     delayed_produces: Records[WatchList]
@@ -561,6 +596,13 @@ class Brokers(Cluster, part=2):
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]
+    #: Idempotent producers as replicas know them: a pool; of each the last batches, from
+    #: ``RETAINED_BATCHES`` times its place on (``storage/producers.py``).
+    held_producers: Records[HeldProducer]
+    producer_states: Records[ProducerStateEntry]
+    producer_batches: Records[BatchMetadata]
+    #: A batch that is being appended: one record.
+    appended_batch: Records[BatchMetadata]
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[EpochEntry]

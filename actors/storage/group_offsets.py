@@ -188,9 +188,9 @@ def note_group_append(world: Brokers, row: int, request: GroupAppendRequest) -> 
     """
     epoch = world.replicas[row].leader_epoch
     if request.kind == JoinGroupRequest.KIND:
-        log_commit(world, request.member_key, epoch, request.offset, request.start + 1)
+        log_commit(world, request.member_key, epoch, request.append.offset, request.start + 1)
         return
-    offset = request.offset
+    offset = request.append.offset
     cursor = request.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], GroupOffset)
@@ -206,12 +206,12 @@ def answer_group_append(world: Brokers, request: GroupAppendRequest) -> None:
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
     """
     broker = request.destination
-    if request.error == errors.NONE:
+    if request.append.error == errors.NONE:
         if request.kind == OffsetCommitRequest.KIND:
             _take_into_cache(world, request)
         else:
             _admit(world, request)
-    error = _group_error(request.kind, request.error)
+    error = _group_error(request.kind, request.append.error)
     mark_error(world, request, error)
     response = new_group_response(world, request, request.start, error)
     cursor = request.first_item

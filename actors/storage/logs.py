@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
+from tidegauge.actors.storage.producers import cut_producers, forget_producers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
 from tidegauge.simulation.codes.occasions import REASON_TRUNCATION
@@ -27,6 +28,7 @@ def cut_log(world: Brokers, row: int, offset: int) -> None:
     rules = world.rules[hosted.broker]
     removed = truncate_to(rules, partition, runs_of(world, row), epochs_of(world, row), offset)
     if removed > 0:
+        cut_producers(world, row)
         _write_truncation(world, row, before)
         _lower_recovery_point(world, row)
     elif rules.truncation_always_checkpoints:
@@ -48,6 +50,7 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
     epoch_count = partition.epoch_count
     write_log_runs(world, row, REASON_TRUNCATION)
     truncate_fully_and_start_at(world.rules[world.hosted[row].broker], partition, offset)
+    forget_producers(world, row)
     _write_truncation(world, row, before)
     _lower_recovery_point(world, row)
     note_cut_epochs(world, row, epoch_count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.clients.client_state import PRODUCER
+from tidegauge.clients.client_state import LEADERLESS, PRODUCER
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants.checked import ANY, HOLDS, Checked, clear_marks, pending, walk_of
 from tidegauge.engine.invariants.registry import Invariants
@@ -17,6 +17,9 @@ CLIENTS = Invariants()
 
 _walk_batches = walk_of(__name__, "_walk_batches", "batches", "next")
 _walk_late = walk_of(__name__, "_walk_late", "batches", "next_late")
+
+_walk_numbered = walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
+_walk_targets = walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
 
 # Owners of batches, behind the connections.
 _WAITS = code(1 << 40)
@@ -37,36 +40,116 @@ def free_batches_are_counted(world: Checked) -> int:
 
 @CLIENTS.of("connections")
 def batches_of_connections_are_listed(world: Checked) -> int:
-    """A connection lists the batches in flight, as many as it counts, and those that wait."""
+    """A connection lists the batches in flight, of as many requests as it counts."""
     # Behind the marks of those that are free.
     for number in range(len(world.connections)):
         connection = world.connections[number]
-        first = connection.flight_first
-        if connection.in_flight != _walk_batches(world, first, connection.flight_last, number):
+        index = connection.flight_first
+        if _walk_batches(world, index, connection.flight_last, number) < 0:
             return number
-        first = connection.waiting_first
-        if _walk_batches(world, first, connection.waiting_last, _WAITS) < 0:
-            return number
+        requests = 0
+        request = NONE
+        while index != NONE:
+            requests += 1 if world.batches[index].request != request else 0
+            request = world.batches[index].request
+            index = world.batches[index].next
         client = world.clients[number // world.sizes[0].brokers]
-        if client.kind == PRODUCER and connection.in_flight > client.max_in_flight:
+        if client.kind == PRODUCER and (
+            connection.in_flight != requests or requests > client.max_in_flight
+        ):
             return number
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def queues_of_partitions_are_whole(world: Checked) -> int:
+    """A partition's queue lists as many batches of the partition as it counts; not in flight."""
+    # Behind the marks of those that are free or in flight.
+    for place in range(len(world.client_targets)):
+        target = world.client_targets[place]
+        index = target.queue_first
+        if _walk_batches(world, index, target.queue_last, _WAITS) != target.queue_length:
+            return place
+        while index != NONE:
+            if world.batches[index].target != place:
+                return place
+            index = world.batches[index].next
     return HOLDS
 
 
 @CLIENTS.of("batches")
 def batches_are_in_flight_on_their_connection(world: Checked) -> int:
-    """A batch in flight is listed by the connection to its broker, and not done."""
+    """A batch that is not done waits in a queue, or is listed by the connection to its broker."""
     for index in range(len(world.batches)):
         batch = world.batches[index]
         if batch.number == NONE:
             continue
         connection = batch.client * world.sizes[0].brokers + batch.broker
         found = world.visits[index].found
+        expected = 0 if batch.done else _WAITS + 1
         if batch.in_flight:
-            if found != connection + 1 or batch.done:
-                return index
-        elif found not in (0, _WAITS + 1):
+            expected = connection + 1
+        if found != expected or (batch.in_flight and batch.done):
             return index
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def partitions_that_wait_are_listed(world: Checked) -> int:
+    """A partition is in the list that it names, and has batches there; those in none name none."""
+    clear_marks(world, len(world.client_targets))
+    for number in range(len(world.connections)):
+        waiting = world.connections[number].waiting
+        broker = number % world.sizes[0].brokers
+        if _walk_targets(world, waiting.first, waiting.last, broker) < 0:
+            return max(0, waiting.first)
+    for number in range(len(world.clients)):
+        waiting = world.clients[number].leaderless
+        if _walk_targets(world, waiting.first, waiting.last, _WAITS) < 0:
+            return max(0, waiting.first)
+    for place in range(len(world.client_targets)):
+        target = world.client_targets[place]
+        listed = _WAITS if target.listed == LEADERLESS else target.listed
+        if world.visits[place].found != listed + 1:
+            return place
+        if target.listed != NONE and target.queue_first == NONE:
+            return place
+    return HOLDS
+
+
+@CLIENTS.of("clients")
+def buffered_bytes_are_those_of_batches(world: Checked) -> int:
+    """A producer's memory is that of its batches that are not done, and no more than it has."""
+    for number in range(len(world.clients)):
+        client = world.clients[number]
+        if client.kind != PRODUCER:
+            continue
+        size_bytes = 0
+        for index in range(len(world.batches)):
+            batch = world.batches[index]
+            if batch.number != NONE and batch.client == number and not batch.done:
+                size_bytes += batch.size_bytes
+        if size_bytes != client.buffered_bytes or size_bytes > client.buffer_bytes:
+            return number
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def numbered_batches_are_in_sequence(world: Checked) -> int:
+    """The batches of a partition that have sequence numbers and are not done follow each other."""
+    clear_marks(world, len(world.batches))
+    for place in range(len(world.client_targets)):
+        target = world.client_targets[place]
+        index = target.first_numbered
+        if _walk_numbered(world, index, target.last_numbered, place) < 0:
+            return place
+        previous = NONE
+        while index != NONE:
+            batch = world.batches[index]
+            if batch.done or batch.first_sequence <= previous or batch.target != place:
+                return place
+            previous = batch.first_sequence
+            index = batch.next_numbered
     return HOLDS
 
 

@@ -17,6 +17,7 @@ from tidegauge.engine.invariants.checked import (
     walk_of,
 )
 from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
@@ -26,6 +27,8 @@ POOLS = Invariants()
 _walk_events = walk_of(__name__, "_walk_events", "events", "next")
 _walk_items = walk_of(__name__, "_walk_items", "items", "next")
 _walk_watches = walk_of(__name__, "_walk_watches", "watches", "next")
+
+_walk_producers = walk_of(__name__, "_walk_producers", "held_producers", "next")
 
 
 @POOLS.of("events")
@@ -116,6 +119,8 @@ def _first_wrong_list(world: Checked) -> int:
         wrong = max(wrong, _wrong(world, world.brokers[broker].queue))
     for row in range(len(world.hosted)):
         wrong = max(wrong, _wrong(world, world.hosted[row].waiting))
+    for place in range(len(world.producer_connections)):
+        wrong = max(wrong, _wrong(world, world.producer_connections[place].waiting))
     for controller in range(len(world.controllers)):
         wrong = max(wrong, _wrong(world, world.controllers[controller].queue))
         wrong = max(wrong, _wrong(world, world.controllers[controller].unsent))
@@ -217,3 +222,37 @@ def every_entry_has_one_place(world: Checked) -> int:
         if _walk_items(world, node.first_item, ANY, 0) != node.item_count:
             return max(0, node.first_item)
     return first_unmarked(world, len(world.items))
+
+
+@POOLS.of("held_producers")
+def every_place_for_a_producer_has_one_owner(world: Checked) -> int:
+    """Each place for a producer is free, and counted so, or in the list of one replica."""
+    clear_marks(world, len(world.held_producers))
+    pools = world.pools[0]
+    if _walk_producers(world, pools.free_producer, ANY, 0) != pools.free_producers:
+        return max(0, pools.free_producer)
+    for row in range(len(world.on_disk)):
+        if _walk_producers(world, world.on_disk[row].first_producer, ANY, row) < 0:
+            return max(0, world.on_disk[row].first_producer)
+    return first_unmarked(world, len(world.held_producers))
+
+
+@POOLS.of("producer_states")
+def remembered_batches_are_in_the_log(world: Checked) -> int:
+    """The batches that a replica remembers of a producer are in its log, the last one last."""
+    for row in range(len(world.on_disk)):
+        place = world.on_disk[row].first_producer
+        while place != NONE:
+            entry = world.producer_states[place]
+            previous = NONE
+            for number in range(entry.batch_count):
+                batch = world.producer_batches[
+                    entry.first_batch + (entry.oldest + number) % RETAINED_BATCHES
+                ]
+                if not previous < batch.base_offset <= batch.last_offset:
+                    return place
+                previous = batch.last_offset
+            if previous >= world.replicas[row].log_end_offset:
+                return place
+            place = world.held_producers[place].next
+    return HOLDS

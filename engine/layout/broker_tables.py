@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tidegauge.actors.state.brokers import (
     EPOCH_MARGIN,
+    MOST_ENTRIES_TOLD,
     AppendMark,
     Broker,
     Brokers,
@@ -15,11 +18,13 @@ from tidegauge.actors.state.brokers import (
     FetchSession,
     FollowerFetch,
     GroupMember,
+    HeldProducer,
     HostedReplica,
     IoThread,
     KeptLog,
     LogOnDisk,
     Pools,
+    ProducerConnection,
     Watch,
     WatchList,
 )
@@ -39,11 +44,14 @@ from tidegauge.engine.layout.cluster_tables import (
 from tidegauge.engine.layout.existing_logs import set_existing_logs
 from tidegauge.engine.layout.machine_tables import cache_tails, lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
+from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
+    BatchMetadata,
     EpochEntry,
     LeaderAndIsr,
     Partition,
     PartitionFetchState,
+    ProducerStateEntry,
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
@@ -102,6 +110,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         fetchers=new_records(Fetcher, count * count * fetchers),
         fetch_sessions=new_records(FetchSession, count * count * fetchers),
         watches=new_records(Watch, 0),
+        producer_connections=new_records(ProducerConnection, count * len(plan.clients)),
         delayed_fetches=new_records(WatchList, rows),
         delayed_produces=new_records(WatchList, rows),
         known_metadata=new_records(MetadataPosition, count),
@@ -115,6 +124,10 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
         ),
         on_disk=new_records(LogOnDisk, rows),
         marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
+        held_producers=new_records(HeldProducer, 0),
+        producer_states=new_records(ProducerStateEntry, 0),
+        producer_batches=new_records(BatchMetadata, 0),
+        appended_batch=new_records(BatchMetadata, 1),
         kept_logs=_kept_logs(plan, topology),
         epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
         told_state=new_records(LeaderAndIsr, 1),
@@ -142,6 +155,8 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     if any(max(partition.existing_records) > 0 for partition in plan.partitions):
         cache_tails(brokers)
     enlarge_watches(brokers, reserve)
+    brokers.pools[0].producer_reserve = producer_reserve_of(plan)
+    enlarge_producers(brokers)
     return brokers
 
 
@@ -276,6 +291,7 @@ def enlarge_brokers(world: Brokers, reserve: int) -> None:
     if used + EPOCH_MARGIN > room:
         widen_epochs(world)
     enlarge_watches(world, reserve)
+    enlarge_producers(world)
 
 
 def widen_epochs(world: Brokers) -> None:
@@ -307,3 +323,29 @@ def enlarge_watches(world: Brokers, reserve: int) -> None:
     chain_free(column(world.watches, "next"), count, int(pools.free_watch))
     pools.free_watch = count
     pools.free_watches += len(world.watches) - count
+
+
+def producer_reserve_of(plan: ClusterPlan) -> int:
+    """The most producers that replicas can learn of by one event: a fetch, or a produce request."""
+    scenario = plan.scenario
+    settings = [scenario.producer_settings(group) for group in scenario.workload.producers]
+    if not any(each.get("enable.idempotence") for each in settings):
+        return 0
+    return int(MOST_ENTRIES_TOLD) + int(RETAINED_BATCHES) * len(plan.clients) + len(plan.partitions)
+
+
+def enlarge_producers(world: Brokers) -> None:
+    """Double the pool of producers that replicas know where few places are left."""
+    pools = world.pools[0]
+    if pools.free_producers >= pools.producer_reserve:
+        return
+    count = len(world.held_producers)
+    places = 2 * count + 2 * int(pools.producer_reserve)
+    world.held_producers = grown(world.held_producers, places)
+    world.producer_states = grown(world.producer_states, places)
+    world.producer_batches = grown(world.producer_batches, places * int(RETAINED_BATCHES))
+    first_batches = np.arange(count, places) * int(RETAINED_BATCHES)
+    column(world.producer_states, "first_batch")[count:] = first_batches
+    chain_free(column(world.held_producers, "next"), count, int(pools.free_producer))
+    pools.free_producer = count
+    pools.free_producers += places - count

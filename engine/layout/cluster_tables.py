@@ -64,6 +64,7 @@ from tidegauge.simulation.kernel import (
     Role,
 )
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.messages.client_requests import PartitionAppend
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.metadata_log import MetadataPosition
@@ -74,6 +75,9 @@ from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
 _READS_ON = Release.parse("2.5.0")
+
+#: Producers bump their epoch where they find a gap (KIP-360, TransactionManager@2.5.0).
+_BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
 _NEVER_MS = 2**42
@@ -313,6 +317,7 @@ def new_clients(plan: ClusterPlan) -> Clients:
         client_targets=new_records(Target, target_count),
         connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
         batches=new_records(Batch, 0),
+        lost_appends=new_records(PartitionAppend, 1),
         steps=steps.steps,
         awaited_brokers=steps.members,
         requested_moves=steps.moves,
@@ -409,6 +414,12 @@ def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client:
     client.retry_backoff_ms = settings["retry.backoff.ms"]
     client.max_in_flight = settings["max.in.flight.requests.per.connection"]
     client.metadata_max_age_ms = settings["metadata.max.age.ms"]
+    client.linger_us = 1000 * settings["linger.ms"]
+    client.max_request_bytes = settings["max.request.size"]
+    client.buffer_bytes = settings["buffer.memory"]
+    client.max_block_us = 1000 * settings["max.block.ms"]
+    client.is_idempotent = bool(settings.get("enable.idempotence", False))
+    client.bumps_epoch = Release.parse(plan.scenario.release) >= _BUMPS_EPOCH
     group_period_ns = round(1_000_000_000 / group.batches_per_second)
     client.period_ns = group_period_ns * group.clients
     client.start_us = group.start_us + number * group_period_ns // 1000

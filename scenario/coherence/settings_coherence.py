@@ -9,6 +9,7 @@ from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     RETENTION_SETTINGS,
     Value,
+    problems_of_idempotence,
     problems_of_settings,
     producer_defaults,
 )
@@ -65,6 +66,10 @@ def _problems_of_retention(
             yield Problem((*path, name), message)
 
 
+#: What delivery.timeout.ms has to have time for.
+_LEAST_DELIVERY = ("linger.ms", "request.timeout.ms")
+
+
 def problems_of_producer_settings(
     path: Path, scenario: Scenario, settings: Mapping[str, Value]
 ) -> Iterator[Problem]:
@@ -72,13 +77,18 @@ def problems_of_producer_settings(
     known = producer_defaults(scenario.release) | connection_defaults(scenario.release)
     problems = list(problems_of_settings(path, settings, "producers", known))
     yield from problems
-    delivery = settings.get("delivery.timeout.ms")
-    if problems or delivery is None:
+    if problems:
         return
-    request = settings.get("request.timeout.ms", known["request.timeout.ms"])
-    if int(delivery) < int(request):
-        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0; nothing lingers here.
+    yield from problems_of_idempotence(path, scenario.release, settings)
+    delivery = settings.get("delivery.timeout.ms")
+    if delivery is None:
+        return
+    linger, request = (settings.get(name, known[name]) for name in _LEAST_DELIVERY)
+    least = int(linger) + int(request)
+    if int(delivery) < least:
+        # Source: KafkaProducer.configureDeliveryTimeout@2.1.0.
         yield Problem(
             (*path, "delivery.timeout.ms"),
-            f"Kafka's producer does not start if it is less than request.timeout.ms ({request})",
+            "Kafka's producer does not start if it is less than linger.ms + request.timeout.ms "
+            f"({least})",
         )

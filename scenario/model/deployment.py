@@ -48,11 +48,10 @@ from tidegauge.scenario.model.selectors import (
 )
 from tidegauge.scenario.model.settings import (
     Value,
-    acks_number,
     broker_defaults,
     consumer_defaults,
     controller_defaults,
-    producer_defaults,
+    producer_settings,
 )
 from tidegauge.scenario.model.workload import (
     ClientGroup,
@@ -258,18 +257,9 @@ class Deployment(Part):
     def producer_settings(self, group: ProducerGroup) -> dict[str, int]:
         """All settings of a group of producers; ``acks`` is -1 for all.
 
-        As in Kafka, the default of delivery.timeout.ms is raised to request.timeout.ms. A value
-        that is set and smaller than that was refused when the scenario was read.
-        Source: KafkaProducer.configureDeliveryTimeout@2.1.0.
+        They are those in force (:func:`~tidegauge.scenario.model.settings.producer_settings`).
         """
-        settings = producer_defaults(self.release)
-        for name, value in group.settings.items():
-            if name in settings:
-                settings[name] = acks_number(value) if name == "acks" else int(value)
-        if _DELIVERY_TIMEOUT in settings:
-            least = settings[_REQUEST_TIMEOUT]
-            settings[_DELIVERY_TIMEOUT] = max(settings[_DELIVERY_TIMEOUT], least)
-        return settings
+        return producer_settings(self.release, group.settings)
 
     def connection_settings(self, group: ClientGroup) -> dict[str, int | str]:
         """The settings of a group of clients that say how they reach brokers.

@@ -26,6 +26,7 @@ from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     Cell,
     Mode,
+    Release,
     Table,
     cells_that_apply,
 )
@@ -42,7 +43,8 @@ from tidegauge.scenario.text.errors import Path, Problem, path_text
 
 PRODUCER_SETTINGS = (
     *("acks", "retries", "request.timeout.ms", "delivery.timeout.ms", "retry.backoff.ms"),
-    *("max.in.flight.requests.per.connection", "metadata.max.age.ms", "send.buffer.bytes"),
+    *("max.in.flight.requests.per.connection", "metadata.max.age.ms", "enable.idempotence"),
+    *("linger.ms", "max.request.size", "buffer.memory", "max.block.ms", "send.buffer.bytes"),
 )
 #: With KRaft: of every node, broker or controller. Brokers have no use for the last two here, as
 #: no node reads their copies of the metadata log.
@@ -120,6 +122,10 @@ CONSUMER_DEFAULTS: Table = {
 }
 # fmt: on
 
+_IDEMPOTENCE = "enable.idempotence"
+_IN_FLIGHT = "max.in.flight.requests.per.connection"
+_FIVE_IN_FLIGHT = Release.parse("1.0.0")
+
 _BATCHING = "isr_change_notification_batching"
 _ONLY_OF_PRODUCERS = set(PRODUCER_SETTINGS) - {"request.timeout.ms"}
 _ONLY_OF_CONTROLLERS = set(SETTINGS_OF_CONTROLLERS[:-3])
@@ -161,6 +167,7 @@ _MAY_BE_ZERO = {
     *("retries", "retry.backoff.ms", "fetch.max.wait.ms", "fetch.min.bytes"),
     "metadata.recovery.rebootstrap.trigger.ms",
     *THROTTLED_RATES,
+    *("linger.ms", "max.block.ms"),
 }
 #: -1: as the operating system has them.
 _SOCKET_BUFFERS = {
@@ -175,6 +182,7 @@ _LARGEST_OF_COUNTS = dict.fromkeys(
     (
         *("log.flush.interval.messages", *THROTTLED_RATES),
         *("metadata.log.max.record.bytes.between.snapshots", "metadata.max.retention.bytes"),
+        "buffer.memory",
     ),
     _LARGEST_OF_ALL,
 )
@@ -257,13 +265,80 @@ def controller_defaults(release: str) -> dict[str, int]:
 
 
 def producer_defaults(release: str) -> dict[str, int]:
-    """The defaults of a producer; ``acks`` is -1 for all."""
+    """The defaults of a producer; ``acks`` is -1 for all, flags are booleans."""
     defaults = defaults_of(release)
     return {
-        name: acks_number(defaults[name]) if name == "acks" else int(defaults[name])
+        name: _producer_value(name, defaults[name])
         for name in PRODUCER_SETTINGS
         if name in defaults
     }
+
+
+def _producer_value(name: str, value: Value) -> int:
+    if name == "acks":
+        return acks_number(value)
+    return value if isinstance(value, bool) else int(value)
+
+
+def producer_settings(release: str, own: Mapping[str, Value]) -> dict[str, int]:
+    """The settings of a producer as they come into force; ``acks`` is -1 for all.
+
+    An idempotent producer changes the defaults of others, or is not idempotent: where only the
+    default asks for it and a setting contradicts. The default of delivery.timeout.ms is raised to
+    linger.ms + request.timeout.ms. Settings that Kafka refuses are refused by
+    :func:`problems_of_idempotence` and by the coherence of scenarios.
+
+    Source: KafkaProducer.configureAcks, configureRetries, configureInflightRequests@0.11.0.0,
+    @1.1.0; ProducerConfig.postProcessAndValidateIdempotenceConfigs@3.2.0;
+    KafkaProducer.configureDeliveryTimeout@2.1.0.
+    """
+    settings = producer_defaults(release)
+    own = {name: value for name, value in own.items() if name in settings}
+    settings |= {name: _producer_value(name, value) for name, value in own.items()}
+    if settings.get(_IDEMPOTENCE):
+        forced = {"acks": -1, "retries": _LARGEST, _IN_FLIGHT: _most_in_flight(release)}
+        forced[_IN_FLIGHT] = min(settings[_IN_FLIGHT], forced[_IN_FLIGHT])
+        settings |= {name: value for name, value in forced.items() if name not in own}
+        settings[_IDEMPOTENCE] = not any(contradictions_of_idempotence(release, settings))
+    if "delivery.timeout.ms" in settings:
+        least = settings["linger.ms"] + settings["request.timeout.ms"]
+        settings["delivery.timeout.ms"] = max(settings["delivery.timeout.ms"], least)
+    return settings
+
+
+def contradictions_of_idempotence(
+    release: str, settings: Mapping[str, Value]
+) -> Iterator[tuple[str, str]]:
+    """The settings of a producer that contradict enable.idempotence, each with what it must be."""
+    if acks_number(settings["acks"]) != -1:
+        yield "acks", "all"
+    if settings["retries"] == 0:
+        yield "retries", "more than 0"
+    most = _most_in_flight(release)
+    if int(settings[_IN_FLIGHT]) > most:
+        yield _IN_FLIGHT, f"at most {most}"
+
+
+def problems_of_idempotence(
+    path: Path, release: str, own: Mapping[str, Value]
+) -> Iterator[Problem]:
+    """The settings that Kafka refuses as they contradict an enable.idempotence that is set.
+
+    A contradiction to the default only disables idempotence.
+
+    Source: ProducerConfig.postProcessAndValidateIdempotenceConfigs@3.2.0.
+    """
+    if own.get(_IDEMPOTENCE) is not True:
+        return
+    values = {**producer_settings(release, {_IDEMPOTENCE: True}), **own}
+    for name, wanted in contradictions_of_idempotence(release, values):
+        message = f"Kafka's producer does not start with enable.idempotence unless it is {wanted}"
+        yield Problem((*path, name if name in own else _IDEMPOTENCE), message)
+
+
+def _most_in_flight(release: str) -> int:
+    """The most requests in flight of an idempotent producer (KAFKA-5494)."""
+    return 5 if Release.parse(release) >= _FIVE_IN_FLIGHT else 1
 
 
 def consumer_defaults(release: str) -> dict[str, int | str]:

@@ -21,6 +21,13 @@ class HandlerGoesOn(Timer, kind=40):
     request_index: i64
 
 
+class ConnectionFree(Timer, kind=132):
+    """A producer's connection has its response: the next request is read from it."""
+
+    #: The connection's place in ``Brokers.producer_connections``.
+    connection: i64
+
+
 class ProduceExpires(Timer, kind=32):
     """A produce may have waited for its time-out."""
 

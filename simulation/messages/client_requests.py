@@ -2,47 +2,72 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.records import flag, i64
+from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.simulation.messages.event import BrokerRequest, Event, PartitionData, Response
 
 
-class AppendRequest(BrokerRequest):
-    """A request that appends to the log of one partition (``ReplicaManager.appendRecords``)."""
+class PartitionAppend(Record):
+    """What is to be appended to the log of one partition, and what becomes of it."""
 
-    partition: i64 = -1
     record_count: i64
+    #: Of a batch of an idempotent producer: its id and epoch, and the sequence number of the first
+    #: record; -1: it is of none.
+    producer_id: i64 = -1
+    producer_epoch: i64 = -1
+    first_sequence: i64 = -1
+    #: Offset of the first record, once they are appended, or where they were before; -1: nowhere.
+    offset: i64 = -1
+    error: i64
+    #: Where the log begins; -1: there is none.
+    log_start_offset: i64 = -1
+    #: Replicas that count do not have the records yet.
+    waits: flag
+
+
+class AppendRequest(BrokerRequest):
+    """A request that appends to logs (``ReplicaManager.appendRecords``)."""
+
     #: Who has to have the records before it is answered; -1: all in-sync replicas.
     acks: i64
     #: How long it may wait for them.
     timeout_ms: i64
-    #: Of the first record, once they are appended.
-    offset: i64 = -1
-    #: What it will be answered.
-    error: i64
     #: When its thread took it, and was done with it, if it waits in a purgatory.
     taken_us: i64
     handled_us: i64
+    #: ... and for how many partitions it waits.
+    awaited: i64
 
 
 class ProduceRequest(AppendRequest, kind=10, api_key=0):
-    """One batch for one partition; its number of request is the place of the producer's batch."""
+    """Batches of a producer for partitions that a broker leads: ``ProducedBatch``, one for each."""
 
-    #: Which of all batches of the producer, and how often it has been sent, with this time.
+
+class ProducedBatch(PartitionData):
+    """A batch for one partition: what is asked, then what the broker has answered."""
+
+    append: PartitionAppend
+    #: Its place in ``Clients.batches``, which of all batches of the producer it is, and how often
+    #: it has been sent, with this time.
+    place: i64 = -1
     batch: i64 = -1
     attempt: i64
 
 
 class ProduceResponse(Response, kind=80):
-    """What has become of a batch. With acks=0 it is not on the wire: the client only counts."""
+    """What has become of batches: ``ProducedBatch``, as they were asked.
 
-    partition: i64 = -1
-    batch: i64 = -1
-    attempt: i64
-    record_count: i64
+    With acks=0 it is not on the wire: the client only counts.
+    """
+
     acks: i64
-    #: Of the first record; -1: nothing was appended.
-    offset: i64 = -1
-    error: i64
+
+
+class InitProducerIdRequest(BrokerRequest, kind=128, api_key=22):
+    """An idempotent producer asks for an id."""
+
+
+class InitProducerIdResponse(Response, kind=129):
+    """A producer has an id: which one its client knows (``clients/sequences.py``)."""
 
 
 class FetcherRequest(BrokerRequest):
@@ -129,7 +154,14 @@ class FetchedRecords(PartitionData):
     diverging_end_offset: i64 = -1
     #: The broker from which a consumer is to fetch; -1: from this one.
     preferred_read_replica: i64 = -1
-    #: A further run of the partition before it in the chain: only the records are told.
+    #: A batch of an idempotent producer that ends in the range: its producer's id and epoch, its
+    #: sequence numbers and its offset; -1: none.
+    producer_id: i64 = -1
+    producer_epoch: i64 = -1
+    first_sequence: i64 = -1
+    last_sequence: i64 = -1
+    batch_offset: i64 = -1
+    #: A further run, or batch, of the partition before it in the chain: only that is told.
     continues: flag
 
 
@@ -245,6 +277,9 @@ class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
 class GroupAppendRequest(AppendRequest):
     """A member of a group asks for something that its coordinator appends."""
 
+    #: What is appended to the group's partition of __consumer_offsets.
+    append: PartitionAppend
+    partition: i64 = -1
     #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
     member_key: i64 = -1
     start: i64

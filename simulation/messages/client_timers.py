@@ -14,11 +14,25 @@ class ProducerSends(Timer, kind=84):
     """A producer's next batch is due."""
 
 
-class ProducerRetries(Timer, kind=85):
-    """A batch's retry.backoff.ms are over."""
+class ProducerWakes(Timer, kind=85):
+    """The retry.backoff.ms, or linger.ms, of a partition's first batch are over."""
 
-    #: Its place in ``Clients.batches``.
-    batch: i64
+    #: The partition's place in ``Clients.client_targets``.
+    target: i64
+
+
+class BatchExpires(Timer, kind=130):
+    """The delivery.timeout.ms of a partition's first batch are over."""
+
+    #: The partition's place in ``Clients.client_targets``.
+    target: i64
+
+
+class SendBlocks(Timer, kind=131):
+    """The application has waited max.block.ms for memory."""
+
+    #: Which of its waits it was.
+    block: i64
 
 
 class RequestTimesOut(Timer, kind=86):

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Record, body_of, i64
+from tidegauge.compiled.records import Record, dtype_of, i64
 
 #: So many fields the body of an event has at most, and that of an entry of its chain.
 BODY_FIELDS = 16
@@ -113,7 +113,7 @@ class Event(Record, head=True):
         super().__init_subclass__()
         if kind < 0:
             return
-        if kind in KINDS or len(body_of(cls)) > BODY_FIELDS:
+        if kind in KINDS or _words_behind(cls, Event) > BODY_FIELDS:
             raise TypeError(f"{cls.__name__}: too large a body, or {kind} is {KINDS.get(kind)}")
         cls.KIND, cls.API_KEY = kind, api_key
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__.removesuffix("Request"))
@@ -173,8 +173,13 @@ class PartitionData(Record, head=True):
             TypeError: its body is too large.
         """
         super().__init_subclass__()
-        if len(body_of(cls)) > ENTRY_FIELDS:
+        if _words_behind(cls, PartitionData) > ENTRY_FIELDS:
             raise TypeError(f"{cls.__name__}: too large a body")
+
+
+def _words_behind(record: type[Record], head: type[Record]) -> int:
+    """The words of 64 bits that a class has behind its head."""
+    return (dtype_of(record).itemsize - dtype_of(head).itemsize) // 8
 
 
 class ItemSlot(PartitionData):

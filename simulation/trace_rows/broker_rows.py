@@ -105,6 +105,16 @@ class ThrottlesApplied(CanonicalRow, number=79):
     follower_replicas: column.FollowerReplicas
 
 
+class DuplicateFound(PartitionRow, number=103):
+    """A leader has a batch of an idempotent producer already, and does not append it again."""
+
+    STORY = "has the batch of {records:record} of {from_process} already, at offset {offset}"
+
+    from_process: column.FromProcess
+    records: column.Records
+    offset: column.Offset
+
+
 class RequestRefused(CanonicalRow, number=14):
     """A broker has refused a request of a client, or responded with an error."""
 

@@ -17,6 +17,16 @@ class BatchFailed(PartitionRow, number=40):
     records: column.Records
 
 
+class SendFailed(PartitionRow, number=102):
+    """The application has waited max.block.ms for buffer.memory: the batch is not sent."""
+
+    STORY = "producer cannot send batch {batch} of {records:record}: no memory for {waited_us}"
+
+    batch: column.Batch
+    records: column.Records
+    waited_us: column.WaitedUs
+
+
 class BatchDuplicated(PartitionRow, number=43):
     """A batch was appended again by a retry of its producer."""
 

@@ -210,6 +210,7 @@ QuietMs = Annotated[i64, Column(TIME, "time since the leader's last ISR change")
 SilentUs = Annotated[i64, Column(TIME, "time since the last message")]
 SincePropagationMs = Annotated[i64, Column(TIME, "time since the last notification of this broker")]
 TimeoutMs = Annotated[i64, Column(TIME, "session timeout")]
+WaitedUs = Annotated[i64, Column(TIME, "time that the application waited for memory")]
 UntilUs = Annotated[i64, Column(TIME, "virtual time at which the work is done")]
 
 FollowerRateBytes = Annotated[i64, Column(RATE, "limit of replication as follower; -1: none")]

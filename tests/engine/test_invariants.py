@@ -42,7 +42,15 @@ STORY = {
     "cluster": {"brokers": 3},
     "topics": [{"name": "orders", "partitions": 4, "replication_factor": 3}],
     "workload": {
-        "producers": [{"name": "shop", "topics": ["orders"], "batches_per_second": 40}],
+        "producers": [
+            {"name": "shop", "topics": ["orders"], "batches_per_second": 40},
+            {
+                "name": "once",
+                "topics": ["orders"],
+                "batches_per_second": 4,
+                "settings": {"enable.idempotence": True},
+            },
+        ],
         "consumers": [{"name": "billing", "topics": ["orders"]}],
     },
     "faults": [{"kind": "pause", "at": "20s", "for": "5s", "brokers": [2]}],
@@ -791,6 +799,38 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     sent = first_where(world.batches, lambda each: each.number != NONE and each.in_flight)
     world.batches[sent].broker = (world.batches[sent].broker + 1) % 3
+
+
+@violates("queues_of_partitions_are_whole")
+def _(world: World) -> None:
+    world.client_targets[0].queue_length += 1
+
+
+@violates("partitions_that_wait_are_listed")
+def _(world: World) -> None:
+    world.client_targets[0].listed = 0 if world.client_targets[0].listed == NONE else NONE
+
+
+@violates("buffered_bytes_are_those_of_batches")
+def _(world: World) -> None:
+    world.clients[0].buffered_bytes += 1
+
+
+@violates("numbered_batches_are_in_sequence")
+def _(world: World) -> None:
+    world.client_targets[0].last_numbered = 0
+
+
+@violates("every_place_for_a_producer_has_one_owner")
+def _(world: World) -> None:
+    world.pools[0].free_producers += 1
+
+
+@violates("remembered_batches_are_in_the_log")
+def _(world: World) -> None:
+    first = first_where(world.on_disk, lambda each: each.first_producer != NONE)
+    entry = world.producer_states[world.on_disk[first].first_producer]
+    world.producer_batches[entry.first_batch + entry.oldest].last_offset = 1 << 40
 
 
 @violates("late_batches_are_listed")

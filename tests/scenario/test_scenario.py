@@ -327,6 +327,34 @@ def test_a_producer_has_the_defaults_of_the_release() -> None:
     assert producers_settings("2.0")["retries"] == 0
 
 
+def test_producers_are_idempotent_by_default_from_3_0_1_on() -> None:
+    """KIP-679; 3.0.0 and 3.1.0 do not apply their default (KAFKA-13598)."""
+    releases = ("2.8", "3.0.0", "3.0.1", "3.1.0", "3.1.1", "3.9")
+    found = [producers_settings(release)["enable.idempotence"] for release in releases]
+    assert found == [False, False, True, False, True, True]
+    assert "enable.idempotence" not in producers_settings("0.10.2")
+
+
+def test_a_setting_that_contradicts_the_default_disables_idempotence() -> None:
+    """ProducerConfig.postProcessAndValidateIdempotenceConfigs@3.2.0."""
+    for contradiction in (
+        {"acks": 1},
+        {"retries": 0},
+        {"max.in.flight.requests.per.connection": 6},
+    ):
+        assert not producers_settings("3.9", **contradiction)["enable.idempotence"]
+
+
+def test_an_idempotent_producer_changes_the_defaults_of_other_settings() -> None:
+    """KafkaProducer.configureAcks, configureRetries and configureInflightRequests@0.11.0.0."""
+    settings = producers_settings("0.11", **{"enable.idempotence": True})
+    assert (settings["acks"], settings["retries"]) == (-1, 2**31 - 1)
+    assert settings["max.in.flight.requests.per.connection"] == 1
+    assert producers_settings("1.1", **{"enable.idempotence": True})[
+        "max.in.flight.requests.per.connection"
+    ] == 5  # fmt: skip
+
+
 def test_a_delivery_timeout_that_nobody_set_grows_with_the_request_timeout() -> None:
     settings = {"request.timeout.ms": 200_000}
     assert producers_settings("2.6", **settings)["delivery.timeout.ms"] == 200_000

@@ -51,7 +51,11 @@ def night_cluster() -> Scenario:
                     "name": "shop",
                     "topics": ["orders"],
                     "batches_per_second": 1,
-                    "settings": {"compression.type": "lz4", "linger.ms": 5, "acks": "all"},
+                    "settings": {
+                        "compression.type": "lz4",
+                        "metric.reporters": "none",
+                        "acks": "all",
+                    },
                 }
             ],
             "consumers": [
@@ -74,7 +78,7 @@ def test_a_setting_that_kafka_has_is_taken_and_listed(night_cluster: Scenario) -
         "topics[0].settings.cleanup.policy",
         "workload.consumers[0].settings.group.id",
         "workload.producers[0].settings.compression.type",
-        "workload.producers[0].settings.linger.ms",
+        "workload.producers[0].settings.metric.reporters",
     ]
 
 
@@ -84,7 +88,7 @@ def test_what_is_not_modelled_does_not_hide_what_is(night_cluster: Scenario) -> 
     assert "log.dirs" not in night_cluster.settings_of(1)
     (producers,) = night_cluster.workload.producers
     assert night_cluster.producer_settings(producers)["acks"] == -1
-    assert "linger.ms" not in night_cluster.producer_settings(producers)
+    assert "metric.reporters" not in night_cluster.producer_settings(producers)
     (consumers,) = night_cluster.workload.consumers
     assert "group.id" not in night_cluster.consumer_settings(consumers)
 

@@ -7,6 +7,7 @@ the producers' requests comes to its threads.
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,15 @@ from tidegauge.traces.run_folder import RunFolder, TraceRow
 APPEND_US = 20
 
 
-def twelve_at_once(folder: Path, threads: int, **parts: Any) -> RunFolder:
-    """Two producers send six batches each within 60 ms; each request takes 100 ms."""
+def twelve_at_once(folder: Path, threads: int, clients: int = 1, **parts: Any) -> RunFolder:
+    """Two groups of producers send six batches each within 60 ms; each request takes 100 ms.
+
+    A broker handles one request of each connection at a time.
+    """
     settings: dict[str, int] = {"acks": 1, "max.in.flight.requests.per.connection": 6}
-    shop = producers_of(100, "3s", "3060ms", **settings)
+    shop = producers_of(100, "3s", "3060ms", **settings) | {"clients": clients}
     other = producers_of(100, "3005ms", "3065ms", **settings) | {"name": "other"}
+    other |= {"clients": clients}
     return run_of(
         cluster_of(
             {"num.io.threads": threads},
@@ -76,7 +81,7 @@ def test_who_waits_is_not_overtaken_after_a_pause(tmp_path: Path) -> None:
 
 
 def test_with_eight_threads_eight_requests_are_handled_at_a_time(tmp_path: Path) -> None:
-    run = twelve_at_once(tmp_path, threads=8)
+    run = twelve_at_once(tmp_path, threads=8, clients=6)
     first_us = 3 * SECOND + MS
     cost_us = 100 * MS + APPEND_US
     at_once_us = [first_us + 5 * MS * number for number in range(8)]
@@ -94,14 +99,14 @@ def test_an_answer_leaves_when_its_request_is_handled(tmp_path: Path) -> None:
 
 
 def on_slow_disks(folder: Path, acks: int | str, *brokers: int, threads: int = 8) -> RunFolder:
-    """Ten batches, one each 100 ms, while the disks of some brokers are 250 ms slow."""
+    """Ten producers' batches, one each 100 ms, while some brokers' disks are 250 ms slow."""
     faults = [{"kind": "slow_disk", "at": "2s", "brokers": [*brokers], "delay": "250ms"}]
-    many = {"max.in.flight.requests.per.connection": 10}
+    producers = producers_of(10, "3s", "4s", acks=acks) | {"clients": 10}
     return run_of(
         cluster_of(
             {"num.io.threads": threads},
             topics=[topic_of([1, 2] if acks == "all" else [1])],
-            workload={"producers": [producers_of(10, "3s", "4s", acks=acks, **many)]},
+            workload={"producers": [producers]},
             faults=faults,
             duration="7s",
         ),
@@ -110,8 +115,8 @@ def on_slow_disks(folder: Path, acks: int | str, *brokers: int, threads: int = 8
 
 
 def waited_us(run: RunFolder) -> list[int]:
-    """How long the producer waited for each of its answers."""
-    answers = rows_of(run, "message", message_kind=ProduceResponse.KIND, process=FIRST_CLIENT)
+    """How long the producers waited for each of their answers."""
+    answers = rows_of(run, "message", message_kind=ProduceResponse.KIND)
     assert len(answers) == 10
     return [time - 3 * SECOND - number * 100 * MS for number, time in enumerate(times_us(answers))]
 
@@ -176,9 +181,10 @@ def while_an_isr_is_written(folder: Path, **parts: Any) -> RunFolder:
 
 
 def producer_to(topic: str, rate: float, start: str, **settings: int | str) -> dict[str, Any]:
-    many = {"max.in.flight.requests.per.connection": 1000}
-    producer = producers_of(rate, start, "9s", **settings, **many)
-    return producer | {"name": f"to-{topic}", "topics": [topic]}
+    """Producers of one batch each, as a broker handles one request of a connection at a time."""
+    producer = producers_of(rate, start, "9s", **settings)
+    clients = ceil(6 * rate)
+    return producer | {"name": f"to-{topic}", "topics": [topic], "clients": clients}
 
 
 def test_requests_that_wait_for_a_lock_take_the_threads_of_all_others(tmp_path: Path) -> None:

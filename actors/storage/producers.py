@@ -1,0 +1,240 @@
+"""What a replica knows of idempotent producers (Kafka: ``ProducerStateManager``).
+
+It is a function of the log: a leader learns of a batch when it appends it, a follower from its
+fetch, and what is cut off is forgotten. Producer snapshots keep it through every end of a process,
+so it lies with the log. The rules are in ``replication/producer_state.py``.
+
+The producers of a replica are a list, the one with the last batch first: what a fetch brings is at
+its front. A fetch tells of each producer the last batches alone (five), as older ones do not
+matter: a follower that is further behind knows of none until it has them.
+"""
+
+from __future__ import annotations
+
+from tidegauge.actors.state.brokers import Brokers, now_ms
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.producer_state import (
+    NO_BATCH,
+    NO_PRODUCER_EPOCH,
+    RETAINED_BATCHES,
+    append_batch,
+    decrement_sequence,
+    forget_producer,
+    increment_sequence,
+    truncate_producer_to,
+    validate_batch,
+)
+from tidegauge.replication.records import UNDEFINED, ProducerStateEntry
+from tidegauge.simulation.events import new_item
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.client_requests import FetchedRecords, PartitionAppend
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.broker_rows import DuplicateFound
+
+
+@inner_rule
+def _place_of(world: Brokers, row: int, producer_id: int) -> int:
+    """The place of a producer that a replica knows; NONE if it knows it not."""
+    place = world.on_disk[row].first_producer
+    while place != NONE and world.producer_states[place].producer_id != producer_id:
+        place = world.held_producers[place].next
+    return place
+
+
+@inner_rule
+def _new_place(world: Brokers, row: int, producer_id: int) -> int:
+    """A place for a producer of which a replica knows nothing, at the front of its list."""
+    pools = world.pools[0]
+    place = pools.free_producer
+    pools.free_producer = world.held_producers[place].next
+    pools.free_producers -= 1
+    if pools.free_producers < pools.producer_reserve:
+        world.context[0].needs_room = True
+    forget_producer(world.producer_states[place])
+    world.producer_states[place].producer_id = producer_id
+    world.held_producers[place].next = world.on_disk[row].first_producer
+    world.on_disk[row].first_producer = place
+    return place
+
+
+@inner_rule
+def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) -> bool:
+    """Whether a batch is to be appended: it is in sequence, and no duplicate.
+
+    Otherwise ``append`` has the error, or the offset that the batch has.
+
+    Source: Log.analyzeAndValidateProducerState@2.6.0.
+    """
+    place = _place_of(world, row, append.producer_id)
+    if place == NONE:
+        place = _new_place(world, row, append.producer_id)
+    last_sequence = increment_sequence(append.first_sequence, append.record_count - 1)
+    error, duplicate = validate_batch(
+        world.rules[world.hosted[row].broker],
+        world.producer_states[place],
+        world.producer_batches,
+        append.producer_epoch,
+        append.first_sequence,
+        last_sequence,
+    )
+    append.error = error
+    if duplicate == NO_BATCH:
+        return error == errors.NONE
+    append.offset = world.producer_batches[duplicate].base_offset
+    world.brokers[world.hosted[row].broker].records_deduplicated += append.record_count
+    found = new_row(world, world.hosted[row].broker, DuplicateFound)
+    found.partition = world.hosted[row].partition
+    found.from_process = source
+    found.records = append.record_count
+    found.offset = append.offset
+    write_row(world, found)
+    return False
+
+
+@inner_rule
+def note_batch(
+    world: Brokers,
+    row: int,
+    producer_id: int,
+    producer_epoch: int,
+    first_sequence: int,
+    last_sequence: int,
+    base_offset: int,
+) -> None:
+    """A batch of an idempotent producer is in a replica's log: remember it.
+
+    Source: ProducerStateManager.update@2.6.0.
+    """
+    place = _place_of(world, row, producer_id)
+    if place == NONE:
+        place = _new_place(world, row, producer_id)
+    batch = world.appended_batch[0]
+    batch.first_sequence = first_sequence
+    batch.last_sequence = last_sequence
+    batch.base_offset = base_offset
+    batch.last_offset = base_offset + decrement_sequence(last_sequence, first_sequence)
+    batch.timestamp_ms = now_ms(world.context[0])
+    append_batch(
+        world.rules[world.hosted[row].broker],
+        world.producer_states[place],
+        world.producer_batches,
+        producer_epoch,
+        batch,
+    )
+    if place != world.on_disk[row].first_producer:
+        _take_out(world, row, place)
+        _insert(world, row, place)
+
+
+@inner_rule
+def _take_out(world: Brokers, row: int, place: int) -> None:
+    previous = NONE
+    index = world.on_disk[row].first_producer
+    while index != place:
+        previous = index
+        index = world.held_producers[index].next
+    following = world.held_producers[place].next
+    if previous == NONE:
+        world.on_disk[row].first_producer = following
+    else:
+        world.held_producers[previous].next = following
+
+
+@inner_rule
+def _insert(world: Brokers, row: int, place: int) -> None:
+    """Put a producer before those whose last batches are older."""
+    last_offset = _last_offset(world, place)
+    previous = NONE
+    index = world.on_disk[row].first_producer
+    while index != NONE and _last_offset(world, index) > last_offset:
+        previous = index
+        index = world.held_producers[index].next
+    world.held_producers[place].next = index
+    if previous == NONE:
+        world.on_disk[row].first_producer = place
+    else:
+        world.held_producers[previous].next = place
+
+
+@inner_rule
+def _batch_at(entry: ProducerStateEntry, number: int) -> int:
+    """The place of a batch that is remembered of a producer, the oldest first."""
+    return entry.first_batch + (entry.oldest + number) % RETAINED_BATCHES
+
+
+@inner_rule
+def _last_offset(world: Brokers, place: int) -> int:
+    """The offset of the last record that is remembered of a producer; -1 none."""
+    entry = world.producer_states[place]
+    if entry.batch_count == 0:
+        return UNDEFINED
+    return world.producer_batches[_batch_at(entry, entry.batch_count - 1)].last_offset
+
+
+@inner_rule
+def tell_batches(
+    world: Brokers, row: int, response: Event, item: FetchedRecords, end_offset: int
+) -> None:
+    """Tell a follower of the batches that end in what it fetches: in its entry, then in others."""
+    first_offset = item.offset
+    told = item
+    place = world.on_disk[row].first_producer
+    while place != NONE and _last_offset(world, place) >= first_offset:
+        entry = world.producer_states[place]
+        for number in range(entry.batch_count):
+            batch = world.producer_batches[_batch_at(entry, number)]
+            if first_offset <= batch.last_offset < end_offset:
+                if told.producer_id != NONE:
+                    told = new_item(world, response, item.partition, FetchedRecords)
+                    told.continues = True
+                told.producer_id = entry.producer_id
+                told.producer_epoch = entry.producer_epoch
+                told.first_sequence = batch.first_sequence
+                told.last_sequence = batch.last_sequence
+                told.batch_offset = batch.base_offset
+        place = world.held_producers[place].next
+
+
+@inner_rule
+def cut_producers(world: Brokers, row: int) -> None:
+    """A replica's log was cut: forget the batches behind its end.
+
+    Source: ProducerStateManager.truncateAndReload@2.6.0.
+    """
+    end_offset = world.replicas[row].log_end_offset
+    place = world.on_disk[row].first_producer
+    world.on_disk[row].first_producer = NONE
+    while place != NONE:
+        following = world.held_producers[place].next
+        entry = world.producer_states[place]
+        truncate_producer_to(entry, world.producer_batches, end_offset)
+        if entry.producer_epoch == NO_PRODUCER_EPOCH:
+            _free(world, place)
+        else:
+            _insert(world, row, place)
+        place = following
+
+
+@inner_rule
+def forget_producers(world: Brokers, row: int) -> None:
+    """A replica's log begins anew, or is deleted: nobody has written to it.
+
+    Source: ProducerStateManager.truncateFullyAndStartAt@2.6.0.
+    """
+    place = world.on_disk[row].first_producer
+    while place != NONE:
+        following = world.held_producers[place].next
+        _free(world, place)
+        place = following
+    world.on_disk[row].first_producer = NONE
+
+
+@inner_rule
+def _free(world: Brokers, place: int) -> None:
+    pools = world.pools[0]
+    world.producer_states[place].producer_id = NONE
+    world.held_producers[place].next = pools.free_producer
+    pools.free_producer = place
+    pools.free_producers += 1

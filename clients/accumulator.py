@@ -1,0 +1,300 @@
+"""A producer's accumulator: the batches that wait, by partition, and what leaves together.
+
+Each partition has a queue. The first batch of a queue may be sent if it is not in its back-off, if
+linger.ms are over, and, of an idempotent producer, if it is next in sequence. Its partition then
+stands in the list of its leader's connection. As long as a connection has room
+(max.in.flight.requests.per.connection), a request takes the first batch of each partition of that
+list, up to max.request.size: so at most one batch of a partition. With linger.ms the request leaves
+when the first of them is due, and all others with it. With one request in flight, partitions that
+have a batch in flight wait, so that nothing overtakes a retry (``guaranteeMessageOrder``).
+
+Simplified: what the workload makes is a whole batch, so batches of a partition never merge.
+
+Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_metadata import client_of, request_metadata
+from tidegauge.clients.client_state import (
+    LEADERLESS,
+    Batch,
+    Client,
+    Clients,
+    Connection,
+    Target,
+    TargetList,
+)
+from tidegauge.clients.sent_batches import add_to_request, watch_deadline
+from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.client_requests import ProduceRequest
+from tidegauge.simulation.messages.client_timers import BatchExpires, ProducerWakes
+
+#: Before 2.1 batches do not expire: they have no delivery.timeout.ms.
+_NEVER_MS = code(2**40)
+
+
+@inner_rule
+def enqueue(world: Clients, batch: Batch) -> None:
+    """Put a batch behind the others of its partition."""
+    target = world.client_targets[batch.target]
+    batch.next = NONE
+    if target.queue_last == NONE:
+        target.queue_first = batch.index
+    else:
+        world.batches[target.queue_last].next = batch.index
+    target.queue_last = batch.index
+    target.queue_length += 1
+
+
+@inner_rule
+def enqueue_again(world: Clients, client: Client, batch: Batch) -> None:
+    """Put a batch whose attempt has failed before the others, or where its sequence number belongs.
+
+    Source: RecordAccumulator.reenqueue and insertInSequenceOrder@2.4.0.
+    """
+    batch.retry_us = world.context[0].time_us + client.retry_backoff_ms * 1000
+    target = world.client_targets[batch.target]
+    previous = NONE
+    following = target.queue_first
+    while following != NONE and goes_before(world.batches[following], batch):
+        previous = following
+        following = world.batches[following].next
+    batch.next = following
+    if previous == NONE:
+        target.queue_first = batch.index
+    else:
+        world.batches[previous].next = batch.index
+    if following == NONE:
+        target.queue_last = batch.index
+    target.queue_length += 1
+
+
+@inner_rule
+def take_first_batch(world: Clients, target: Target) -> Batch:
+    """Take the first batch out of a partition's queue; there is one."""
+    batch = world.batches[target.queue_first]
+    target.queue_first = batch.next
+    if target.queue_first == NONE:
+        target.queue_last = NONE
+    target.queue_length -= 1
+    batch.next = NONE
+    return batch
+
+
+@inner_rule
+def is_expired(world: Clients, client: Client, batch: Batch) -> bool:
+    """Whether delivery.timeout.ms is used up."""
+    waited_us = world.context[0].time_us - batch.created_us
+    return waited_us >= client.delivery_timeout_ms * 1000
+
+
+@inner_rule
+def offer(world: Clients, process: int, place: int) -> None:
+    """The first batch of a partition may be one that can be sent now: see, and send it if so.
+
+    Source: RecordAccumulator.ready@2.4.0.
+    """
+    number = client_of(world, process)
+    client = world.clients[number]
+    target = world.client_targets[place]
+    if target.queue_first == NONE or not _can_leave(world, process, client, place):
+        _unlist(world, number, place)
+    elif target.leader < 0:
+        _list_at(world, number, place, LEADERLESS)
+        request_metadata(world, process)
+    else:
+        _list_at(world, number, place, target.leader)
+        due_us = _due_us(world, client, target)
+        if due_us > world.context[0].time_us:
+            _wake_at(world, process, place, due_us)
+        else:
+            drain(world, process, target.leader)
+    _watch_expiry(world, process, client, place)
+
+
+@inner_rule
+def _can_leave(world: Clients, process: int, client: Client, place: int) -> bool:
+    """Whether the first batch of a partition can be sent, but for its leader and linger.ms."""
+    target = world.client_targets[place]
+    first = world.batches[target.queue_first]
+    if first.attempts > 0 and world.context[0].time_us < first.retry_us:
+        _wake_at(world, process, place, first.retry_us)
+        return False
+    if client.max_in_flight == 1 and target.in_flight > 0:
+        return False
+    return not client.is_idempotent or may_be_sent(client, target, first)
+
+
+@inner_rule
+def _due_us(world: Clients, client: Client, target: Target) -> int:
+    """When the first batch of a partition has waited enough for others."""
+    first = world.batches[target.queue_first]
+    if first.attempts > 0 or target.queue_length > 1 or client.blocked:
+        return 0
+    return first.created_us + client.linger_us
+
+
+@inner_rule
+def _wake_at(world: Clients, process: int, place: int, time_us: int) -> None:
+    target = world.client_targets[place]
+    if 0 < target.wake_us <= time_us:
+        return
+    target.wake_us = time_us
+    timer = new_event(world, process, process, ProducerWakes)
+    timer.target = place
+    set_timer(world, timer, time_us)
+
+
+@inner_rule
+def _watch_expiry(world: Clients, process: int, client: Client, place: int) -> None:
+    """Look after the first batch of a partition, if any waits, when it has had its time."""
+    target = world.client_targets[place]
+    if target.expiry_timer or target.queue_first == NONE:
+        return
+    if client.delivery_timeout_ms > _NEVER_MS:
+        return
+    target.expiry_timer = True
+    created_us = world.batches[target.queue_first].created_us
+    timer = new_event(world, process, process, BatchExpires)
+    timer.target = place
+    due_us = max(created_us + client.delivery_timeout_ms * 1000, world.context[0].time_us)
+    set_timer(world, timer, due_us)
+
+
+@inner_rule
+def drain(world: Clients, process: int, broker: int) -> None:
+    """Send what waits for a broker's connection, as far as that has room.
+
+    Source: RecordAccumulator.drainBatchesForOneNode@2.4.0.
+    """
+    number = client_of(world, process)
+    client = world.clients[number]
+    connection = world.connections[number * world.sizes[0].brokers + broker]
+    while connection.in_flight < client.max_in_flight and connection.waiting.first != NONE:
+        if client.linger_us > 0 and not _any_due(world, client, connection):
+            return
+        client.requests += 1
+        request = new_event(world, process, broker, ProduceRequest)
+        request.acks = client.acks
+        request.timeout_ms = client.request_timeout_ms
+        request.correlation_id = client.requests
+        _fill(world, process, connection, request)
+        if request.item_count == 0:
+            free_event(world, request)
+            return
+        if client.acks != 0:
+            connection.in_flight += 1
+            if not connection.deadline_timer:
+                watch_deadline(world, process, connection)
+        send(world, request, world.context[0].time_us)
+
+
+@inner_rule
+def _any_due(world: Clients, client: Client, connection: Connection) -> bool:
+    place = connection.waiting.first
+    while place != NONE:
+        target = world.client_targets[place]
+        if _due_us(world, client, target) <= world.context[0].time_us:
+            return True
+        place = target.next_listed
+    return False
+
+
+@inner_rule
+def _fill(world: Clients, process: int, connection: Connection, request: ProduceRequest) -> None:
+    """Put the first batch of each partition that waits into a request, up to max.request.size."""
+    number = client_of(world, process)
+    client = world.clients[number]
+    size_bytes = 0
+    last = connection.waiting.last
+    following = connection.waiting.first
+    while following != NONE:
+        place = following
+        target = world.client_targets[place]
+        following = NONE if place == last else target.next_listed
+        if target.queue_first == NONE or not _can_leave(world, process, client, place):
+            _unlist(world, number, place)
+            continue
+        size_bytes += world.batches[target.queue_first].size_bytes
+        if request.item_count > 0 and size_bytes > client.max_request_bytes:
+            return
+        batch = take_first_batch(world, target)
+        if client.is_idempotent:
+            number_batch(world, client, target, batch)
+        add_to_request(world, client, connection, request, batch)
+        # What it has left comes behind the others.
+        _unlist(world, number, place)
+        if target.queue_first != NONE:
+            _list_at(world, number, place, request.destination)
+
+
+@inner_rule
+def drain_all(world: Clients, process: int) -> None:
+    """Metadata has come: send what waits, to who leads by now."""
+    number = client_of(world, process)
+    brokers = world.sizes[0].brokers
+    _list_by_leader(world, number, world.clients[number].leaderless)
+    for broker in range(brokers):
+        _list_by_leader(world, number, world.connections[number * brokers + broker].waiting)
+    for broker in range(brokers):
+        drain(world, process, broker)
+
+
+@inner_rule
+def _list_by_leader(world: Clients, number: int, listed: TargetList) -> None:
+    """Move partitions to the lists of their leaders' connections."""
+    last = listed.last
+    following = listed.first
+    while following != NONE:
+        place = following
+        target = world.client_targets[place]
+        following = NONE if place == last else target.next_listed
+        _list_at(world, number, place, target.leader if target.leader >= 0 else LEADERLESS)
+
+
+@inner_rule
+def _list_of(world: Clients, number: int, where: int) -> TargetList:
+    if where == LEADERLESS:
+        return world.clients[number].leaderless
+    return world.connections[number * world.sizes[0].brokers + where].waiting
+
+
+@inner_rule
+def _list_at(world: Clients, number: int, place: int, where: int) -> None:
+    """Put a partition into a list, behind the others, unless it is there."""
+    target = world.client_targets[place]
+    if target.listed == where:
+        return
+    _unlist(world, number, place)
+    listed = _list_of(world, number, where)
+    target.listed = where
+    target.previous_listed = listed.last
+    if listed.last == NONE:
+        listed.first = place
+    else:
+        world.client_targets[listed.last].next_listed = place
+    listed.last = place
+
+
+@inner_rule
+def _unlist(world: Clients, number: int, place: int) -> None:
+    target = world.client_targets[place]
+    if target.listed == NONE:
+        return
+    listed = _list_of(world, number, target.listed)
+    if target.previous_listed == NONE:
+        listed.first = target.next_listed
+    else:
+        world.client_targets[target.previous_listed].next_listed = target.next_listed
+    if target.next_listed == NONE:
+        listed.last = target.previous_listed
+    else:
+        world.client_targets[target.next_listed].previous_listed = target.previous_listed
+    target.listed = NONE
+    target.previous_listed = NONE
+    target.next_listed = NONE

@@ -1,0 +1,156 @@
+"""Batches of a producer on a connection: those in flight, and those that may be answered late.
+
+A request fails or is answered as a whole. One that is given up after request.timeout.ms could still
+be answered, as long as its connection lives: its batches are kept until then, so that appends are
+counted of which the producer never hears.
+
+Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_state import Batch, Client, Clients, Connection
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.client_requests import ProducedBatch, ProduceRequest
+from tidegauge.simulation.messages.client_timers import RequestTimesOut
+
+
+@inner_rule
+def add_to_request(
+    world: Clients, client: Client, connection: Connection, request: ProduceRequest, batch: Batch
+) -> None:
+    """Put a batch into a request that is about to be sent."""
+    batch.attempts += 1
+    batch.broker = request.destination
+    batch.request = request.correlation_id
+    batch.next = NONE
+    target = world.client_targets[batch.target]
+    item = new_item(world, request, target.partition, ProducedBatch)
+    item.append.record_count = batch.records
+    item.append.producer_id = batch.producer_id
+    item.append.producer_epoch = batch.producer_epoch
+    item.append.first_sequence = batch.first_sequence
+    item.place = batch.index
+    item.batch = batch.number
+    item.attempt = batch.attempts
+    request.size_bytes += batch.size_bytes
+    if client.acks == 0:
+        # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
+        finish(client, batch)
+        free_if_over(world, batch)
+        return
+    batch.unanswered += 1
+    batch.in_flight = True
+    target.in_flight += 1
+    batch.deadline_us = world.context[0].time_us + client.request_timeout_ms * 1000
+    if connection.flight_last == NONE:
+        connection.flight_first = batch.index
+    else:
+        world.batches[connection.flight_last].next = batch.index
+    connection.flight_last = batch.index
+
+
+@inner_rule
+def watch_deadline(world: Clients, process: int, connection: Connection) -> None:
+    """Look after the first request in flight when it should have been answered."""
+    # One timer for a connection, not one for each request: nearly all are answered before,
+    # and the heap stays small, which made the loop 1.3 times as fast.
+    first = world.batches[connection.flight_first]
+    connection.deadline_timer = True
+    timer = new_event(world, process, process, RequestTimesOut)
+    timer.request_kind = ProduceRequest.KIND
+    timer.broker = first.broker
+    set_timer(world, timer, first.deadline_us)
+
+
+@inner_rule
+def finish(client: Client, batch: Batch) -> None:
+    """The producer knows the outcome of a batch: its memory is free."""
+    batch.done = True
+    client.buffered_bytes -= batch.size_bytes
+
+
+@inner_rule
+def take_out_of_flight(world: Clients, connection: Connection, batch: Batch) -> None:
+    """A batch is not in flight any more."""
+    batch.in_flight = False
+    world.client_targets[batch.target].in_flight -= 1
+    previous = NONE
+    index = connection.flight_first
+    while index != batch.index:
+        previous = index
+        index = world.batches[index].next
+    if previous == NONE:
+        connection.flight_first = batch.next
+    else:
+        world.batches[previous].next = batch.next
+    if connection.flight_last == batch.index:
+        connection.flight_last = previous
+    batch.next = NONE
+
+
+@inner_rule
+def first_lost(world: Clients, connection: Connection) -> Batch:
+    """The first batch in flight, whose attempt nobody will answer: it is in flight no more."""
+    batch = world.batches[connection.flight_first]
+    take_out_of_flight(world, connection, batch)
+    following = connection.flight_first
+    if following == NONE or world.batches[following].request != batch.request:
+        connection.in_flight -= 1
+    if batch.unanswered > 0:
+        _is_late(world, batch, batch.client * world.sizes[0].brokers + batch.broker)
+    return batch
+
+
+@inner_rule
+def forget_late_answers(world: Clients, number: int, broker: int) -> None:
+    """Attempts that were given up before, but could still have been answered, never will be."""
+    connection = world.connections[number * world.sizes[0].brokers + broker]
+    while connection.first_late != NONE:
+        batch = world.batches[connection.first_late]
+        _is_late_no_more(world, batch)
+        if not batch.in_flight:
+            batch.unanswered = 0
+            free_if_over(world, batch)
+
+
+@inner_rule
+def _is_late(world: Clients, batch: Batch, connection: int) -> None:
+    """An attempt was given up on a connection on which it could still be answered."""
+    # A list, since all batches are too many to be looked at when a broker comes back: with
+    # 60 producers whose retries piled up that took seconds.
+    if batch.late != NONE:
+        _is_late_no_more(world, batch)
+    batch.late = connection
+    batch.previous_late = NONE
+    batch.next_late = world.connections[connection].first_late
+    if batch.next_late != NONE:
+        world.batches[batch.next_late].previous_late = batch.index
+    world.connections[connection].first_late = batch.index
+
+
+@inner_rule
+def _is_late_no_more(world: Clients, batch: Batch) -> None:
+    if batch.previous_late == NONE:
+        world.connections[batch.late].first_late = batch.next_late
+    else:
+        world.batches[batch.previous_late].next_late = batch.next_late
+    if batch.next_late != NONE:
+        world.batches[batch.next_late].previous_late = batch.previous_late
+    batch.late = NONE
+
+
+@inner_rule
+def free_if_over(world: Clients, batch: Batch) -> None:
+    """Give back a batch that is done and about which no answer can come any more."""
+    if not batch.done or batch.unanswered > 0 or batch.number == NONE:
+        return
+    if batch.late != NONE:
+        _is_late_no_more(world, batch)
+    pool = world.pool[0]
+    batch.number = NONE
+    batch.next = pool.free_batch
+    pool.free_batch = batch.index
+    pool.free_batches += 1

@@ -1,0 +1,383 @@
+"""An idempotent producer's numbers: its id and epoch, and the sequence numbers of its batches.
+
+A producer asks any broker for an id before it sends anything; the id is one that no other producer,
+and no earlier time of this one, has had. A batch is numbered when it is first sent, and keeps its
+number in retries: they leave in the order of their numbers, one after the other's outcome is known.
+
+Where a batch finds a gap, up to 2.4 its producer asks for another id, and batches that were sent
+with the old one fail. From 2.5 on it bumps its epoch, numbers the batches of the partition from 0
+on again and retries (KIP-360).
+
+Simplified: a broker always has ids left of its block of 1000, so it gives one even where it cannot
+reach ZooKeeper or the controllers.
+
+Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.bootstrap import next_node, request_timeout_us
+from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_state import Batch, Client, Clients, Target
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.producer_state import decrement_sequence, increment_sequence
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.client_requests import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    PartitionAppend,
+)
+from tidegauge.simulation.messages.client_timers import RequestTimesOut
+
+#: So many ids a client can have before they are those of the next one.
+_IDS = code(1 << 20)
+#: The epoch is a number of 16 bits.
+_LAST_EPOCH = code(2**15 - 1)
+
+
+# The id.
+
+
+@inner_rule
+def request_producer_id(world: Clients, process: int) -> None:
+    """Ask a broker for an id, unless a request is in flight.
+
+    Source: Sender.maybeWaitForProducerId@1.1.0, TransactionManager.initializeTransactions@2.5.0.
+    """
+    number = client_of(world, process)
+    client = world.clients[number]
+    if client.id_request != 0:
+        return
+    client.id_requests += 1
+    client.id_request = client.id_requests
+    client.id_broker = next_node(world, process, number)
+    if client.id_broker == NONE:
+        _request_again_after(world, client, process, client.reconnect_backoff_ms * 1000)
+        return
+    client.id_sent_us = world.context[0].time_us
+    request = new_event(world, process, client.id_broker, InitProducerIdRequest)
+    request.correlation_id = client.id_request
+    send(world, request, client.id_sent_us)
+    connection = world.connections[number * world.sizes[0].brokers + client.id_broker]
+    _request_again_after(world, client, process, request_timeout_us(client, connection))
+
+
+@inner_rule
+def _request_again_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
+    timer = new_event(world, process, process, RequestTimesOut)
+    timer.request_kind = InitProducerIdRequest.KIND
+    timer.correlation_id = client.id_request
+    set_timer(world, timer, world.context[0].time_us + delay_us)
+
+
+@inner_rule
+def handle_id_times_out(world: Clients, timer: RequestTimesOut) -> None:
+    """No response has come, or a back-off is over: ask the next broker."""
+    client = world.clients[client_of(world, timer.destination)]
+    if client.id_request == timer.correlation_id:
+        client.id_request = 0
+        request_producer_id(world, timer.destination)
+
+
+@inner_rule
+def lose_id_request(
+    world: Kernel, client: Client, process: int, broker: int, until_us: int
+) -> None:
+    """The connection to a broker is gone: if it was asked for an id, another one is, soon."""
+    is_asked = client.id_request != 0 and client.id_broker == broker
+    if is_asked and client.id_sent_us <= until_us:
+        client.id_broker = NONE
+        _request_again_after(world, client, process, client.retry_backoff_ms * 1000)
+
+
+@inner_rule
+def take_producer_id(world: Clients, response: InitProducerIdResponse) -> bool:
+    """Take the id that a response brings; False if it is not awaited any more."""
+    number = client_of(world, response.destination)
+    client = world.clients[number]
+    if client.id_request != response.correlation_id:
+        return False
+    client.id_request = 0
+    client.producer_id = number * _IDS + client.producer_ids
+    client.producer_epoch = 0
+    client.producer_ids += 1
+    return True
+
+
+# Sequence numbers.
+
+
+@inner_rule
+def may_be_sent(client: Client, target: Target, first: Batch) -> bool:
+    """Whether a partition's first batch is next in sequence.
+
+    Source: RecordAccumulator.shouldStopDrainBatchesForPartition@2.4.0, @2.5.0.
+    """
+    if client.producer_id == NONE:
+        return False
+    if first.first_sequence == NONE:
+        is_stale = (
+            target.producer_id != client.producer_id
+            or target.producer_epoch != client.producer_epoch
+        )
+        return not target.is_unresolved and not (is_stale and target.first_numbered != NONE)
+    return target.first_numbered in (NONE, first.index)
+
+
+@inner_rule
+def goes_before(queued: Batch, batch: Batch) -> bool:
+    """Whether a batch that waits has a smaller sequence number than one that is to wait again."""
+    return queued.first_sequence != NONE and queued.first_sequence < batch.first_sequence
+
+
+@inner_rule
+def number_batch(world: Clients, client: Client, target: Target, batch: Batch) -> None:
+    """Give a batch that is sent the next sequence number, unless it has one.
+
+    Source: RecordAccumulator.drainBatchesForOneNode and
+    TransactionManager.maybeUpdateProducerIdAndEpoch@2.5.0.
+    """
+    if batch.first_sequence != NONE:
+        return
+    if target.producer_id != client.producer_id or target.producer_epoch != client.producer_epoch:
+        target.producer_id = client.producer_id
+        target.producer_epoch = client.producer_epoch
+        target.next_sequence = 0
+        target.last_acked_sequence = NONE
+    _set_number(target, batch)
+    batch.next_numbered = NONE
+    if target.last_numbered == NONE:
+        target.first_numbered = batch.index
+    else:
+        world.batches[target.last_numbered].next_numbered = batch.index
+    target.last_numbered = batch.index
+
+
+@inner_rule
+def _set_number(target: Target, batch: Batch) -> None:
+    batch.producer_id = target.producer_id
+    batch.producer_epoch = target.producer_epoch
+    batch.first_sequence = target.next_sequence
+    target.next_sequence = increment_sequence(target.next_sequence, batch.records)
+
+
+@inner_rule
+def _remove(world: Clients, target: Target, batch: Batch) -> None:
+    """A batch is done: the next one of its partition may be first."""
+    previous = NONE
+    index = target.first_numbered
+    while index not in (NONE, batch.index):
+        previous = index
+        index = world.batches[index].next_numbered
+    if index == NONE:
+        return
+    if previous == NONE:
+        target.first_numbered = batch.next_numbered
+    else:
+        world.batches[previous].next_numbered = batch.next_numbered
+    if target.last_numbered == batch.index:
+        target.last_numbered = previous
+
+
+@inner_rule
+def note_acknowledged(world: Clients, client: Client, target: Target, batch: Batch) -> None:
+    """A batch is acknowledged.
+
+    Source: TransactionManager.handleCompletedBatch@2.4.0.
+    """
+    if batch.producer_id == client.producer_id:
+        last_sequence = increment_sequence(batch.first_sequence, batch.records - 1)
+        target.last_acked_sequence = max(target.last_acked_sequence, last_sequence)
+        last_offset = batch.appended_offset + batch.records - 1
+        target.last_acked_offset = max(target.last_acked_offset, last_offset)
+    _remove(world, target, batch)
+
+
+@inner_rule
+def _is_next(target: Target, sequence: int) -> bool:
+    """Source: TransactionManager.isNextSequence@2.4.0."""
+    return sequence - target.last_acked_sequence == 1
+
+
+# What an error means.
+
+
+@inner_rule
+def may_retry_numbered(
+    world: Clients, client: Client, target: Target, batch: Batch, append: PartitionAppend
+) -> bool:
+    """Whether an error about a batch's number may pass by sending it again.
+
+    Source: TransactionManager.canRetry@1.1.0 and @2.5.0.
+    """
+    if not client.bumps_epoch and batch.producer_id != client.producer_id:
+        return False
+    if append.error == errors.OUT_OF_ORDER_SEQUENCE_NUMBER:
+        is_next = _is_next(target, batch.first_sequence)
+        if not target.is_unresolved and (batch.is_renumbered or not is_next):
+            return True
+        if client.bumps_epoch and (not target.is_unresolved or is_next):
+            _need_bump(client, target)
+        return client.bumps_epoch
+    # UNKNOWN_PRODUCER_ID.
+    if append.log_start_offset != NONE and not batch.is_renumbered:
+        if target.last_acked_offset < append.log_start_offset:
+            # What it has written was deleted: its numbers begin anew.
+            _renumber(world, target)
+        elif client.bumps_epoch:
+            _need_bump(client, target)
+    return client.bumps_epoch or batch.is_renumbered
+
+
+@inner_rule
+def note_failed(
+    world: Clients, client: Client, target: Target, batch: Batch, error: int, is_adjusted: bool
+) -> None:
+    """A batch is given up: what that means for the numbers of the others.
+
+    ``is_adjusted``: its number was surely not taken.
+
+    Source: Sender.failBatch@1.1.0, TransactionManager.handleFailedBatch@2.5.0.
+    """
+    if batch.first_sequence == NONE:
+        return
+    _remove(world, target, batch)
+    if error in (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID):
+        if client.bumps_epoch:
+            _need_bump(client, target)
+        elif batch.producer_id == client.producer_id:
+            _reset_producer_id(world, client)
+    elif is_adjusted:
+        if client.bumps_epoch:
+            _need_bump(client, target)
+        elif batch.producer_id == client.producer_id:
+            _close_gap(world, target, batch)
+    else:
+        _leave_unresolved(client, target, batch)
+
+
+@inner_rule
+def _leave_unresolved(client: Client, target: Target, batch: Batch) -> None:
+    """Nothing new is numbered until it is known what was appended last.
+
+    Source: TransactionManager.markSequenceUnresolved@2.4.0.
+    """
+    if batch.producer_id == client.producer_id and not target.is_unresolved:
+        target.is_unresolved = True
+        client.unresolved += 1
+
+
+@inner_rule
+def _close_gap(world: Clients, target: Target, failed: Batch) -> None:
+    """The batches behind one that has failed take its place.
+
+    Source: TransactionManager.adjustSequencesDueToFailedBatch@1.1.0.
+    """
+    target.next_sequence = decrement_sequence(target.next_sequence, failed.records)
+    index = target.first_numbered
+    while index != NONE:
+        batch = world.batches[index]
+        index = batch.next_numbered
+        if batch.first_sequence > failed.first_sequence:
+            batch.first_sequence = decrement_sequence(batch.first_sequence, failed.records)
+            batch.is_renumbered = True
+
+
+@inner_rule
+def _need_bump(client: Client, target: Target) -> None:
+    client.needs_bump = True
+    target.needs_new_numbers = True
+
+
+@inner_rule
+def _renumber(world: Clients, target: Target) -> None:
+    """Number the batches of a partition that are not done from 0 on.
+
+    Source: TransactionManager.startSequencesAtBeginning@2.4.0.
+    """
+    target.next_sequence = 0
+    target.last_acked_sequence = NONE
+    index = target.first_numbered
+    while index != NONE:
+        batch = world.batches[index]
+        index = batch.next_numbered
+        _set_number(target, batch)
+        batch.is_renumbered = True
+
+
+@inner_rule
+def _reset_producer_id(world: Clients, client: Client) -> None:
+    """Ask for another id, and forget all numbers.
+
+    Source: TransactionManager.resetProducerId@1.1.0.
+    """
+    client.producer_id = NONE
+    client.unresolved = 0
+    for place in range(client.first_target, client.first_target + client.target_count):
+        target = world.client_targets[place]
+        target.first_numbered = NONE
+        target.last_numbered = NONE
+        target.is_unresolved = False
+        target.last_acked_sequence = NONE
+        target.last_acked_offset = NONE
+
+
+@inner_rule
+def settle_numbers(world: Clients, process: int) -> bool:
+    """Do what outcomes ask for; whether partitions that waited may go on.
+
+    Source: Sender.runOnce, TransactionManager.maybeResolveSequences and
+    bumpIdempotentEpochAndResetIdIfNeeded@2.5.0, shouldResetProducerStateAfterResolvingSequences
+    @1.1.0.
+    """
+    client = world.clients[client_of(world, process)]
+    if client.unresolved == 0 and not client.needs_bump and client.producer_id != NONE:
+        return False
+    if client.unresolved > 0:
+        _resolve(world, client)
+    if client.needs_bump:
+        _bump_epoch(world, client)
+    if client.producer_id == NONE:
+        request_producer_id(world, process)
+    return True
+
+
+@inner_rule
+def _resolve(world: Clients, client: Client) -> None:
+    for place in range(client.first_target, client.first_target + client.target_count):
+        target = world.client_targets[place]
+        if not target.is_unresolved or target.first_numbered != NONE:
+            continue
+        if not _is_next(target, target.next_sequence):
+            if not client.bumps_epoch:
+                _reset_producer_id(world, client)
+                return
+            _need_bump(client, target)
+        target.is_unresolved = False
+        client.unresolved -= 1
+
+
+@inner_rule
+def _bump_epoch(world: Clients, client: Client) -> None:
+    """Begin the next epoch, in which the partitions with a gap are numbered from 0 on.
+
+    Source: TransactionManager.bumpIdempotentProducerEpoch@2.5.0.
+    """
+    client.needs_bump = False
+    if client.producer_epoch == _LAST_EPOCH:
+        _reset_producer_id(world, client)
+        return
+    client.producer_epoch += 1
+    for place in range(client.first_target, client.first_target + client.target_count):
+        target = world.client_targets[place]
+        if target.needs_new_numbers:
+            target.needs_new_numbers = False
+            target.producer_id = client.producer_id
+            target.producer_epoch = client.producer_epoch
+            _renumber(world, target)
+            if target.is_unresolved:
+                target.is_unresolved = False
+                client.unresolved -= 1
