@@ -211,18 +211,6 @@ class Target(Record):
     leader: i64 = -1
     #: ... and the newest leader epoch that it has been told of.
     leader_epoch: i64 = -1
-    #: Consumers: the broker that the leader has named as nearest, -1 none, and how long that holds.
-    read_replica: i64 = -1
-    read_replica_until_us: i64
-    #: Consumers: the offset that they begin with if none is committed, and that to be read next.
-    begins: i64
-    position: i64
-    #: ... and of consumers whose group commits: up to where records are processed, and when all
-    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
-    processed: i64
-    processed_us: i64
-    committed: i64
-    high_watermark: i64
 
     # Producers: the partition's batches in the accumulator (``accumulator.py``).
     #: Those that wait to be sent, in this order.
@@ -240,6 +228,20 @@ class Target(Record):
     wake_us: i64
     #: A timer looks whether its first batch has waited too long.
     expiry_timer: flag
+
+    # Consumers.
+    #: The broker that the leader has named as nearest, -1 none, and how long that holds.
+    read_replica: i64 = -1
+    read_replica_until_us: i64
+    #: The offset that they begin with if none is committed, and that to be read next.
+    begins: i64
+    position: i64
+    #: ... and of consumers whose group commits: up to where records are processed, and when all
+    #: that was taken is; what is committed (-1 nothing); the high watermark that was seen last.
+    processed: i64
+    processed_us: i64
+    committed: i64
+    high_watermark: i64
 
     # Idempotent producers (``sequences.py``).
     #: The id and the epoch with which its batches are numbered.

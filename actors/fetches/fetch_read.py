@@ -327,7 +327,7 @@ def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
         offset = min(run_end, end_offset)
         item.end_offset = offset
         run += 1
-    if response.kind == FetchResponse.KIND:
+    if response.kind == FetchResponse.KIND and world.hosted[row].first_producer != NONE:
         tell_batches(world, row, response, first, end_offset)
 
 

@@ -336,6 +336,9 @@ class HostedReplica(ReplicaMemory):
     partition: i64
     #: The next log of the broker.
     next_log: i64 = -1
+    #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
+    #: Producer snapshots keep it on disk.
+    first_producer: i64 = -1
 
 
 class CommittedOffset(Record):
@@ -383,8 +386,6 @@ class LogOnDisk(Record):
     existing_records: i64
     #: How many marks of appends were set (``storage/write_back.py``).
     marks: i64
-    #: The producer of its last batch, the first of a list; -1: no idempotent one has written to it.
-    first_producer: i64 = -1
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
 

@@ -37,7 +37,7 @@ from tidegauge.simulation.trace_rows.broker_rows import DuplicateFound
 @inner_rule
 def _place_of(world: Brokers, row: int, producer_id: int) -> int:
     """The place of a producer that a replica knows; NONE if it knows it not."""
-    place = world.on_disk[row].first_producer
+    place = world.hosted[row].first_producer
     while place != NONE and world.producer_states[place].producer_id != producer_id:
         place = world.held_producers[place].next
     return place
@@ -54,8 +54,8 @@ def _new_place(world: Brokers, row: int, producer_id: int) -> int:
         world.context[0].needs_room = True
     forget_producer(world.producer_states[place])
     world.producer_states[place].producer_id = producer_id
-    world.held_producers[place].next = world.on_disk[row].first_producer
-    world.on_disk[row].first_producer = place
+    world.held_producers[place].next = world.hosted[row].first_producer
+    world.hosted[row].first_producer = place
     return place
 
 
@@ -123,7 +123,7 @@ def note_batch(
         producer_epoch,
         batch,
     )
-    if place != world.on_disk[row].first_producer:
+    if place != world.hosted[row].first_producer:
         _take_out(world, row, place)
         _insert(world, row, place)
 
@@ -131,13 +131,13 @@ def note_batch(
 @inner_rule
 def _take_out(world: Brokers, row: int, place: int) -> None:
     previous = NONE
-    index = world.on_disk[row].first_producer
+    index = world.hosted[row].first_producer
     while index != place:
         previous = index
         index = world.held_producers[index].next
     following = world.held_producers[place].next
     if previous == NONE:
-        world.on_disk[row].first_producer = following
+        world.hosted[row].first_producer = following
     else:
         world.held_producers[previous].next = following
 
@@ -147,13 +147,13 @@ def _insert(world: Brokers, row: int, place: int) -> None:
     """Put a producer before those whose last batches are older."""
     last_offset = _last_offset(world, place)
     previous = NONE
-    index = world.on_disk[row].first_producer
+    index = world.hosted[row].first_producer
     while index != NONE and _last_offset(world, index) > last_offset:
         previous = index
         index = world.held_producers[index].next
     world.held_producers[place].next = index
     if previous == NONE:
-        world.on_disk[row].first_producer = place
+        world.hosted[row].first_producer = place
     else:
         world.held_producers[previous].next = place
 
@@ -180,7 +180,7 @@ def tell_batches(
     """Tell a follower of the batches that end in what it fetches: in its entry, then in others."""
     first_offset = item.offset
     told = item
-    place = world.on_disk[row].first_producer
+    place = world.hosted[row].first_producer
     while place != NONE and _last_offset(world, place) >= first_offset:
         entry = world.producer_states[place]
         for number in range(entry.batch_count):
@@ -204,8 +204,8 @@ def cut_producers(world: Brokers, row: int) -> None:
     Source: ProducerStateManager.truncateAndReload@2.6.0.
     """
     end_offset = world.replicas[row].log_end_offset
-    place = world.on_disk[row].first_producer
-    world.on_disk[row].first_producer = NONE
+    place = world.hosted[row].first_producer
+    world.hosted[row].first_producer = NONE
     while place != NONE:
         following = world.held_producers[place].next
         entry = world.producer_states[place]
@@ -223,12 +223,12 @@ def forget_producers(world: Brokers, row: int) -> None:
 
     Source: ProducerStateManager.truncateFullyAndStartAt@2.6.0.
     """
-    place = world.on_disk[row].first_producer
+    place = world.hosted[row].first_producer
     while place != NONE:
         following = world.held_producers[place].next
         _free(world, place)
         place = following
-    world.on_disk[row].first_producer = NONE
+    world.hosted[row].first_producer = NONE
 
 
 @inner_rule

@@ -231,17 +231,17 @@ def every_place_for_a_producer_has_one_owner(world: Checked) -> int:
     pools = world.pools[0]
     if _walk_producers(world, pools.free_producer, ANY, 0) != pools.free_producers:
         return max(0, pools.free_producer)
-    for row in range(len(world.on_disk)):
-        if _walk_producers(world, world.on_disk[row].first_producer, ANY, row) < 0:
-            return max(0, world.on_disk[row].first_producer)
+    for row in range(len(world.hosted)):
+        if _walk_producers(world, world.hosted[row].first_producer, ANY, row) < 0:
+            return max(0, world.hosted[row].first_producer)
     return first_unmarked(world, len(world.held_producers))
 
 
 @POOLS.of("producer_states")
 def remembered_batches_are_in_the_log(world: Checked) -> int:
     """The batches that a replica remembers of a producer are in its log, the last one last."""
-    for row in range(len(world.on_disk)):
-        place = world.on_disk[row].first_producer
+    for row in range(len(world.hosted)):
+        place = world.hosted[row].first_producer
         while place != NONE:
             entry = world.producer_states[place]
             previous = NONE

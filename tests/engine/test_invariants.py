@@ -828,8 +828,8 @@ def _(world: World) -> None:
 
 @violates("remembered_batches_are_in_the_log")
 def _(world: World) -> None:
-    first = first_where(world.on_disk, lambda each: each.first_producer != NONE)
-    entry = world.producer_states[world.on_disk[first].first_producer]
+    first = first_where(world.hosted, lambda each: each.first_producer != NONE)
+    entry = world.producer_states[world.hosted[first].first_producer]
     world.producer_batches[entry.first_batch + entry.oldest].last_offset = 1 << 40
 
 

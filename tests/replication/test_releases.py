@@ -635,7 +635,7 @@ def test_each_mode_has_settings_of_its_own() -> None:
     assert kraft["broker.session.timeout.ms"] == 9_000
     assert kraft["broker.heartbeat.interval.ms"] == 2_000
     assert "broker.session.timeout.ms" not in zookeeper
-    # KIP-1030 has producers linger.
+    # KIP-1030 has raised it.
     assert defaults_of("4.1") == kraft | {"linger.ms": 5}
 
 

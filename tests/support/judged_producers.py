@@ -82,7 +82,7 @@ def judged_producers(seed: int, *, idempotent: bool = True) -> JudgedProducers:
         counted["failed"],
         counted["sent"] - known,
         held - known,
-        int(stream.history.partitions["records_lost"].sum()),
+        int(column(stream.history.partitions, "records_lost").sum()),
         gaps,
         int((column(clients, "producer_epoch").clip(0) + (ids - 1).clip(0)).sum()),
         int(column(group.world.brokers, "records_deduplicated").sum()),
