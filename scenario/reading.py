@@ -109,7 +109,7 @@ def _written(data: object, source: str, line_of: Callable[[Path], int | None]) -
         scenario = Scenario.model_validate(named)
     except ValidationError as error:
         raise scenario_error(source, problems_in(error, named), line_of) from error
-    return scenario.with_offsets_topic()
+    return scenario.with_offsets_topic().with_generated_moves()
 
 
 def _with_drawn_faults(scenario: Scenario) -> Scenario:

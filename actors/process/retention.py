@@ -13,6 +13,7 @@ from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import want_epoch_file
 from tidegauge.actors.storage.log_dirs import is_unwritable
+from tidegauge.actors.storage.producers import cut_producers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.log import (
     expired_records,
@@ -78,5 +79,6 @@ def raise_log_start(world: Brokers, row: int, offset: int, raised_by: int) -> No
     written.log_end_offset = partition.log_end_offset
     written.raised_by = raised_by
     increment_log_start_offset(partition, runs_of(world, row), epochs_of(world, row), offset)
+    cut_producers(world, row)
     write_row(world, written)
     want_epoch_file(world, row)

@@ -22,6 +22,7 @@ from tidegauge.replication.producer_state import (
     decrement_sequence,
     forget_producer,
     increment_sequence,
+    truncate_producer_head,
     truncate_producer_to,
     validate_batch,
 )
@@ -199,17 +200,19 @@ def tell_batches(
 
 @inner_rule
 def cut_producers(world: Brokers, row: int) -> None:
-    """A replica's log was cut: forget the batches behind its end.
+    """A replica's log was cut: forget the batches behind its end, and producers before its start.
 
-    Source: ProducerStateManager.truncateAndReload@2.6.0.
+    Source: ProducerStateManager.truncateAndReload@2.6.0, truncateHead@2.3.0.
     """
-    end_offset = world.replicas[row].log_end_offset
+    partition = world.replicas[row]
+    rules = world.rules[world.hosted[row].broker]
     place = world.hosted[row].first_producer
     world.hosted[row].first_producer = NONE
     while place != NONE:
         following = world.held_producers[place].next
         entry = world.producer_states[place]
-        truncate_producer_to(entry, world.producer_batches, end_offset)
+        truncate_producer_to(entry, world.producer_batches, partition.log_end_offset)
+        truncate_producer_head(rules, entry, world.producer_batches, partition.log_start_offset)
         if entry.producer_epoch == NO_PRODUCER_EPOCH:
             _free(world, place)
         else:

@@ -31,7 +31,12 @@ from tidegauge.scenario.model.settings import (
     settings_not_modelled,
 )
 from tidegauge.scenario.model.steps import Step
-from tidegauge.scenario.model.topic_steps import ConfigureStep, CreateTopicStep, DeleteTopicStep
+from tidegauge.scenario.model.topic_steps import (
+    ConfigureStep,
+    CreateTopicStep,
+    DeleteTopicStep,
+    ReassignStep,
+)
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.checks import CHECK_NAMES
@@ -148,6 +153,16 @@ class Scenario(Deployment):
         )
         copy = self.model_copy(update={"topics": (*self.topics, topic)})
         # Drop cached values that were derived from fewer topics.
+        vars(copy).pop("_hosts", None)
+        return copy
+
+    def with_generated_moves(self) -> Scenario:
+        """The same with the partitions of reassignments that name topics and brokers only."""
+        generated = [
+            step.with_partitions(self) if isinstance(step, ReassignStep) else step
+            for step in self.steps
+        ]
+        copy = self.model_copy(update={"steps": tuple(generated)})
         vars(copy).pop("_hosts", None)
         return copy
 

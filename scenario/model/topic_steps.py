@@ -30,7 +30,8 @@ from tidegauge.scenario.model.settings import (
     problems_of_topic_settings,
 )
 from tidegauge.scenario.model.step import AlteredMove, Numbers, StepOfAnyKind
-from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.scenario.placement.replica_assignment import assign_replicas_to_brokers
+from tidegauge.scenario.text.errors import Path, Problem, ProblemsError
 
 if TYPE_CHECKING:  # as in step.py
     from tidegauge.clients.client_state import Step as StepRecord
@@ -221,9 +222,13 @@ class Move(AlteredMove):
     replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
 
 
-def _each_once(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
+def _some(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
     if not moves:
         raise ValueError("must have at least 1 item")
+    return _each_once(moves)
+
+
+def _each_once(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
     without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
     return moves
 
@@ -243,14 +248,23 @@ version: 1
 partitions: [{topic: orders, partition: 0, replicas: [2, 3, 4]}]
 throttle: 10000000
 """,
+        "{do: reassign, at: 1m, topics: [orders], brokers: [1, 2, 3, 4]}",
     )
 
     do: Literal["reassign"]
     version: Annotated[Literal[1], Unit("version number")] = Field(
         default=1, description="Version of the format, as in Kafka's JSON."
     )
-    partitions: Annotated[Listed[Move], AfterValidator(_each_once)] = Field(
-        description="Partitions to move, and their new replicas."
+    partitions: Listed[Move] = Field(
+        default=(), description="Partitions to move, and their new replicas."
+    )
+    topics: Annotated[Listed[str], AfterValidator(without_repetition)] = Field(
+        default=(),
+        description="Instead of `partitions`: topics whose partitions all move to `brokers`, as "
+        "kafka-reassign-partitions --generate places them, round robin over racks and brokers.",
+    )
+    brokers: BrokerIds | None = Field(
+        default=None, description="With `topics`: ids of the brokers that get the replicas."
     )
     throttle: Annotated[int | None, Unit("bytes/s")] = Field(
         default=None,
@@ -260,9 +274,62 @@ throttle: 10000000
         "sends or receives moving replicas. It remains until a step verify_reassignment.",
     )
 
+    @model_validator(mode="after")
+    def _names_partitions_or_topics(self) -> Self:
+        if bool(self.topics) != (self.brokers is not None):
+            missing = "brokers" if self.topics else "topics"
+            raise ProblemsError([Problem((missing,), "is missing: each needs the other")])
+        if bool(self.topics) == bool(self.partitions):
+            raise ProblemsError(
+                [Problem(("partitions",), "must have an item, or `topics` and `brokers` be given")]
+            )
+        _each_once(self.partitions)
+        return self
+
     def moves(self) -> Sequence[AlteredMove]:
         """The partitions whose replicas it moves."""
         return self.partitions
+
+    def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
+        """Topics or brokers that do not exist, too few brokers, or nothing to move."""
+        for place, topic in enumerate(self.topics):
+            yield from topic_is_there((*path, "topics", place), topic, scenario)
+        brokers = self.brokers or ()
+        for place, broker in enumerate(brokers):
+            yield from broker_is_there((*path, "brokers", place), broker, scenario)
+        known = [topic for topic in scenario.topics if topic.name in self.topics]
+        if any(scenario.replication_factor(topic) > len(brokers) for topic in known):
+            yield Problem((*path, "brokers"), "are fewer than the replicas of a partition")
+        elif self.topics and len(known) == len(self.topics):
+            yield Problem((*path, "brokers"), "have these replicas already: nothing is to be moved")
+
+    def with_partitions(self, scenario: Deployment) -> ReassignStep:
+        """The same with the partitions that move; without a change where that is not possible.
+
+        Source: ReassignPartitionsCommand.generateAssignment@2.6.0.
+        """
+        brokers = self.brokers or ()
+        known = {topic.name: topic for topic in scenario.topics}
+        if not self.topics or not set(brokers) <= set(scenario.broker_ids()):
+            return self
+        rack_of = {broker: scenario.rack_of(broker) for broker in brokers}
+        moves: list[Move] = []
+        for name in self.topics:
+            if name not in known or scenario.replication_factor(known[name]) > len(brokers):
+                return self
+            present = scenario.assignments(known[name])
+            factor = scenario.replication_factor(known[name])
+            generated = assign_replicas_to_brokers(rack_of, len(present), factor)
+            moves += [
+                Move(topic=name, partition=number, replicas=tuple(replicas))
+                for number, replicas in enumerate(generated)
+                if replicas != present[number]
+            ]
+        if not moves:
+            return self
+        given = self.model_fields_set - {"topics", "brokers"}
+        fields = {name: getattr(self, name) for name in given} | {"partitions": tuple(moves)}
+        return ReassignStep.model_construct(set(fields), **fields)
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
         """The moves, and their throttle."""
@@ -281,7 +348,7 @@ class AlterReassignmentsStep(AdminStep):
     examples = ("{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}",)
 
     do: Literal["alter_reassignments"]
-    partitions: Annotated[Listed[AlteredMove], AfterValidator(_each_once)] = Field(
+    partitions: Annotated[Listed[AlteredMove], AfterValidator(_some)] = Field(
         description="Partitions to move, and their new replicas."
     )
 
