@@ -121,7 +121,7 @@ def _shared_end_ns(resource: IncomingBandwidth, alone_ns: int, began_ns: int, no
     for flow in range(FLOWS):
         if resource.ends_ns[flow] > began_ns:
             others += 1
-        if resource.came_ns[flow] > began_ns:
+        if began_ns < resource.came_ns[flow] <= resource.busy_from_ns:
             came += 1
             used_ns += min(resource.alone_ns[flow], resource.came_ns[flow] - began_ns)
     oldest_ns = resource.came_ns[resource.next_flow]
@@ -129,7 +129,7 @@ def _shared_end_ns(resource: IncomingBandwidth, alone_ns: int, began_ns: int, no
         # Others came before those that are remembered, as often as these.
         used_ns = used_ns * ((now_ns - began_ns) // 1_000) // max(1, (now_ns - oldest_ns) // 1_000)
     busy_ns = min(resource.free_ns, now_ns) - max(began_ns, resource.busy_from_ns)
-    idle_ns = max(0, now_ns - began_ns - max(used_ns, busy_ns))
+    idle_ns = max(0, now_ns - began_ns - used_ns - max(0, busy_ns))
     left_ns = max(0, alone_ns - idle_ns)
     if resource.free_ns <= now_ns:
         resource.free_ns = now_ns
