@@ -3,8 +3,8 @@
 Most events belong to three exchanges: a produce request and its response for each batch; a
 follower's fetches, with a response for each batch, or an empty one after
 replica.fetch.wait.max.ms; and the fetches of consumers. The events of faults are a rough estimate:
-work for the replicas of brokers that stop, and refused batches, with a retry every
-retry.backoff.ms. Combined effects of several faults are not estimated.
+work for the replicas of brokers that stop, and partitions that refuse batches, whose first batch is
+tried again every retry.backoff.ms. Combined effects of several faults are not estimated.
 
 The grouping into actors uses these numbers, too.
 """
@@ -218,17 +218,16 @@ def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
 
 
 def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]) -> float:
-    """The events of batches that are retried because of one fault.
-
-    With r refused batches a second for T seconds, r T batches wait at the end, and half of that on
-    average. A batch is given up after its delivery timeout.
-    """
+    """The events of batches that are retried because of one fault."""
     seconds = _stuck_seconds(plan, fault)
     if not plan.scenario.workload.producers or seconds <= 0:
         return 0.0
-    stuck = sum(batches[partition] for partition in _stuck_partitions(plan, fault))
+    group = plan.scenario.workload.producers[0]
     events = _PER_RETRY if isinstance(fault, CutLinkFault) else _PER_RETRY_UNHEARD
-    return events * stuck * _retries(plan, plan.scenario.workload.producers[0], seconds)
+    return events * sum(
+        _retries(plan, group, seconds, batches[partition])
+        for partition in _stuck_partitions(plan, fault)
+    )
 
 
 def _events_of_refusals(plan: ClusterPlan) -> float:
@@ -242,8 +241,8 @@ def _events_of_refusals(plan: ClusterPlan) -> float:
         refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
         if refused:
             seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
-            rate = group.batches_per_second * refused / len(partitions)
-            events += _PER_RETRY * rate * _retries(plan, group, seconds)
+            rate = group.batches_per_second / len(partitions)
+            events += _PER_RETRY * refused * _retries(plan, group, seconds, rate)
     return events
 
 
@@ -252,13 +251,14 @@ def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
     return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
 
 
-def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float) -> float:
-    """The retries of batches that are refused for this time, for one batch a second."""
+def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float, rate: float) -> float:
+    """The retries in a partition that refuses batches for this time, at so many batches a second.
+
+    Its first batch is tried again; the others wait behind it.
+    """
     settings = plan.scenario.producer_settings(group)
     backoff = max(1, settings["retry.backoff.ms"]) / 1e3
-    kept = settings.get("delivery.timeout.ms", 2**31) / 1e3
-    grows = min(seconds, kept)
-    return (grows * grows / 2 + kept * max(0.0, seconds - kept)) / backoff
+    return max(0.0, seconds - 1 / max(rate, _HARDLY_EVER)) / backoff
 
 
 def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:

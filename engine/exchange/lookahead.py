@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedProcess
 from tidegauge.simulation.kernel import CLIENT, RACK_LINK
 
-#: Where clients are, what stands in no rack, and the first link between racks.
+#: Where clients without a rack are, what stands in no rack, and the first link between racks.
 _AT_CLIENTS = -2
 _IN_NO_RACK = -1
 _FIRST_RACK_LINK = -3
@@ -54,7 +54,9 @@ def _place_of(process: PlannedProcess) -> int:
     """Which place a process is at: a rack's number, or one of those above."""
     if process.role == RACK_LINK:
         return _FIRST_RACK_LINK - process.number
-    return _AT_CLIENTS if process.role == CLIENT else process.rack
+    # A client with a rack is in it.
+    is_outside = process.role == CLIENT and process.rack == _IN_NO_RACK
+    return _AT_CLIENTS if is_outside else process.rack
 
 
 def _ways_between(plan: ClusterPlan) -> tuple[list[int], NDArray[np.int64]]:

@@ -129,8 +129,14 @@ def test_requests_queue_up_where_threads_are_few(tmp_path: Path) -> None:
 
 
 def test_the_parts_add_up_to_the_total_time(tmp_path: Path) -> None:
-    """Each response comes as long after its request as the parts of its time say, and the links."""
-    scraped = produced(tmp_path / "run", slow_disk(1), slow_disk(2))
+    """Each response comes as long after its request as the parts of its time say, and the links.
+
+    With one request in flight: another one would wait in its socket first, where it has no time.
+    """
+    settings: dict[str, int | str] = {"max.in.flight.requests.per.connection": 1}
+    producers = [producers_of(20, "1s", "4s", acks=-1, **settings)]
+    workload = {"producers": producers}
+    scraped = produced(tmp_path / "run", slow_disk(1), slow_disk(2), workload=workload)
     snapshot = scraped.snapshots[-1]
     produce = snapshot.requests[SERVED_TYPES.index("Produce")]
     parts_us = sum(int(produce[f"{part}_us"]) for part in ("queue", "local", "remote"))

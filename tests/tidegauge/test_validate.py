@@ -25,7 +25,7 @@ BUSY = """\
 duration: 20s
 cluster: {brokers: 5, racks: [a, b]}
 topics:
-  - {name: orders, partitions: 40, replication_factor: 3, settings: {retention.ms: 1000}}
+  - {name: orders, partitions: 40, replication_factor: 3, settings: {max.message.bytes: 1000}}
   - {name: logs, partitions: 10, replication_factor: 2}
 workload:
   producers:
@@ -157,7 +157,7 @@ def test_the_cluster_its_clients_and_what_is_not_modelled_are_told(tmp_path: Pat
     assert "5 brokers of Kafka 2.6.3: 3 in rack a, 2 in rack b" in said
     assert "2 topics, 50 partitions, 140 replicas" in said
     assert "shop: 3 producers, 700 batches/s of 100 bytes to orders, logs, acks=1" in said
-    assert "topics[0].settings.retention.ms" in said
+    assert "topics[0].settings.max.message.bytes" in said
     assert "There are no faults and no steps" in said
 
 

@@ -44,6 +44,7 @@ topics: [{name: orders, partitions: 6, replication_factor: 3}]
 workload: {producers: [{name: shop, topics: [orders], batches_per_second: 10}]}
 network: {between_racks: 1ms}
 costs: {append: 300us}
+resources: {network_in: 1Gbit/s}
 faults: [{kind: crash, at: 30s, for: 1m, brokers: [2]}]
 fault_rates: [{kind: pause, brokers: [3], mtbf: 1h, repair_time: 5s}]
 steps: [{do: observe, at: 2m}]
@@ -192,7 +193,16 @@ dirty_limit: 256MiB
 brokers: {3: {disk_write: 50MB/s}}
 """
     ],
-    Machine: ["{network_in: 1Gbit/s, network_out: 1Gbit/s, disk_read: unlimited, page_cache: 0B}"],
+    Machine: [
+        """\
+network_in: 1Gbit/s
+network_out: 1Gbit/s
+disk_read: unlimited
+disk_write: 1GB/s
+dirty_limit: 128MiB
+page_cache: 0B
+"""
+    ],
     Latency: [
         "{min: 1ms, p50: 5ms, p90: 20ms, p99: 300ms, max: 1s}",
         (

@@ -29,7 +29,9 @@ _UNITS = {
         ),
         "broker id",
     ),
-    **dict.fromkeys(("brokers", "racks", "replicas", "assignment", "between"), "broker id"),
+    **dict.fromkeys(
+        ("brokers", "racks", "replicas", "assignment", "between", "bootstrap"), "broker id"
+    ),
     **dict.fromkeys(("registered", "unregistered", "controller"), "broker id"),
     "acks": "acks",
     "batches_per_second": "batches/s",
