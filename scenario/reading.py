@@ -116,6 +116,6 @@ def _with_drawn_faults(scenario: Scenario) -> Scenario:
     if not scenario.fault_rates:
         return scenario
     # Only here: drawing is compiled code, whose import takes longer than all of this.
-    from tidegauge.scenario.model.drawn_faults import with_drawn_faults  # noqa: PLC0415
+    from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults  # noqa: PLC0415
 
     return with_drawn_faults(scenario)

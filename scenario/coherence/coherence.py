@@ -272,7 +272,7 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
 def _drawn_faults(scenario: Scenario) -> Iterator[Problem]:
     if scenario.fault_rates:
         # Only here: drawing is compiled code, whose import takes longer than all of this.
-        from tidegauge.scenario.model.drawn_faults import problems_of_rates  # noqa: PLC0415
+        from tidegauge.scenario.coherence.drawn_faults import problems_of_rates  # noqa: PLC0415
 
         yield from problems_of_rates(scenario)
 

@@ -248,7 +248,7 @@ version: 1
 partitions: [{topic: orders, partition: 0, replicas: [2, 3, 4]}]
 throttle: 10000000
 """,
-        "{do: reassign, at: 1m, topics: [orders], brokers: [1, 2, 3, 4]}",
+        "{do: reassign, at: 1m, topics: [orders], brokers: [2, 3, 4]}",
     )
 
     do: Literal["reassign"]
@@ -281,9 +281,12 @@ throttle: 10000000
             raise ProblemsError([Problem((missing,), "is missing: each needs the other")])
         if bool(self.topics) == bool(self.partitions):
             raise ProblemsError(
-                [Problem(("partitions",), "must have an item, or `topics` and `brokers` be given")]
+                [Problem(("partitions",), "must have at least 1 item, or topics and brokers")]
             )
-        _each_once(self.partitions)
+        try:
+            _each_once(self.partitions)
+        except ValueError as error:
+            raise ProblemsError([Problem(("partitions",), str(error))]) from error
         return self
 
     def moves(self) -> Sequence[AlteredMove]:

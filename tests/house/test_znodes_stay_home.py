@@ -22,7 +22,7 @@ ROOMS = (
     "tidegauge/history/znode_paths.py",
     "tidegauge/history/znode_tree.py",
     "tidegauge/history/zookeeper_rows.py",
-    "tidegauge/views/zookeeper_view.py",
+    "tidegauge/views/controller_view.py",
     "tidegauge/commands/show_run.py",
     "analysis/tables/notifications.py",
 )

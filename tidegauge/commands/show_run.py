@@ -265,7 +265,7 @@ def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
 
 
 def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -> None:
+    from tidegauge.views.controller_view import show_zookeeper
     from tidegauge.views.quorum_view import show_quorum
-    from tidegauge.views.zookeeper_view import show_zookeeper
 
     (show_quorum if of_quorum else show_zookeeper)(console(), run, at_us)

@@ -39,6 +39,8 @@ def read_reassignment_plan(
     if _without_log_directories(data):
         text = f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica"
         notices.append(Notice("steps", text))
+    if "partitions" not in data:
+        raise input_error(file, None, "partitions: is missing")
     try:
         step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""``tidegauge show --controller``: the controllers, their queues and their decisions."""
+"""``tidegauge show --controller`` and ``--zookeeper``: controllers with their queues, and znodes."""
 
 from __future__ import annotations
 
@@ -184,3 +184,21 @@ def _controller(terms: list[ControllerTerm], names: Names) -> str:
         f"{names.member(term.broker).capitalize()} is {role}, in epoch {term.epoch}"
         f" (elected at {time_text(term.elected_us)}),"
     )
+
+
+def show_zookeeper(out: Console, run: RunFolder, at_us: int | None) -> None:
+    """Print all znodes, in the manner of ``zookeeper-shell``."""
+    from rich.text import Text
+
+    from tidegauge.history.znode_tree import znode_tree
+
+    znodes = znode_tree(run, at_us)
+    out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")
+    for znode in znodes:
+        line = Text(f"{znode.path} ")
+        line.append("null" if znode.data is None else znode.data, style="bold")
+        line.append(f" dataVersion={znode.version}")
+        if znode.owner is not None:
+            broker, session = znode.owner
+            line.append(f" ephemeralOwner=session {session} of broker {broker}")
+        out.print(line, soft_wrap=True)
