@@ -1,4 +1,4 @@
-"""``tidegauge show --controller`` and ``--zookeeper``: controllers with their queues, and znodes."""
+"""``tidegauge show --controller`` and ``--zookeeper``: controllers, their queues; znodes."""
 
 from __future__ import annotations
 

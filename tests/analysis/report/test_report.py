@@ -33,7 +33,8 @@ COMMITTED = "committed: acknowledged with acks=all, readable"
 def power_is_lost(folder: Path, acks: int | str) -> RunFolder:
     """The leader is cut off, then loses its power: a follower leads without what it acknowledged.
 
-    With acks=all nothing is acknowledged while it is cut off.
+    With acks=all nothing is acknowledged while it is cut off. At last it leads again: requests that
+    are under way to the other leader are refused.
     """
     scenario = cluster_of(
         {"zookeeper.session.timeout.ms": 4000},
@@ -44,6 +45,7 @@ def power_is_lost(folder: Path, acks: int | str) -> RunFolder:
             {"name": "cut", "kind": "cut_link", "at": "7s", "for": "3s", "between": [[1], [2, 3]]},
             {"name": FAULT, "kind": "power_loss", "at": "8s", "for": "9s", "brokers": [1]},
         ],
+        steps=[{"do": "preferred_election", "at": "27s"}],
     )
     return simulate(scenario, folder)
 
