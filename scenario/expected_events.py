@@ -254,11 +254,15 @@ def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
 def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float, rate: float) -> float:
     """The retries in a partition that refuses batches for this time, at so many batches a second.
 
-    Its first batch is tried again; the others wait behind it.
+    Its first batches are tried again, as many as a connection may have in flight; those of an
+    idempotent producer one by one. The others wait behind them.
     """
     settings = plan.scenario.producer_settings(group)
     backoff = max(1, settings["retry.backoff.ms"]) / 1e3
-    return max(0.0, seconds - 1 / max(rate, _HARDLY_EVER)) / backoff
+    at_once = settings["max.in.flight.requests.per.connection"]
+    if settings.get("enable.idempotence"):
+        at_once = 1
+    return at_once * max(0.0, seconds - 1 / max(rate, _HARDLY_EVER)) / backoff
 
 
 def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:

@@ -94,14 +94,14 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
 
 def test_settings_that_made_no_difference_are_listed(tiny: Path, tmp_path: Path) -> None:
     plain = run_into(tiny, tmp_path / "plain")
-    settings = "log.retention.hours: 168, flux.capacitor: 1, "
+    settings = "log.cleaner.backoff.ms: 168, flux.capacitor: 1, "
     tiny.write_text(SCENARIO.replace("{replica", f"{{{settings}replica"))
     result = run(tiny, "--out", tmp_path / "own")
     own = RunFolder(tmp_path / "own")
     assert own.summary is not None
     listed = [
         "cluster.settings.flux.capacitor: Kafka has no setting of this name for brokers",
-        "cluster.settings.log.retention.hours",
+        "cluster.settings.log.cleaner.backoff.ms",
     ]
     assert own.summary["settings_not_modelled"] == listed
     assert all(f"  {line}" in result.output.splitlines() for line in listed)

@@ -98,7 +98,10 @@ def test_of_a_long_chain_both_ends_are_listed(tmp_path: Path) -> None:
         (("--broker", "1", "--controller"), "--broker and --controller exclude each other"),
         (("--broker", "1", "--at", "x"), "--at: must be a duration"),
         (("--partition", "orders-0", "--at", "1s"), "--at needs"),
-        (("--cause", "0:0", "--handles"), "need a --partition, a --broker, a --client or --controller"),
+        (
+            ("--cause", "0:0", "--handles"),
+            "need a --partition, a --broker, a --client or --controller",
+        ),
         (("--controller", "--at", "1s", "--to", "2s"), "--at shows one moment"),
     ],
 )
