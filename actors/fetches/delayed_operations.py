@@ -109,7 +109,7 @@ def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -
 
 @inner_rule
 def _is_sent_elsewhere(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
-    """Whether a consumer is told at once to fetch from another replica."""
+    """Whether a response sends a consumer to another replica at once."""
     return (
         item.preferred_read_replica != NONE
         and world.rules[request.destination].preferred_read_replica_answered_at_once

@@ -102,7 +102,7 @@ def append_records(
         request.cost_us += cost_us(world, broker, APPEND)
         if is_new:
             append.offset = world.replicas[row].log_end_offset
-            # Who fetches is told of the batch with its records.
+            # A fetch response names the batch together with its records.
             _note_numbered(world, row, append)
             append_to_leader(world, row, append.record_count)
             request.cost_us += flush_wait_us(world, row)

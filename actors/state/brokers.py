@@ -393,7 +393,7 @@ class LogOnDisk(Record):
 class ProducerConnection(Record):
     """A producer's connection, as its broker has it: one request at a time is handled."""
 
-    #: Produce requests that have come meanwhile.
+    #: Produce requests that wait for their turn.
     waiting: EventList
     #: When the response to the last one has left; whether one is being handled.
     free_us: i64

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code
 
-#: Parts of the page cache that are told apart (``storage/page_cache.py``).
+#: Number of parts of the page cache (``storage/page_cache.py``).
 GENERATIONS = code(4)
 
 

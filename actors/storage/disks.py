@@ -27,7 +27,7 @@ from tidegauge.simulation.kernel import NONE
 _PIECE_BYTES = code(2**31)
 _MS_PER_SECOND = code(1_000)
 _US_PER_MS = code(1_000)
-#: Parts of what a loss of power can take that are told apart.
+#: Number of steps in which a loss of power takes records.
 PARTS = code(2**16)
 
 

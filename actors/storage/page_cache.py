@@ -12,8 +12,8 @@ quarter of the cache.
 The cache is the machine's: it outlives the broker's process, and a loss of power empties it.
 
 Simplified: records that were read from disk are not kept in memory, so those who read the same old
-records one after the other read them from disk each. What is deleted or cut leaves its room to
-nobody.
+records one after the other read them from disk each. What is deleted or cut leaves its room
+unused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidegauge.compiled.rules import code, inner_rule
 #: nothing has to be noted of any.
 ALL_IN_MEMORY = code(0)
 
-#: Parts of a generation that are told apart: a size of less than 2**50 times it fits into 64 bits.
+#: Number of parts of a generation: a size of less than 2**50 times it fits into 64 bits.
 _PARTS = code(2**13)
 
 

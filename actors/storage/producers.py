@@ -5,7 +5,7 @@ fetch, and what is cut off is forgotten. Producer snapshots keep it through ever
 so it lies with the log. The rules are in ``replication/producer_state.py``.
 
 The producers of a replica are a list, the one with the last batch first: what a fetch brings is at
-its front. A fetch tells of each producer the last batches alone (five), as older ones do not
+its front. A fetch response names the last five batches of each producer, as older ones do not
 matter: a follower that is further behind knows of none until it has them.
 """
 
@@ -222,7 +222,7 @@ def cut_producers(world: Brokers, row: int) -> None:
 
 @inner_rule
 def forget_producers(world: Brokers, row: int) -> None:
-    """A replica's log begins anew, or is deleted: nobody has written to it.
+    """A replica's log begins anew, or is deleted: it knows no producer.
 
     Source: ProducerStateManager.truncateFullyAndStartAt@2.6.0.
     """
