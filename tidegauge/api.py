@@ -54,7 +54,7 @@ def run(
     >>> for event in result.events("isr_shrunk", partition="orders-0"):
     ...     print(event.time_us, event.process, event["old_isr"], event["isr"], event["lag_ms"])
     30974829 broker 1 [1, 2, 3] [1, 3] 11170
-    80973112 broker 1 [1, 3, 2] [1, 2] 11370
+    80974189 broker 1 [1, 3, 2] [1, 2] 11370
 
     Args:
         scenario: a file, the name of a shipped scenario (``tidegauge scenarios``), the content of

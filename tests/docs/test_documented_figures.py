@@ -96,6 +96,52 @@ CONTROL = Told(
     ["{0|records_acknowledged_lost|} records are lost that broker 1 acknowledged after that"],
 )
 
+FETCHERS = Told(
+    "bounce-cost",
+    [
+        {"faults.roll.poll": "500ms", "cluster.settings.num.replica.fetchers": fetchers} | network
+        for network in ({}, {"resources.network_in": "1Gbit/s", "resources.network_out": "1Gbit/s"})
+        for fetchers in (1, 2, 4, 8)
+    ],
+    [
+        (
+            "| 1,500 replicas per broker, 10 Gbit/s | {0|roll.seconds|.0f} s "
+            "| {1|roll.seconds|.0f} s | {2|roll.seconds|.0f} s | {3|roll.seconds|.0f} s |"
+        ),
+        (
+            "| 1,500 replicas per broker, 1 Gbit/s | {4|roll.seconds|.0f} s "
+            "| {5|roll.seconds|.0f} s | {6|roll.seconds|.0f} s | {7|roll.seconds|.0f} s |"
+        ),
+    ],
+)
+
+LEADERSHIP = Told(
+    "leadership-back",
+    [{}, {"topics.orders.partitions": 10_000}],
+    [
+        "The slowest batch takes {0|produce_ms.shop.max|ms} with 1,400 replicas per broker",
+        "(P99 {0|produce_ms.shop.p99|ms}), and {1|produce_ms.shop.max|ms} with 5,000",
+    ],
+)
+
+THROTTLES = Told(
+    "reassignment",
+    [
+        {"duration": "30m", "liveness": False, "steps.0.throttle": throttle}
+        for throttle in (None, 80_000_000)
+    ],
+    [
+        (
+            "| none | {0|reassignments.steps.0.seconds|.0f} s | {0|produce_ms.shop.p99|ms} "
+            "| {0|isr_shrinks|} |"
+        ),
+        (
+            "| 80 MB/s | {1|reassignments.steps.0.seconds|.0f} s | {1|produce_ms.shop.p99|ms} "
+            "| {1|isr_shrinks|} |"
+        ),
+    ],
+)
+
 
 def in_words(value: float | None, form: str) -> str:
     if value is None or form != "ms":
@@ -126,6 +172,9 @@ def test_a_claim_with_another_figure_is_found() -> None:
         pytest.param(STORMS, marks=pytest.mark.long),
         ROLLS,
         CONTROL,
+        pytest.param(FETCHERS, marks=pytest.mark.long),
+        pytest.param(LEADERSHIP, marks=pytest.mark.long),
+        pytest.param(THROTTLES, marks=pytest.mark.long),
     ],
     ids=lambda told: told.scenario,
 )

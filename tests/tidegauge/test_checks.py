@@ -146,7 +146,7 @@ def breaking(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Scenar
     """For each check the first of the schedules in which it is broken."""
     folder = tmp_path_factory.mktemp("breaking")
     found: dict[str, tuple[Scenario, RunFolder]] = {}
-    for seed in range(20):
+    for seed in range(60):
         scenario = clean_but_far_apart(seed, "2.6")
         run = simulate(scenario, folder / str(seed), switches=TO_HIGH_WATERMARK)
         for check in broken(run):
