@@ -158,13 +158,14 @@ def _rehearse_in_processes(
             except BrokenProcessPool:
                 yield Rehearsed(name, None, error="the process of this incident died")
     finally:
-        processes.shutdown(wait=not left, cancel_futures=True)
+        # Ended first and then waited for: a pool that is told not to wait is never joined, and its
+        # thread may close a pipe that the interpreter writes to as it exits.
         if left:
             for process in active_children():
                 process.terminate()
-            processes.shutdown()
-            for name in left:
-                _remove(_kept_folder(rehearsal, load_incident(name)))
+        processes.shutdown(cancel_futures=True)
+        for name in left:
+            _remove(_kept_folder(rehearsal, load_incident(name)))
 
 
 def _end_if_terminated() -> None:
