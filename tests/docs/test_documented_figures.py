@@ -96,11 +96,16 @@ CONTROL = Told(
     ["{0|records_acknowledged_lost|} records are lost that broker 1 acknowledged after that"],
 )
 
+SLOW_NETWORK = {"resources.network_in": "1Gbit/s", "resources.network_out": "1Gbit/s"}
 FETCHERS = Told(
     "bounce-cost",
     [
-        {"faults.roll.poll": "500ms", "cluster.settings.num.replica.fetchers": fetchers} | network
-        for network in ({}, {"resources.network_in": "1Gbit/s", "resources.network_out": "1Gbit/s"})
+        {
+            "faults.roll.poll": "500ms",
+            "cluster.settings.num.replica.fetchers": fetchers,
+            **network,
+        }
+        for network in ({}, SLOW_NETWORK)
         for fetchers in (1, 2, 4, 8)
     ],
     [
