@@ -36,7 +36,7 @@ from tidegauge.simulation.messages.fault_events import (
     FaultKnown,
     LinkRelease,
 )
-from tidegauge.simulation.messages.kinds import IS_REFUSED
+from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
 from tidegauge.simulation.network_threads import free_network_threads
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
@@ -202,8 +202,19 @@ def dies(world: Kernel, process: int) -> None:
     for number in range(len(world.faults)):
         world.fault_roles[number * context.process_count + process].stops = False
     free_all(world, state.held)
+    _outdate_timers(world, process)
     forget_transfers(world, process)
     free_network_threads(world, process)
+
+
+@inner_rule
+def _outdate_timers(world: Kernel, process: int) -> None:
+    """Timers that were set at the instant of a death are not for a process that begins in it."""
+    for index in range(len(world.events)):
+        event = world.events[index]
+        is_own = event.source == process and event.destination == process
+        if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:
+            event.asked_us = NONE
 
 
 @inner_rule

@@ -112,15 +112,16 @@ def drop_requests(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def forget_replica(world: Brokers, row: int) -> None:
-    """Leave a replica as one that its broker has not been told to host."""
+    """Leave a replica as one that its broker has not been told to host.
+
+    A notification names it in any case, if its ISR has changed: isrChangeSet is of partitions, and not
+    of replicas (ReplicaManager@2.4.0).
+    """
     hosted = world.hosted[row]
     hosted.offline = False
     hosted.locked = False
     hosted.observer = 0
     hosted.write_lost = False
-    hosted.changed = False
-    hosted.changed_again = False
-    hosted.next_changed = NONE
     stop_hosting(world, row)
 
 

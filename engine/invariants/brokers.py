@@ -95,32 +95,18 @@ def isr_expiration_waits_for_a_lock(world: Checked) -> int:
 
 @BROKERS.of("brokers")
 def isr_changes_are_gathered(world: Checked) -> int:
-    """A broker lists the partitions whose changed ISRs it has to tell, as many as it counts.
-
-    The list is not kept up when a log in it is deleted: then it says nothing.
-    """
+    """A broker lists the partitions whose changed ISRs it has to tell, as many as it counts."""
     clear_marks(world, len(world.hosted))
     for number in range(len(world.brokers)):
         broker = world.brokers[number]
         count = _walk_changed(world, broker.first_changed, broker.last_changed, number)
-        is_right = count == broker.changed_count and 0 <= broker.propagating <= count
-        if not is_right and not _lists_unchanged(world, number):
+        if count != broker.changed_count or not 0 <= broker.propagating <= count:
             return number
     for row in range(len(world.hosted)):
         number = world.hosted[row].broker
-        is_listed = world.visits[row].found == number + 1
-        if world.hosted[row].changed and not (is_listed or _lists_unchanged(world, number)):
+        if world.hosted[row].changed != (world.visits[row].found == number + 1):
             return number
     return HOLDS
-
-
-@inner_rule
-def _lists_unchanged(world: Checked, broker: int) -> bool:
-    """Whether a replica that was deleted is in the list of changed ISRs still."""
-    for row in range(len(world.hosted)):
-        if world.visits[row].found == broker + 1 and not world.hosted[row].changed:
-            return True
-    return False
 
 
 @BROKERS.of("brokers")
