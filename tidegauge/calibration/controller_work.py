@@ -33,6 +33,8 @@ _READS = (
     "Initializing controller context",
 )
 _STARTED = "] started"
+#: Of fewer partitions a takeover takes as long as of none.
+_MANY = 1000
 #: A new state later than this is of another event.
 _LATEST_MS = 5000
 
@@ -94,12 +96,11 @@ def _takeovers(lines: Sequence[LogLine]) -> Iterator[tuple[int, int]]:
 
 
 def _failovers(logs: ClusterLogs) -> Iterator[Sample]:
-    """From elected to ready, less the shortest takeover without partitions, by partition."""
-    found = [each for lines in logs.nodes.values() for each in _takeovers(lines)]
-    empty_ms = min((took_ms for took_ms, partitions in found if not partitions), default=0)
-    for took_ms, partitions in found:
-        if partitions:
-            yield Sample(per_part(0, max(0, took_ms - empty_ms), partitions), _CONTROLLER)
+    """From elected to ready, by partition; only with so many that the rest does not count."""
+    for life in _warm_lines(logs):
+        for took_ms, partitions in _takeovers(life):
+            if partitions >= _MANY:
+                yield Sample(per_part(0, took_ms, partitions), _CONTROLLER)
 
 
 # Writes of ZooKeeper.
@@ -187,11 +188,10 @@ CONTROLLER_WORK = (
     Estimator(
         "controller_failover_partition",
         ZOOKEEPER_MODE,
-        "'successfully elected' to 'Ready to serve', less a takeover without partitions, by "
-        "partition",
+        f"'successfully elected' to 'Ready to serve' with {_MANY} partitions or more, by partition",
         _TAKEOVER_MARKERS,
         _failovers,
-        "with few partitions, the noise of one takeover",
+        "holds reads and the part of a takeover that has nothing to do with partitions",
     ),
     Estimator(
         "zookeeper_read",

@@ -39,7 +39,7 @@ def schedule_in(folder: Path) -> tuple[RecordedSchedule, Mapping[str, Any]]:
     return RecordedSchedule.model_validate(in_one_form(data)), truth
 
 
-def played_figures(schedule, costs, seeds=3):
+def played_figures(schedule, costs, seeds=12):
     found = defaultdict(list)
     for seed in range(1, seeds + 1):
         translation = translate(schedule, seed=seed, costs=costs)
