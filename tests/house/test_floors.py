@@ -53,7 +53,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps", "gallery"}),
+        *(
+            {"history", "real_input", "layouts"},
+            {"conformance", "rehearsal", "sweeps", "gallery", "real_rates"},
+        ),
         *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
     ),
 }
