@@ -25,6 +25,7 @@ from tidegauge.real_rates.sought_metrics import (
 from tidegauge.scenario.text.counted import counted
 
 _GROUP = "consumergroup"
+_OFFSETS_TOPIC = "__consumer_offsets"
 _LONGEST_NAME = 249
 #: Processes of consumers, of all groups together; each of them is one of a scenario's clients.
 _MOST_CONSUMERS = 300
@@ -69,8 +70,10 @@ def read_groups(
         groups.notices.append(Notice("workload", f"{text}{fetched and f', though {fetched}'}"))
         return groups
     active, idle = _parted(read, topics)
-    _add_consumers(groups, read, active, {each["name"] for each in topics.producers})
-    told = [f"{name} reads {named(each)}" for name, each in active.items()]
+    commits = topics.names.topic_of(_OFFSETS_TOPIC) is not None
+    taken = {each["name"] for each in topics.producers}
+    _add_consumers(groups, read, active, taken, commits=commits)
+    told = [f"{name} ({named(each)})" for name, each in active.items()]
     of_groups = f"consumer groups: {len(active)}, of {read.metric}"
     groups.notices.append(
         Notice("workload", f"{of_groups}{': ' if told else ''}{named(told)}; {_assumed(read)}")
@@ -107,7 +110,7 @@ def _read(
     found = vocabulary.first([*COMMITTED, *LAG, *COMMITTED_SUM, *LAG_SUM])
     if found is None or not source.read(found.selected, Over.COUNT, [_GROUP], Together.MAX):
         return None
-    check_one_cluster(source, found.selected, matchers)
+    check_one_cluster(source, [found.selected], matchers)
     committed = _by_topic(source, vocabulary, topics, (COMMITTED, COMMITTED_SUM), Over.GROWTH)
     lag = _by_topic(source, vocabulary, topics, (LAG, LAG_SUM), Over.LAST)
     members = vocabulary.first(MEMBERS)
@@ -155,7 +158,12 @@ def _parted(read: _Read, topics: MeasuredTopics) -> tuple[dict[str, list[str]], 
 
 
 def _add_consumers(
-    groups: MeasuredGroups, read: _Read, active: dict[str, list[str]], taken: Collection[str]
+    groups: MeasuredGroups,
+    read: _Read,
+    active: dict[str, list[str]],
+    taken: Collection[str],
+    *,
+    commits: bool,
 ) -> None:
     members = {group: max(1, read.members.get(group, 1)) for group in active}
     if sum(members.values()) > _MOST_CONSUMERS:
@@ -168,7 +176,12 @@ def _add_consumers(
         consumer: dict[str, Any] = {"name": name[:_LONGEST_NAME], "topics": topics}
         if members[group] > 1:
             consumer["clients"] = members[group]
+        if commits:
+            consumer["settings"] = {"enable.auto.commit": True}
         groups.consumers.append(consumer)
+    if active and not commits:
+        text = f"the dump has no {_OFFSETS_TOPIC}, so consumers commit nothing"
+        groups.notices.append(Notice("workload", text))
     if len(active) > _MOST_CONSUMERS:
         left_out = list(active)[_MOST_CONSUMERS:]
         groups.notices.append(Notice("workload", f"left out: groups: {named(left_out)}"))

@@ -128,7 +128,9 @@ def _messages(source: RateSource, vocabulary: Vocabulary, matchers: Sequence[Mat
             f"{found.label(_TOPIC)}: only sums over all topics, which cannot be parted again"
         )
     source.settle(settled)
-    check_one_cluster(source, settled, matchers)
+    others = vocabulary.in_any_spelling(MESSAGES_IN)
+    metrics = [settled, *(each.requiring(_TOPIC).selected for each in others)]
+    check_one_cluster(source, list({each.name: each for each in metrics}.values()), matchers)
     rates = rates_of(source, vocabulary, MESSAGES_IN) or _rates_of_offsets(source, vocabulary)
     if rates is None:
         raise InputError(

@@ -17,21 +17,29 @@ _LABELS = (
 )
 
 
-def check_one_cluster(source: RateSource, selected: Selected, matchers: Sequence[Matcher]) -> None:
-    """Fail if series are of several clusters; a label that is matched on is not examined.
+def check_one_cluster(
+    source: RateSource, metrics: Sequence[Selected], matchers: Sequence[Matcher]
+) -> None:
+    """Fail if series of these metrics are of several clusters.
+
+    A label that is matched on is not examined.
 
     Raises:
         InputError: they are.
     """
     matched = {matcher.label for matcher in matchers}
     labels = [label for label in _LABELS if label not in matched]
-    there = source.read(selected, Over.COUNT, labels, Together.MAX)
+    there = {
+        values
+        for selected in metrics
+        for values in source.read(selected, Over.COUNT, labels, Together.MAX)
+    }
     for place, label in enumerate(labels):
         values = sorted({each[place] for each in there})
         if len(values) > 1:
             example = next(value for value in values if value)
             raise InputError(
-                f"{source.place}: {selected.name} has {len(values)} values of the label {label}: "
+                f"{source.place}: {metrics[0].name} has {len(values)} values of the label {label}: "
                 f"{named(value or '(none)' for value in values)}; choose a cluster, such as "
                 f"--match '{Matcher(label, '=', example)}'"
             )

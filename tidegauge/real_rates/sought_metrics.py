@@ -105,11 +105,11 @@ class Vocabulary:
     def __init__(self, names: Collection[str], given: Spelling | None) -> None:
         """Recognise the spelling, unless it is given."""
         self._names = {name.lower(): name for name in sorted(names)}
-        candidates = (given,) if given is not None else tuple(SPELLINGS.values())
-        best = max(map(self._resemblance, candidates))
+        self._candidates = (given,) if given is not None else tuple(SPELLINGS.values())
+        best = max(map(self._resemblance, self._candidates))
         #: Those that fit equally well; none: a place without names of brokers.
         self.spellings = tuple(
-            each for each in candidates if best[0] and self._resemblance(each) == best
+            each for each in self._candidates if best[0] and self._resemblance(each) == best
         )
 
     def _resemblance(self, spelling: Spelling) -> tuple[int, int]:
@@ -126,12 +126,20 @@ class Vocabulary:
         if isinstance(family.measured, str):
             name = self._names.get(family.measured.lower())
             return None if name is None else Found(Selected(name), None)
-        for spelling in self.spellings[:1]:
-            spelled = spelling.spell(family)
-            if spelled is not None and self._has(spelled):
-                name = self._names[spelled.name.lower()]
-                return Found(Selected(name, dict(spelled.labels)), spelled.renamed)
-        return None
+        return self._found(family, self.spellings[0]) if self.spellings else None
+
+    def in_any_spelling(self, family: Family) -> list[Found]:
+        """The series of a metric by all names that the place has for it."""
+        found = [self._found(family, spelling) for spelling in self._candidates]
+        by_name = {each.selected.name: each for each in found if each is not None}
+        return list(by_name.values())
+
+    def _found(self, family: Family, spelling: Spelling) -> Found | None:
+        spelled = spelling.spell(family)
+        if spelled is None or not self._has(spelled):
+            return None
+        name = self._names[spelled.name.lower()]
+        return Found(Selected(name, dict(spelled.labels)), spelled.renamed)
 
     def first(self, families: Iterable[Family]) -> Found | None:
         """The series of the first of these metrics that the place has."""
