@@ -55,7 +55,8 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "tidegauge": (
         *(
             {"history", "real_input", "real_logs", "layouts"},
-            {"conformance", "rehearsal", "sweeps", "gallery"},
+            {"conformance", "rehearsal", "sweeps", "gallery", "real_rates"},
+            {"calibration"},
         ),
         *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
     ),
