@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from tidegauge import __version__
 from tidegauge.commands.analyze_runs import analyze_runs
+from tidegauge.commands.calibrate_costs import calibrate_costs
 from tidegauge.commands.compare_scenario import compare_scenario
 from tidegauge.commands.compile_rules import compile_rules
 from tidegauge.commands.conform import conform_schedules
@@ -148,6 +149,7 @@ def front_door(
 app.command("demo")(demo)
 app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)
+app.command("calibrate")(calibrate_costs)
 app.command("generate")(generate_scenario)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)

@@ -17,7 +17,8 @@ _ID = r"^\[Controller id=\d+(?: epoch=\d+)?\] "
 #: What an event of the controller begins with: the rest of a line about brokers that came, without
 #: any that went, is no such event.
 _EVENT = re.compile(
-    _ID + r"(?:(New topics): \[(?:Hash)?Set\([^)]|Shutting down broker|Newly added brokers: [\d,]*, "
+    _ID
+    + r"(?:(New topics): \[(?:Hash)?Set\([^)]|Shutting down broker|Newly added brokers: [\d,]*, "
     r"deleted brokers: \d)"
 )
 #: What tells that new states are written.

@@ -43,8 +43,6 @@ def per_part(begin_ms: int, end_ms: int, parts: int) -> int:
     return max((end_ms - begin_ms) * MS_US, MS_US // 2) // max(parts, 1)
 
 
-
-
 def chosen(samples: Iterable[Sample]) -> list[Sample]:
     """The samples of the first choice, or all if there are none."""
     every = list(samples)

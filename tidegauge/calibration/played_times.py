@@ -58,9 +58,7 @@ def moments_of_run(translation: Translation, run: RunFolder) -> Iterator[Moment]
             yield Moment(time_ms, STATE, -1, about, leader, tuple(isr))
 
 
-def _of_fault(
-    row: TraceRow, names: Names, time_ms: float, brokers: list[int]
-) -> Iterator[Moment]:
+def _of_fault(row: TraceRow, names: Names, time_ms: float, brokers: list[int]) -> Iterator[Moment]:
     process = names.processes[row["process"]]
     kind = _BEGINS.get(names.fault_kind(row["fault"]))
     if process.role == "broker" and kind is not None:

@@ -1,9 +1,10 @@
-"""The options of ``tidegauge import`` about measured rates."""
+"""The options about measured values: of ``tidegauge import`` and ``tidegauge calibrate``."""
 
 from __future__ import annotations
 
 import re
 import time
+from collections.abc import Collection
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
@@ -15,6 +16,7 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.real_rates.label_matchers import Matcher
     from tidegauge.real_rates.measured_clients import MeasuredClients
+    from tidegauge.real_rates.rate_source import RateSource
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
 #: A larger number of seconds is one of milliseconds: the year 5138.
@@ -56,6 +58,32 @@ class MeasuredRatesRequest(NamedTuple):
             return of_prometheus(self.prometheus, window, matchers, spelling)
         except InputError as error:
             fail(str(error))
+
+    def source(self, wanted: Collection[str]) -> RateSource | None:
+        """The place that has series; None: none is wanted. Fails if it cannot be read.
+
+        Args:
+            wanted: the names, in small letters, of the series that are kept of files.
+        """
+        from tidegauge.real_input.input_file import InputError
+        from tidegauge.real_rates.measured_clients import DEFAULT_OVER_S
+        from tidegauge.real_rates.prometheus_api import PrometheusSource
+        from tidegauge.real_rates.rate_source import Window
+        from tidegauge.real_rates.sample_files import SampleReader
+
+        self._check(None)
+        at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
+        try:
+            if self.prometheus is not None:
+                end_s = time.time() if at_s is None else at_s
+                window = Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)
+                return PrometheusSource(self.prometheus, window, matchers)
+            if self.samples:
+                reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
+                return reader.source(self.samples, DEFAULT_OVER_S, at_s)
+        except InputError as error:
+            fail(str(error))
+        return None
 
     def _check(self, rates: Path | None) -> None:
         """Fail if the options contradict each other."""
