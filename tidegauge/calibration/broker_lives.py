@@ -1,23 +1,21 @@
 """Costs of a broker's start and of its clean stop, from its ``server.log``.
 
-A log begins when the virtual machine has loaded Kafka: what it took from the start of the process to
-the first line (one to two seconds on a loaded machine, less on an idle one) no line tells, so
-``broker_start`` lacks it.
+A log begins when the virtual machine has loaded Kafka. No line tells the time from the start of the
+process to the first line (1 to 4 s on a loaded machine of two cores), so ``broker_start`` lacks it.
 
-Processes that start together share a machine, and with KRaft wait for their first controller. A start
-of the simulator that costs anything is the return of one broker. So starts that overlap with another
-one count only where no start is alone.
+Processes that start together share a machine, and with KRaft wait for their first controller. A
+start of the simulator that costs anything is the return of one broker. So starts that overlap with
+another one count only where no start is alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from statistics import median
 from typing import NamedTuple
 
 from tidegauge.calibration.cluster_logs import BEGINS, ClusterLogs
-from tidegauge.calibration.estimator import MS_US, Estimator, Sample
+from tidegauge.calibration.estimator import MS_US, Estimator, Sample, per_part
 from tidegauge.real_logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
@@ -28,11 +26,14 @@ _INCARNATION = "is now STARTING"
 _UNFENCED = "The broker has been unfenced"
 _STARTING_BROKER = "] Starting broker"
 _STARTED = re.compile(r"^\[KafkaServer id=\d+\] started")
+#: Before 2.6 the line has no number of logs.
 _LOADED = re.compile(r"^Loaded (\d+) logs in (\d+) ?ms")
 _CLEAN = ("Skipping recovery for all logs", "Skipping recovery of ")
 _UNCLEAN = ("Attempting recovery for all logs", "Recovering ")
 _NO_CLEAN_SHUTDOWN = "since no clean shutdown file was found"
 
+#: Of fewer logs, loading takes as long as of none: it counts as a part of the start.
+_MANY_LOGS = 500
 #: The simulator's own time between the end of a start and the first fetch, with KRaft: it looks for
 #: the active controller, and again 0.1 s later.
 _LOOKS_AGAIN_MS = 100
@@ -63,7 +64,7 @@ class Start(NamedTuple):
 
     def sample(self, took_ms: float) -> Sample:
         """A duration of this start."""
-        return Sample(round(max(1, took_ms) * MS_US), "server.log", self.together)
+        return Sample(round(max(1, took_ms) * MS_US), "server.log", int(self.together))
 
 
 def starts_of(logs: ClusterLogs) -> list[Start]:
@@ -86,7 +87,7 @@ def _start_of(life: Sequence[LogLine]) -> Start | None:
     """The start at the begin of a process's lines; None: they begin later, or it failed."""
     if BEGINS not in life[0].message:
         return None
-    registered = _first(life, lambda text: _is_registered(text))
+    registered = _first(life, _is_registered)
     if registered is None:
         return None
     ready = _first(life, lambda text: bool(_STARTED.match(text)) or _UNFENCED in text)
@@ -119,20 +120,17 @@ def _load_of(life: Sequence[LogLine]) -> Load | None:
     return None
 
 
-def _empty_load_ms(logs: ClusterLogs) -> float:
-    """What loading takes without any log: the median of such starts, else nothing."""
-    loads = [load for life in logs.lives() if (load := _load_of(life)) is not None]
-    return median([load.took_ms for load in loads if load.logs == 0] or [0])
+def _load_of_many(load: Load | None) -> Load | None:
+    """A load that tells the cost of a log; None: it belongs to the start itself."""
+    return load if load is not None and load.logs >= _MANY_LOGS else None
 
 
 def _log_loads(logs: ClusterLogs, *, clean: bool) -> Iterator[Sample]:
-    """The time that 'Loaded N logs in M ms' has, less that of starts without logs, for each log."""
-    empty_ms = _empty_load_ms(logs)
+    """The time that 'Loaded N logs in M ms' has, for each log."""
     for life in logs.lives():
-        load = _load_of(life)
-        if load is not None and load.logs and load.clean == clean:
-            took_us = max(MS_US // 2, round((load.took_ms - empty_ms) * MS_US))
-            yield Sample(took_us // load.logs, "server.log")
+        load = _load_of_many(_load_of(life))
+        if load is not None and load.clean == clean:
+            yield Sample(per_part(0, load.took_ms, load.logs), "server.log")
 
 
 def _clean_loads(logs: ClusterLogs) -> Iterator[Sample]:
@@ -144,12 +142,11 @@ def _recoveries(logs: ClusterLogs) -> Iterator[Sample]:
 
 
 def _starts_with_zookeeper(logs: ClusterLogs) -> Iterator[Sample]:
-    """From the first line to the registration, less the logs, whose own cost that is."""
-    empty_ms = _empty_load_ms(logs)
+    """From the first line to the registration, less many logs, which have costs of their own."""
     for start in starts_of(logs):
-        loads_ms = max(0, start.load.took_ms - empty_ms) if start.load and start.load.logs else 0
-        took_ms = start.registered_ms - start.begin_ms - loads_ms
-        yield start.sample(took_ms)
+        load = _load_of_many(start.load)
+        loads_ms = load.took_ms if load is not None else 0
+        yield start.sample(start.registered_ms - start.begin_ms - loads_ms)
 
 
 def _ready_with_zookeeper(logs: ClusterLogs) -> Iterator[Sample]:
@@ -160,7 +157,7 @@ def _ready_with_zookeeper(logs: ClusterLogs) -> Iterator[Sample]:
 
 
 def _starts_with_kraft(logs: ClusterLogs) -> Iterator[Sample]:
-    """From the first line to 'Starting broker': the server, its log of metadata, its raft client."""
+    """From the first line to 'Starting broker': the server and its raft client."""
     for start in starts_of(logs):
         if start.broker_ms is not None:
             yield start.sample(start.broker_ms - start.begin_ms)
@@ -174,11 +171,11 @@ def _registrations(logs: ClusterLogs) -> Iterator[Sample]:
 
 
 def _first_publications(logs: ClusterLogs) -> Iterator[Sample]:
-    """From the registration to the unfencing, less 'Loaded N logs in M ms'."""
-    empty_ms = _empty_load_ms(logs)
+    """From the registration to the unfencing, less many logs, which have costs of their own."""
     for start in starts_of(logs):
         if start.ready_ms is not None:
-            loads_ms = max(0, start.load.took_ms - empty_ms) if start.load else 0
+            load = _load_of_many(start.load)
+            loads_ms = load.took_ms if load is not None else 0
             yield start.sample(start.ready_ms - start.registered_ms - loads_ms)
 
 
@@ -230,13 +227,12 @@ _START_MARKERS = (_REGISTERED, "] started", *_LOAD_MARKERS)
 _KRAFT_MARKERS = (_LIFECYCLE, _STARTING_BROKER, *_LOAD_MARKERS)
 _STOP_MARKERS = (*_LEAVES, "] shut down completed", "Kafka version: ")
 _NO_VIRTUAL_MACHINE = "lacks the time from the start of the process to its first line"
-_FEW_LOGS = "with few logs, the noise of one start"
 
 BROKER_LIVES = (
     Estimator(
         "broker_start",
         ZOOKEEPER_MODE,
-        "first line of a start to 'Registered broker N', less 'Loaded N logs in M ms'",
+        f"first line of a start to 'Registered broker N', less {_MANY_LOGS} logs or more",
         _START_MARKERS,
         _starts_with_zookeeper,
         _NO_VIRTUAL_MACHINE,
@@ -266,7 +262,8 @@ BROKER_LIVES = (
     Estimator(
         "metadata_first_publication",
         KRAFT_MODE,
-        "'Successfully registered' to 'The broker has been unfenced', less 'Loaded N logs in M ms'",
+        "'Successfully registered' to 'The broker has been unfenced', less "
+        f"{_MANY_LOGS} logs or more",
         _KRAFT_MARKERS,
         _first_publications,
         "holds one publication and one commit, some 0.1 s",
@@ -274,18 +271,19 @@ BROKER_LIVES = (
     Estimator(
         "log_load",
         None,
-        "'Loaded N logs in M ms' after 'Skipping recovery', by log",
+        f"'Loaded N logs in M ms' of {_MANY_LOGS} logs or more after 'Skipping recovery', by log",
         _LOAD_MARKERS,
         _clean_loads,
-        _FEW_LOGS,
+        "fewer logs are a part of the start",
     ),
     Estimator(
         "log_recovery",
         None,
-        "'Loaded N logs in M ms' after 'no clean shutdown file', by log",
+        f"'Loaded N logs in M ms' of {_MANY_LOGS} logs or more after 'no clean shutdown file', by "
+        "log",
         _LOAD_MARKERS,
         _recoveries,
-        f"{_FEW_LOGS}; holds log_recovery_mebibyte",
+        "holds log_recovery_mebibyte; fewer logs are a part of the start",
     ),
     Estimator(
         "broker_stop",

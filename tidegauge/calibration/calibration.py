@@ -1,8 +1,8 @@
 """Parameters of the cost model that are fitted from a cluster's own measurements.
 
-A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With a
-few samples only the middle ones mean much, so a parameter says how many there were. What logs tell
-counts before what metrics tell, since a line is of one event.
+A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With
+a few samples only the middle ones mean much, so a parameter says how many there were. What logs
+tell counts before what metrics tell, since a line is of one event.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.calibration.cluster_logs import ClusterLogs
-from tidegauge.calibration.estimator import Estimator, Sample, chosen
+from tidegauge.calibration.estimator import MANY_PARTITIONS, Estimator, Sample, chosen
 from tidegauge.calibration.estimators import ESTIMATORS, UNTOLD
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
 from tidegauge.scenario.model.resources import Resources
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.counted import counted
 
 #: The quantiles that a scenario has, in hundredths.
 QUANTILES = {"min": 0, "p50": 50, "p90": 90, "p99": 99, "max": 100}
 COSTS, RESOURCES = "costs", "resources"
 #: More digits than samples would give are noise.
 _DIGITS = 3
+_MS_US, _S_US = 1_000, 1_000_000
 
 
 class Fitted(NamedTuple):
@@ -121,8 +122,16 @@ def _fitted(estimator: Estimator, samples: Sequence[Sample]) -> Fitted:
         len(samples),
         sorted({sample.seen_in for sample in samples}),
         estimator.source,
-        estimator.bias,
+        "; ".join(filter(None, (estimator.bias, _of_few_partitions(samples)))),
     )
+
+
+def _of_few_partitions(samples: Iterable[Sample]) -> str:
+    """A warning where no sample is of many partitions."""
+    most = max(sample.partitions for sample in samples)
+    if not 0 < most < MANY_PARTITIONS:
+        return ""
+    return f"of at most {counted(most, 'partition')} at once: too long for many"
 
 
 def _unfitted(
@@ -136,7 +145,10 @@ def _unfitted(
         if path in known or cost in costs_of_other_modes(mode):
             continue
         if cost in sources:
-            said = [f"no lines {sources[cost]}", *([reasons[path]] if path in reasons else [])]
+            said = [
+                f"no such lines: {sources[cost]}",
+                *([reasons[path]] if path in reasons else []),
+            ]
             yield Unfitted(COSTS, cost, "; ".join(said))
         else:
             reason = UNTOLD.get(cost) or reasons.get(path)
@@ -157,4 +169,7 @@ def quantile(values: Sequence[int], share: int) -> int:
 def written_us(value_us: int) -> str:
     """A duration with three digits, as a scenario has it."""
     beyond = 10 ** max(0, len(str(value_us)) - _DIGITS)
-    return format_duration(max(1, (value_us + beyond // 2) // beyond * beyond))
+    rounded_us = max(1, (value_us + beyond // 2) // beyond * beyond)
+    if rounded_us < _MS_US:
+        return f"{rounded_us}us"
+    return f"{rounded_us / _MS_US:g}ms" if rounded_us < _S_US else f"{rounded_us / _S_US:g}s"

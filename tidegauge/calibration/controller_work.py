@@ -57,12 +57,12 @@ def _events(logs: ClusterLogs) -> Iterator[Sample]:
             elif begin_ms is not None and _NEW_STATE.match(line.message):
                 if line.time_ms - begin_ms <= _LATEST_MS:
                     took_us = (line.time_ms - begin_ms) * MS_US - write_us
-                    yield Sample(max(took_us, MS_US // 2), "state-change.log", creates)
+                    yield Sample(max(took_us, MS_US // 2), "state-change.log", int(creates))
                 begin_ms = None
 
 
 def _warm_lines(logs: ClusterLogs) -> Iterator[list[LogLine]]:
-    """The lines of each process since it had started: before, its code is loaded and interpreted."""
+    """The lines of each process since it had started: until then its code is loaded."""
     for life in logs.lives():
         started = next((at for at, line in enumerate(life) if _STARTED in line.message), None)
         if started is not None:
@@ -72,7 +72,7 @@ def _warm_lines(logs: ClusterLogs) -> Iterator[list[LogLine]]:
 
 
 def _reads(logs: ClusterLogs) -> Iterator[Sample]:
-    """Between three lines of a takeover: two reads of lists of znodes, one after the other."""
+    """Between three lines of a takeover: two reads of lists, one after the other."""
     for life in _warm_lines(logs):
         lines = [line for line in life if line.message.endswith(_READS)]
         for before, after in pairwise(lines):
@@ -101,7 +101,7 @@ def _failovers(logs: ClusterLogs) -> Iterator[Sample]:
     for life in _warm_lines(logs):
         for took_ms, partitions in _takeovers(life):
             if partitions >= _MANY:
-                yield Sample(per_part(0, took_ms, partitions), _CONTROLLER)
+                yield Sample(per_part(0, took_ms, partitions), _CONTROLLER, 0, partitions)
 
 
 # Writes of ZooKeeper.
@@ -180,8 +180,8 @@ CONTROLLER_WORK = (
     Estimator(
         "controller_event",
         ZOOKEEPER_MODE,
-        "'deleted brokers: N', 'Shutting down broker N' or 'New topics' to the first new state, less "
-        "a write",
+        "'deleted brokers: N', 'Shutting down broker N' or 'New topics' to the first new state, "
+        "less a write",
         (*_EVENT_MARKERS, *_STATE_MARKERS),
         _events,
         "lacks the wait in the queue; holds reads after the line",

@@ -41,14 +41,14 @@ def scenario_text_with(text: str, calibration: Calibration, origins: Sequence[st
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         raise NotBlockStyleError("its parts are not lines of their own: it is in braces")
-    lines = text.splitlines()
+    lines: list[str | None] = [*text.splitlines()]
     added: list[str] = []
     for part in calibration.parts():
         own: dict[str, Any] = {}
         for key, value in root.value:
             if key.value == part:
                 own = yaml.safe_load(text)[part] or {}
-                _blank(lines, key.start_mark.line, value.end_mark)
+                _take_away(lines, key.start_mark.line, value.end_mark)
         made = comment(f"Fitted by `tidegauge calibrate` from {', '.join(origins)}.")
         added += ["", *made, *_part_lines(calibration, part, own)]
     kept = [line for line in lines if line is not None]
@@ -57,14 +57,13 @@ def scenario_text_with(text: str, calibration: Calibration, origins: Sequence[st
     return "\n".join([*kept, *added]) + "\n"
 
 
-def _blank(lines: list[Any], first: int, end: yaml.Mark) -> None:
-    """Take away the lines of a part; comments behind it stay."""
+def _take_away(lines: list[str | None], first: int, end: yaml.Mark) -> None:
+    """Take away the lines of a part; comments within and behind it stay."""
     last = end.line if end.column else end.line - 1
     for at in range(first, min(last, len(lines) - 1) + 1):
-        text = lines[at]
-        if at > first and (not text.strip() or text.lstrip().startswith("#")):
-            continue
-        lines[at] = None
+        text = (lines[at] or "").strip()
+        if at == first or (text and not text.startswith("#")):
+            lines[at] = None
 
 
 def _part_lines(calibration: Calibration, part: str, own: Mapping[str, Any]) -> Iterator[str]:
@@ -81,13 +80,12 @@ def _part_lines(calibration: Calibration, part: str, own: Mapping[str, Any]) -> 
 
 def _remark(fitted: Fitted, calibration: Calibration) -> str:
     seen = ", ".join(fitted.seen_in)
-    said = f"{counted(fitted.samples, 'sample')} in {seen}: {fitted.source}; "
-    said += f"default {default_text(fitted.part, fitted.field, calibration)}"
-    return (
-        f"{said}. It {fitted.bias}."
-        if fitted.bias.startswith(("holds", "lacks"))
-        else (f"{said}. Note: {fitted.bias}." if fitted.bias else f"{said}.")
-    )
+    words = [
+        f"{counted(fitted.samples, 'sample')} in {seen}: {fitted.source}",
+        *([fitted.bias] if fitted.bias else []),
+        f"default {default_text(fitted.part, fitted.field, calibration)}",
+    ]
+    return "; ".join(words)
 
 
 def _unfitted_lines(calibration: Calibration) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from tidegauge.calibration.cluster_logs import ClusterLogs
 from tidegauge.replication.release_versions import Mode
 
+#: With so many partitions the part that has nothing to do with their number does not count.
+MANY_PARTITIONS = 100
 #: A millisecond, the resolution of a log's time, in microseconds.
 MS_US = 1000
 
@@ -18,8 +20,10 @@ class Sample(NamedTuple):
     value_us: int
     #: The log file that its last line is in, or the metric.
     seen_in: str
-    #: It counts only where no sample of the first choice is.
-    second_choice: bool = False
+    #: Its rank: samples count only where there are none of a lower one.
+    choice: int = 0
+    #: Of a duration by partition: the number of partitions that it is divided by; 0: it is not.
+    partitions: int = 0
 
 
 class Estimator(NamedTuple):
@@ -44,6 +48,7 @@ def per_part(begin_ms: int, end_ms: int, parts: int) -> int:
 
 
 def chosen(samples: Iterable[Sample]) -> list[Sample]:
-    """The samples of the first choice, or all if there are none."""
+    """The samples of the first choice that there is."""
     every = list(samples)
-    return [sample for sample in every if not sample.second_choice] or every
+    best = min((sample.choice for sample in every), default=0)
+    return [sample for sample in every if sample.choice == best]

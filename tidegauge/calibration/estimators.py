@@ -16,7 +16,7 @@ MARKERS = tuple(dict.fromkeys(marker for each in ESTIMATORS for marker in each.m
 UNTOLD = {
     "request_partition": "only whole requests are measured",
     "zookeeper_pipelined_write": "lines have milliseconds, and writes of one batch share theirs",
-    "controller_partition": "the states of one batch have one line after another within a millisecond",
+    "controller_partition": "the lines of one batch are written within a millisecond",
     "controller_election": "no line says that a broker begins to try",
     "log_recovery_mebibyte": "no line has the bytes that were read again",
     "offsets_load_mebibyte": "only whole partitions are measured",

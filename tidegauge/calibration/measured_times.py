@@ -32,6 +32,8 @@ _MS_US = 1000
 _LEAST_BUSY = 0.05
 #: A disk's bandwidth is that of the direction in which most of its bytes go.
 _MOST_OF_BYTES = 0.9
+#: Bandwidths are rounded to this.
+_STEP = 100_000
 _FOLLOWER_FETCH, _PRODUCE, _LEADER_AND_ISR = "FetchFollower", "Produce", "LeaderAndIsr"
 
 
@@ -156,7 +158,7 @@ def _of_disks(series: MeasuredSeries) -> Iterator[Fitted | Unfitted]:
             yield Fitted(
                 RESOURCES,
                 field,
-                format_bandwidth(round(median(found), -5)),
+                format_bandwidth(round(median(found) / _STEP) * _STEP),
                 len(found),
                 [name],
                 f"{name} by {DISK_BUSY}",

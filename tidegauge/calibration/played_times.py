@@ -54,8 +54,9 @@ def moments_of_run(translation: Translation, run: RunFolder) -> Iterator[Moment]
         elif row.kind == "partition_state":
             leader = brokers[row["leader"]] if row["leader"] >= 0 else -1
             isr = names.brokers_in(row["isr"], row["partition"])
+            members = tuple(broker for broker in isr if broker is not None)
             about = names.partition(row["partition"])
-            yield Moment(time_ms, STATE, -1, about, leader, tuple(isr))
+            yield Moment(time_ms, STATE, -1, about, leader, members)
 
 
 def _of_fault(row: TraceRow, names: Names, time_ms: float, brokers: list[int]) -> Iterator[Moment]:

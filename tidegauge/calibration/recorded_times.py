@@ -1,8 +1,8 @@
 """A cluster that was recorded: its schedule, and the moments of what really happened.
 
 A folder has the logs of each node, ``schedule.json`` with the steps that were played, and
-``truth.json``: the settings, the signals to processes, and every write to ZooKeeper, or every record
-of the metadata log, each with its time.
+``truth.json``: the settings, the signals to processes, and every write to ZooKeeper, or every
+record of the metadata log, each with its time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Costs of a broker's state changes: LeaderAndIsr requests, and publications of metadata.
 
-Kafka writes a line for each partition that gets another leader, and lines before and after all of a
-request or of a publication. Their time has milliseconds, so the time of a single partition is that of
-all of them divided by their number.
+Kafka writes a line for each partition that gets another leader, and lines before all of a request
+or of a publication. Their time has milliseconds, so the time of a single partition is that of all
+of them divided by their number.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from tidegauge.calibration.cluster_logs import ClusterLogs
-from tidegauge.calibration.estimator import MS_US, Estimator, Sample, per_part
+from tidegauge.calibration.estimator import (
+    MANY_PARTITIONS,
+    MS_US,
+    Estimator,
+    Sample,
+    per_part,
+)
 from tidegauge.real_logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
@@ -28,7 +34,7 @@ _TRACED = re.compile(
 _ROLE = re.compile(
     _BROKER + r"(Leader|Follower) \S+ (?:with topic id \S+ )?starts at leader epoch (\d+)"
 )
-#: The epoch of a partition that is new: its log is created then, for which the model has no cost.
+#: The epoch of a partition that is new.
 _CREATED = "0"
 
 
@@ -46,8 +52,7 @@ def _requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
     creates = False
     for line in lines:
         if _REQUEST.match(line.message):
-            if partitions:
-                yield Sample(per_part(begin_ms, end_ms, partitions), _STATE_CHANGE, creates)
+            yield from _by_partition(begin_ms, end_ms, partitions, creates=creates)
             begin_ms, partitions, creates = line.time_ms, 0, False
         elif begin_ms >= 0 and (became := _ROLE.match(line.message)) is not None:
             creates = creates or became[2] == _CREATED
@@ -56,8 +61,7 @@ def _requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
                 end_ms = line.time_ms
             elif not partitions:
                 begin_ms = line.time_ms
-    if partitions:
-        yield Sample(per_part(begin_ms, end_ms, partitions), _STATE_CHANGE, creates)
+    yield from _by_partition(begin_ms, end_ms, partitions, creates=creates)
 
 
 def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
@@ -71,7 +75,22 @@ def _traced_requests(lines: Sequence[LogLine], role: str) -> Iterator[Sample]:
         begins = [time_ms for what, time_ms in seen if what == "Handling"]
         ends = [time_ms for what, time_ms in seen if what == "Completed"]
         if begins and ends:
-            yield Sample(per_part(min(begins), max(ends), len(ends)), _STATE_CHANGE)
+            # Nothing tells whether they are new.
+            yield from _by_partition(min(begins), max(ends), len(ends), creates=False)
+
+
+def _by_partition(
+    begin_ms: int, end_ms: int, partitions: int, *, creates: bool
+) -> Iterator[Sample]:
+    """The duration of each of some partitions, if there are any.
+
+    Many at once are the first choice. The log of a new partition is created, for which the model
+    has no cost of its own: they are the last choice.
+    """
+    if partitions:
+        choice = 0 if partitions >= MANY_PARTITIONS else 1 + creates
+        took_us = per_part(begin_ms, end_ms, partitions)
+        yield Sample(took_us, _STATE_CHANGE, choice, partitions)
 
 
 def _become_leader(logs: ClusterLogs) -> Iterator[Sample]:
@@ -131,13 +150,12 @@ def _creates(burst: Sequence[LogLine]) -> bool:
     return any(each is not None and each[2] == _CREATED for each in changed)
 
 
-def _by_partition(logs: ClusterLogs) -> Iterator[Sample]:
+def _publications_by_partition(logs: ClusterLogs) -> Iterator[Sample]:
     """From a publication's first partition to its last, by partition."""
     for life in logs.lives():
         for burst in _bursts(life):
-            if len(burst) > 1:
-                took_us = per_part(burst[0].time_ms, burst[-1].time_ms, len(burst) - 1)
-                yield Sample(took_us, _STATE_CHANGE, _creates(burst))
+            times = burst[0].time_ms, burst[-1].time_ms
+            yield from _by_partition(*times, len(burst) - 1, creates=_creates(burst))
 
 
 def _publications(logs: ClusterLogs) -> Iterator[Sample]:
@@ -151,7 +169,7 @@ def _publications(logs: ClusterLogs) -> Iterator[Sample]:
             before = [at_ms for at_ms in changes if at_ms <= begin_ms]
             if before and begin_ms - before[-1] <= _LATEST_MS:
                 took_ms = max(1, begin_ms - before[-1] - _LINGER_MS)
-                yield Sample(took_ms * MS_US, _STATE_CHANGE, _creates(burst))
+                yield Sample(took_ms * MS_US, _STATE_CHANGE, int(_creates(burst)))
 
 
 def _is_change(line: LogLine) -> bool:
@@ -171,7 +189,6 @@ STATE_CHANGES = (
         "'Handling LeaderAndIsr request' to its last 'Leader TP starts', by partition",
         _REQUEST_MARKERS,
         _become_leader,
-        "holds the creation of logs, where topics were created",
     ),
     Estimator(
         "become_follower",
@@ -179,7 +196,6 @@ STATE_CHANGES = (
         "the last leader of a request to its last 'Follower TP starts', by partition",
         _REQUEST_MARKERS,
         _become_follower,
-        "holds the creation of logs, where topics were created",
     ),
     Estimator(
         "metadata_publication",
@@ -193,9 +209,9 @@ STATE_CHANGES = (
     Estimator(
         "metadata_publication_partition",
         KRAFT_MODE,
-        "a publication's first to its last 'Leader (Follower) TP starts' or 'Skipped', by partition",
+        "a publication's first to its last 'Leader (Follower) TP starts' or 'Skipped', by "
+        "partition",
         _PUBLICATION_MARKERS,
-        _by_partition,
-        "holds the creation of logs, where topics were created",
+        _publications_by_partition,
     ),
 )

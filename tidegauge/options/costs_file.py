@@ -1,4 +1,4 @@
-"""The file of ``--costs``: costs and resources of a cluster, as ``tidegauge calibrate`` writes them."""
+"""The file of ``--costs``: costs and resources of a cluster, from ``tidegauge calibrate``."""
 
 from __future__ import annotations
 

@@ -1,26 +1,21 @@
-"""The tables of ``tidegauge calibrate``: parameters beside their defaults, figures beside reality."""
+"""The tables of ``tidegauge calibrate``: parameters by their defaults, figures by reality."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
-from tidegauge.calibration.calibration import QUANTILES
+from tidegauge.calibration.calibration import QUANTILES, Calibration, Fitted
 from tidegauge.calibration.cost_text import default_text
+from tidegauge.calibration.side_by_side import ComparedFigure
 from tidegauge.scenario.text.counted import counted
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.calibration.calibration import Calibration, Fitted
-    from tidegauge.calibration.side_by_side import ComparedFigure
+from tidegauge.simulation.durations import parse_duration
 
 _GAP = "  "
 
 
-def show_calibration(out: Console, calibration: Calibration) -> None:
-    """Print each parameter with its quantiles, count, spread and default; then the others."""
+def calibration_lines(calibration: Calibration) -> Iterator[str]:
+    """Each parameter with its quantiles, count, spread and default; then the others."""
     headings = ["parameter", *QUANTILES, "samples", "spread", "default"]
     rows = [
         [
@@ -32,32 +27,29 @@ def show_calibration(out: Console, calibration: Calibration) -> None:
         ]
         for each in calibration.fitted
     ]
-    if rows:
-        for line in _table([headings, *rows]):
-            out.print(line, soft_wrap=True)
-        out.print("\nSources:")
-        for each in calibration.fitted:
-            bias = f"; {each.bias}" if each.bias else ""
-            seen = ", ".join(each.seen_in)
-            out.print(f"  {each.path}: {seen}: {each.source}{bias}", soft_wrap=True, markup=False)
+    yield from _table([headings, *rows])
+    yield ""
+    yield "Sources:"
+    for each in calibration.fitted:
+        bias = f"; {each.bias}" if each.bias else ""
+        yield f"  {each.path}: {', '.join(each.seen_in)}: {each.source}{bias}"
     if calibration.unfitted:
-        out.print("\nParameters that stay at their defaults:")
+        yield ""
+        yield "Parameters that stay at their defaults:"
         for other in calibration.unfitted:
-            out.print(f"  {other.path}: {other.reason}", soft_wrap=True, markup=False)
+            yield f"  {other.path}: {other.reason}"
 
 
 def _spread(fitted: Fitted) -> str:
     """How many times as long as the shortest sample the longest one is."""
-    from tidegauge.simulation.durations import parse_duration
-
     if isinstance(fitted.value, str):
         return "-"
     shortest_us, longest_us = (parse_duration(fitted.value[name]) for name in ("min", "max"))
     return f"{longest_us / shortest_us:.3g}x"
 
 
-def show_comparison(out: Console, compared: Sequence[ComparedFigure]) -> None:
-    """Print the medians of each figure in reality, with default and with calibrated costs."""
+def comparison_lines(compared: Sequence[ComparedFigure]) -> Iterator[str]:
+    """The medians of each figure in reality, with default and with calibrated costs."""
     headings = ["median of", "real", "default", "calibrated", "closer"]
     rows = [
         [
@@ -70,11 +62,11 @@ def show_comparison(out: Console, compared: Sequence[ComparedFigure]) -> None:
         ]
         for each in compared
     ]
-    for line in _table([headings, *rows]):
-        out.print(line, soft_wrap=True)
+    yield from _table([headings, *rows])
+    yield ""
     closer = sum(each.is_closer for each in compared)
     figures = counted(len(compared), "figure")
-    out.print(f"\nCalibrated costs are closer in {closer} of {figures}; (n): times that were seen.")
+    yield f"Calibrated costs are closer in {closer} of {figures}. (n): so many times were seen."
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:

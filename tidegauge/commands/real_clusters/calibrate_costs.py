@@ -11,7 +11,7 @@ import typer
 
 from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, write_new_file
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import fail
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
@@ -105,8 +105,8 @@ def calibrate_costs(
     """Fit the costs of work to a real cluster, from its own logs and metrics.
 
     Logs tell the costs of starts, stops, log recovery, elections, ISR changes and publications of
-    metadata: each is the time between two lines. Metrics tell those of requests (RequestMetrics) and
-    the bandwidth of disks (node_exporter). The logs need no other level than Kafka's default.
+    metadata: each is the time between two lines. Metrics tell those of requests (RequestMetrics)
+    and the bandwidth of disks (node_exporter). Kafka's default log levels are enough.
 
     The command prints for each parameter the quantiles, the number of samples, their spread (the
     longest by the shortest), the default, and the lines or metrics that it is from. A parameter
@@ -135,10 +135,10 @@ def calibrate_costs(
         read = _read(logs or [], request, tell)
         mode = _mode_of(read, scenario)
         calibration = _calibrated(read, mode)
-    from tidegauge.views.calibration_view import show_calibration
+    from tidegauge.calibration.calibration_tables import calibration_lines
 
-    shown = console()
-    show_calibration(shown, calibration)
+    for line in calibration_lines(calibration):
+        typer.echo(line)
     if out is not None:
         text = _text(calibration, read.origins, scenario)
         write_new_file(out, text)
@@ -243,12 +243,12 @@ def _show_next(out: Path, scenario: Path | None) -> None:
 
 
 def _compare(files: Sequence[Path], calibration: Calibration, seeds: int) -> None:
+    from tidegauge.calibration.calibration_tables import comparison_lines
     from tidegauge.calibration.recorded_times import read_recorded
     from tidegauge.calibration.side_by_side import compare_figures
     from tidegauge.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
     from tidegauge.scenario.reading import ScenarioError
-    from tidegauge.views.calibration_view import show_comparison
 
     try:
         recorded = [read_recorded(file) for file in files]
@@ -259,4 +259,5 @@ def _compare(files: Sequence[Path], calibration: Calibration, seeds: int) -> Non
     except (RecordingError, ScenarioError) as error:
         fail(str(error))
     typer.echo("")
-    show_comparison(console(), compared)
+    for line in comparison_lines(compared):
+        typer.echo(line)

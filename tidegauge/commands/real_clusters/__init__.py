@@ -1,0 +1,1 @@
+"""The commands that read measurements of a real cluster, one module each."""
