@@ -25,7 +25,6 @@ from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
-from tidegauge.commands.real_clusters.calibrate_costs import calibrate_costs
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
@@ -40,6 +39,7 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
+from tidegauge.real_cluster_commands.calibrate_costs import calibrate_costs
 from tidegauge.views.output import INTERRUPTED
 
 # \b keeps the lines below it as they are.

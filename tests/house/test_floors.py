@@ -58,7 +58,14 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
             {"conformance", "rehearsal", "sweeps", "gallery", "real_rates"},
             {"calibration"},
         ),
-        *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
+        *(
+            {"views"},
+            {"options"},
+            {"performing"},
+            {"commands", "real_cluster_commands"},
+            {""},
+            {"manual"},
+        ),
     ),
 }
 

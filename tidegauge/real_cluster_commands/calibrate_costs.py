@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidegauge.calibration.calibration import Calibration
     from tidegauge.calibration.cluster_logs import ClusterLogs
     from tidegauge.calibration.measured_series import MeasuredSeries
+    from tidegauge.calibration.recorded_times import Recorded
     from tidegauge.replication.release_versions import Mode
 
 #: Runs of a schedule with each of the two costs.
@@ -134,17 +135,18 @@ def calibrate_costs(
     with working("reads logs") as tell:
         read = _read(logs or [], request, tell)
         mode = _mode_of(read, scenario)
+        recorded = _recorded(schedule or [], mode)
         calibration = _calibrated(read, mode)
     from tidegauge.calibration.calibration_tables import calibration_lines
 
+    if out is not None:
+        write_new_file(out, _text(calibration, read.origins, scenario))
     for line in calibration_lines(calibration):
         typer.echo(line)
     if out is not None:
-        text = _text(calibration, read.origins, scenario)
-        write_new_file(out, text)
         _show_next(out, scenario)
-    if schedule:
-        _compare(schedule, calibration, seeds)
+    if recorded:
+        _compare(recorded, calibration, seeds)
 
 
 def _read(
@@ -225,7 +227,8 @@ def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -
     if scenario is None:
         return cost_file_text(calibration, origins)
     try:
-        text = scenario.read_text(encoding="utf-8")
+        # It has been read before, so it is YAML in UTF-8.
+        text = scenario.read_text(encoding="utf-8-sig")
         return scenario_text_with(text, calibration, origins)
     except OSError as error:
         fail(f"{scenario}: {error.strerror}")
@@ -242,19 +245,36 @@ def _show_next(out: Path, scenario: Path | None) -> None:
         typer.echo(f"Next:    tidegauge validate {file}")
 
 
-def _compare(files: Sequence[Path], calibration: Calibration, seeds: int) -> None:
-    from tidegauge.calibration.calibration_tables import comparison_lines
+def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
+    """The recorded clusters, which must have the mode of the calibration."""
     from tidegauge.calibration.recorded_times import read_recorded
+    from tidegauge.conformance.recorded_schedule import RecordingError
+    from tidegauge.replication.release_versions import MODE_NAMES
+
+    found = []
+    for file in files:
+        try:
+            recorded = read_recorded(file)
+        except RecordingError as error:
+            fail(str(error))
+        own = recorded.schedule.mode
+        if own != mode:
+            fail(f"{file}: is of a {MODE_NAMES[own]} cluster, not of a {MODE_NAMES[mode]} cluster")
+        found.append(recorded)
+    return found
+
+
+def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int) -> None:
+    from tidegauge.calibration.calibration_tables import comparison_lines
     from tidegauge.calibration.side_by_side import compare_figures
     from tidegauge.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
     from tidegauge.scenario.reading import ScenarioError
 
+    announce_compilation()
     try:
-        recorded = [read_recorded(file) for file in files]
-        announce_compilation()
         with working("plays schedules") as tell:
-            costs = calibration.parts()["costs"]
+            costs = calibration.parts().get("costs", {})
             compared = compare_figures(recorded, costs, seeds, tell)
     except (RecordingError, ScenarioError) as error:
         fail(str(error))

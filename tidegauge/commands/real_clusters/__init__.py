@@ -1,1 +1,0 @@
-"""The commands that read measurements of a real cluster, one module each."""
