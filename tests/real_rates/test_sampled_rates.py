@@ -233,7 +233,9 @@ def test_saved_responses_and_dumps_of_a_storage_are_read(
 ) -> None:
     files = written(recorded, dump.parent)
     words = [str(word) for file in files for word in ("--samples", file)]
-    data = imported(dump, *words, "--over", "25s", "--at", f"{END_S:.0f}")
+    if len(files) == 1:
+        words += ["--over", "25s", "--at", f"{END_S:.0f}"]
+    data = imported(dump, *words)
     assert largest_deviation(rates_in(data), RATES) < 0.01
 
 
@@ -249,6 +251,36 @@ def test_a_counter_that_begins_again_counts_from_0(dump: Path) -> None:
     )
     (found,) = rates_in(imported(dump, "--samples", file)).values()
     assert found[0] == pytest.approx(8, rel=0.01)
+
+
+def test_targets_are_scraped_at_times_of_their_own(dump: Path) -> None:
+    """One has a sample more in the window, one has died in the middle of it."""
+    name = "kafka_server_brokertopicmetrics_messagesin_total"
+    times = {"1": range(0, 301, 15), "2": range(7, 301, 15), "3": range(0, 151, 15)}
+    file = dump.with_name("window.om")
+    file.write_text(
+        "".join(
+            f'{name}{{topic="orders",instance="{broker}"}} {100 * at} {1000 + at}\n'
+            for broker, scraped in times.items()
+            for at in scraped
+        )
+    )
+    (found,) = rates_in(imported(dump, "--samples", file)).values()
+    assert found[0] == pytest.approx(250, rel=0.001)
+
+
+@pytest.mark.parametrize("numbers", [(4, 4), (4, 16)])
+def test_busy_threads_are_those_of_the_settings(
+    numbers: tuple[int, int], recorded: Path, dump: Path
+) -> None:
+    words: list[str | Path] = ["--samples", recorded / "strimzi.om"]
+    for broker, number in enumerate(numbers, start=1):
+        file = dump.with_name(f"server-{broker}.properties")
+        file.write_text(f"broker.id={broker}\nnum.io.threads={number}\n")
+        words += ["--properties", file]
+    output = run(dump, *words).output
+    assert ("with num.io.threads=4, as in the scenario, 0.0" in output) == (numbers == (4, 4))
+    assert ("; brokers differ in num.io.threads" in output) == (numbers == (4, 16))
 
 
 def page(*topics: str, label: str = "") -> str:
@@ -305,7 +337,7 @@ ERRORS = {
     + "": "page.om: kafka_server_brokertopicmetrics_messagesin_total has no series with the label",
     page("orders", label=',cluster="a"') + page("orders", label=',cluster="b"'): (
         "page.om: kafka_server_brokertopicmetrics_messagesin_total has 2 values of the label "
-        "cluster: a, b; choose a cluster, such as --match 'cluster=\"a\"'"
+        "cluster: a, b; choose one, such as --match 'cluster=\"a\"'"
     ),
     page("orders").replace("6000", "six"): "page.om:2: has a value that is not a number: 'six'",
     page("orders").replace("6000", "6e15"): "page.om: orders has 1e+14 messages and 2e+16 bytes",
@@ -399,3 +431,22 @@ def test_a_real_prometheus_has_the_same_rates(name: str, filled: str, dump: Path
     data = imported(dump, *words, "--at", f"{END_S:.0f}", *of_rules(name))
     assert largest_deviation(rates_in(data), RATES) < 0.05
     assert groups_in(data) == GROUPS
+
+
+@pytest.mark.long
+@needs_prometheus
+@needs_promtool
+def test_a_real_prometheus_has_the_rates_of_offsets(filled: str, dump: Path) -> None:
+    words = ["--prometheus", filled, "--match", 'kafka_cluster="strimzi",job="kafka-exporter"']
+    data = imported(dump, *words, "--over", "25s", "--at", f"{END_S:.0f}")
+    expected = {topic: (messages, messages * 200) for topic, (messages, _) in RATES.items()}
+    assert largest_deviation(rates_in(data), expected) < 0.05
+    assert groups_in(data) == GROUPS
+
+
+@pytest.mark.long
+@needs_prometheus
+@needs_promtool
+def test_spellings_of_several_clusters_are_not_taken_for_one(filled: str, dump: Path) -> None:
+    refused = refusal(dump, "--prometheus", filled, "--over", "25s", "--at", f"{END_S:.0f}")
+    assert "has 7 values of the label kafka_cluster: bitnami, confluent," in refused
