@@ -270,6 +270,8 @@ def _workload(
     topics = [topic.name for topic in imported.cluster.topics]
     if request.measured:
         in_force = {**broker_defaults(release.release, release.mode), **settings.common}
+        for own in settings.own.values():
+            in_force = {name: value for name, value in in_force.items() if name not in own}
         measured = request.measured.read(MeasuredCluster(topics, in_force))
         imported.notices += measured.notices
         groups = {"producers": measured.producers, "consumers": measured.consumers}

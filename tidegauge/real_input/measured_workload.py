@@ -13,7 +13,7 @@ class MeasuredCluster(NamedTuple):
     """The facts of an imported cluster that measured values are compared with."""
 
     topics: Sequence[str]
-    #: Settings that all brokers have, defaults among them.
+    #: Settings that are the same in all brokers, defaults among them.
     settings: Mapping[str, Value]
 
 

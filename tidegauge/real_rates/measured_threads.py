@@ -26,33 +26,33 @@ class _Idle:
         self.by_instance = {name: min(max(v, 0.0), 1.0) for name, v in by_instance.items()}
         self.metric = metric
 
-    def text(self, threads: str, number: int) -> str:
+    def text(self, threads: str, setting: str, cluster: MeasuredCluster) -> str:
         values = self.by_instance
         busiest = min(values, key=lambda instance: values[instance])
         least = values[busiest]
         at = f" at {busiest}" if busiest else ""
         mean = sum(values.values()) / len(values)
-        busy = number * (1 - least)
-        return (
+        text = (
             f"{threads}: idle {mean:.1%} in the mean of {counted(len(values), 'broker')}, "
-            f"{least:.1%}{at} ({self.metric}): of {number} there {busy:.1f} are busy"
+            f"{least:.1%}{at} ({self.metric})"
         )
+        number = cluster.settings.get(setting)
+        if number is None:
+            return f"{text}; brokers differ in {setting}"
+        busy = int(number) * (1 - least)
+        return f"{text}: with {setting}={number}, as in the scenario, {busy:.2g} are busy there"
 
 
 def threads_notices(
     source: RateSource, vocabulary: Vocabulary, cluster: MeasuredCluster
 ) -> Iterator[Notice]:
     """How busy threads are, and what the scenario makes of it."""
-    handlers = int(cluster.settings["num.io.threads"])
     idle = _handlers(source, vocabulary)
     if idle is not None:
-        text = idle.text("request handlers", handlers)
-        yield Notice("workload", f"{text}; the scenario has num.io.threads={handlers}")
-    networks = int(cluster.settings["num.network.threads"])
+        yield Notice("workload", idle.text("request handlers", "num.io.threads", cluster))
     idle = _network(source, vocabulary)
     if idle is not None:
-        text = idle.text("network threads", networks)
-        yield Notice("workload", f"{text}; the scenario has num.network.threads={networks}")
+        yield Notice("workload", idle.text("network threads", "num.network.threads", cluster))
 
 
 def _handlers(source: RateSource, vocabulary: Vocabulary) -> _Idle | None:

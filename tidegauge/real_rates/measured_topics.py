@@ -83,7 +83,8 @@ def read_topics(
             "topics is in the dump"
         )
     measured = MeasuredTopics([], by_topic, bytes_of, names, [])
-    _add_producers(source, measured)
+    mean = None if bytes_of else _mean_record_bytes(source, vocabulary, messages)
+    _add_producers(source, measured, mean)
     origins = f"messages of {messages.metric}"
     origins += "" if sizes is None else f", bytes of {sizes.metric}"
     measured.notices[:0] = list(_notices(source, vocabulary, measured, topics, origins))
@@ -112,21 +113,23 @@ def rates_of(source: RateSource, vocabulary: Vocabulary, family: Family) -> Rate
 def _messages(source: RateSource, vocabulary: Vocabulary, matchers: Sequence[Matcher]) -> Rates:
     """The messages per second of all topics that the place has."""
     families = [MESSAGES_IN, *(with_attribute(MESSAGES_IN, rate) for rate in OWN_RATES), *OFFSETS]
-    found = vocabulary.first(families)
-    if found is None:
+    present = [found for family in families if (found := vocabulary.find(family)) is not None]
+    if not present:
         raise InputError(
             f"{source.place}: has no messages of topics; none of the names that exporters have for "
             "them is there, such as kafka_server_brokertopicmetrics_messagesin_total or "
             "kafka_topic_partition_current_offset"
         )
-    settled = found.requiring(_TOPIC).selected
-    if not source.read(settled, Over.COUNT, [found.label(_TOPIC)], Together.SUM):
+    found = next((each for each in present if _has_topics(source, each)), None)
+    if found is None:
+        found = present[0]
         # Fails with the right message if there are no samples at all.
         source.settle(found.selected)
         raise InputError(
             f"{source.place}: {_metric_text(found)} has no series with the label "
             f"{found.label(_TOPIC)}: only sums over all topics, which cannot be parted again"
         )
+    settled = found.requiring(_TOPIC).selected
     source.settle(settled)
     others = vocabulary.in_any_spelling(MESSAGES_IN)
     metrics = [settled, *(each.requiring(_TOPIC).selected for each in others)]
@@ -138,6 +141,11 @@ def _messages(source: RateSource, vocabulary: Vocabulary, matchers: Sequence[Mat
             f"{source.window}, and a rate needs two: a longer --over, or a second --samples"
         )
     return rates
+
+
+def _has_topics(source: RateSource, found: Found) -> bool:
+    selected = found.requiring(_TOPIC).selected
+    return bool(source.read(selected, Over.COUNT, [found.label(_TOPIC)], Together.SUM))
 
 
 def _rates_of_offsets(source: RateSource, vocabulary: Vocabulary) -> Rates | None:
@@ -163,7 +171,19 @@ def _by_first(values: Mapping[tuple[str, ...], float]) -> dict[str, float]:
     return {labels[0]: value for labels, value in values.items()}
 
 
-def _add_producers(source: RateSource, measured: MeasuredTopics) -> None:
+def _mean_record_bytes(source: RateSource, vocabulary: Vocabulary, messages: Rates) -> float | None:
+    """The size of a record by the bytes of all topics, where brokers count no others."""
+    found = vocabulary.find(BYTES_IN)
+    total = sum(messages.by_name.values())
+    if found is None or total <= 0:
+        return None
+    size = source.read(found.selected, Over.RATE, (), Together.SUM).get((), 0.0)
+    return size / total if size > 0 else None
+
+
+def _add_producers(
+    source: RateSource, measured: MeasuredTopics, mean_record_bytes: float | None
+) -> None:
     """A group of producers for each topic that has messages."""
     rates: dict[str, TopicRate] = {}
     assumed = []
@@ -173,10 +193,12 @@ def _add_producers(source: RateSource, measured: MeasuredTopics) -> None:
         size = measured.bytes.get(topic, 0.0)
         if size <= 0:
             assumed.append(topic)
-            size = messages * DEFAULT_RECORD_BYTES
+            size = messages * (mean_record_bytes or DEFAULT_RECORD_BYTES)
         rates[topic] = TopicRate(messages, size)
     if assumed:
-        text = f"no bytes of these topics: records of {DEFAULT_RECORD_BYTES} bytes are assumed: "
+        size = round(mean_record_bytes or DEFAULT_RECORD_BYTES)
+        origin = ", the mean of all topics," if mean_record_bytes else ""
+        text = f"no bytes of these topics: records of {size} bytes{origin} are assumed: "
         measured.notices.append(Notice("workload", text + named(assumed)))
     by_rate = sorted(rates, key=lambda topic: -rates[topic].messages_per_second)
     shared = set(by_rate[_MOST_GROUPS - 1 :]) if len(by_rate) > _MOST_GROUPS else set()

@@ -9,11 +9,12 @@ from tidegauge.real_input.notices import named
 from tidegauge.real_rates.label_matchers import Matcher
 from tidegauge.real_rates.rate_source import Over, RateSource, Selected, Together
 
-#: Labels by which people tell their clusters apart, the clearest first. Of `job`, two values are
-#: two clusters, or the same targets scraped twice: in both cases a sum would be wrong.
+#: Labels by which people tell their clusters apart, the clearest first. Of the last ones two values
+#: are two clusters, or the same targets scraped twice: in both cases a sum would be wrong.
 _LABELS = (
     *("cluster", "kafka_cluster", "strimzi_io_cluster", "kafka_cluster_id", "cluster_id"),
-    *("cluster_name", "environment", "env", "kubernetes_namespace", "namespace", "job"),
+    *("cluster_name", "environment", "env", "kubernetes_namespace", "namespace"),
+    *("job", "prometheus_replica", "replica"),
 )
 
 
@@ -40,6 +41,6 @@ def check_one_cluster(
             example = next(value for value in values if value)
             raise InputError(
                 f"{source.place}: {metrics[0].name} has {len(values)} values of the label {label}: "
-                f"{named(value or '(none)' for value in values)}; choose a cluster, such as "
+                f"{named(value or '(none)' for value in values)}; choose one, such as "
                 f"--match '{Matcher(label, '=', example)}'"
             )

@@ -83,7 +83,8 @@ class SampleReader:
             raise InputError(f"{place}: no series that rates come from has {matched}")
         window_s = None
         if self._has_times:
-            window_s = default_s if self._over_s is None else self._over_s
+            # Of several scrapes all are meant.
+            window_s = self._over_s if self._over_s or len(given) > 1 else default_s
         elif len(given) > 1 and self._over_s is None:
             self._check_distance(given, list(times.values()))
         series = {name: list(found.values()) for name, found in self._series.items()}

@@ -27,6 +27,8 @@ class SampledSeries(NamedTuple):
     samples: list[tuple[float, float]]
 
 
+#: Between its scrapes and those of others a target misses no more than this many intervals.
+_MOST_MISSED = 1.5
 #: From the first of them to the last.
 _TOGETHER: dict[Together, Callable[[list[float]], float]] = {
     Together.SUM: fsum,
@@ -118,18 +120,22 @@ def _within(series: Iterable[SampledSeries], window: Window) -> list[SampledSeri
 def _spans(series: Sequence[SampledSeries]) -> list[float]:
     """The seconds over which each series has grown.
 
-    A series that has been there for a part of the time only (its broker was down) has not grown in
-    the rest of it. Targets are scraped at times of their own.
+    Targets are scraped at times of their own, so a series begins and ends at its own samples. One
+    that has been there for a part of the time only (its broker was down) has not grown in the rest
+    of it, which counts.
     """
     if not series:
         return []
-    most = max(len(each.samples) for each in series)
     begin = min(each.samples[0][0] for each in series)
     end = max(each.samples[-1][0] for each in series)
-    return [
-        each.samples[-1][0] - each.samples[0][0] if len(each.samples) == most else end - begin
-        for each in series
-    ]
+    return [_span(each.samples[0][0], each.samples[-1][0], begin, end, each) for each in series]
+
+
+def _span(first: float, last: float, begin: float, end: float, series: SampledSeries) -> float:
+    missed = _MOST_MISSED * (last - first) / max(len(series.samples) - 1, 1)
+    since = first if first - begin <= missed else begin
+    until = last if end - last <= missed else end
+    return until - since
 
 
 def _value(values: list[float], over: Over, span_s: float) -> float | None:
