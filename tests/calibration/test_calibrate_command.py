@@ -108,14 +108,16 @@ def test_a_copy_of_a_scenario_keeps_its_lines(tmp_path: Path, mine: Path) -> Non
     assert (own["request"], own["broker_stop"]) == ("300us", "3620ms")
 
 
+REST = "duration: 1m\nmode: zookeeper\nrelease: '2.6'\ncluster: {brokers: 3}\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "duration: 1m\nmode: zookeeper\nrelease: '2.6'\ncluster: {brokers: 3}\ncosts: {append: 1ms}\n",
-        "costs: {append: 1ms}\nduration: 1m\nmode: zookeeper\nrelease: '2.6'\ncluster: {brokers: 3}",
-        "costs:\n  append:\n    min: 1ms\n    p50: 1ms\n\n# end\nduration: 1m\nmode: zookeeper\n"
-        "release: '2.6'\ncluster: {brokers: 3}\n",
-        "duration: 1m\nmode: zookeeper\nrelease: '2.6'\ncluster: {brokers: 3}\n",
+        f"{REST}costs: {{append: 1ms}}\n",
+        f"costs: {{append: 1ms}}\n{REST}".rstrip(),
+        f"costs:\n  append:\n    min: 1ms\n    p50: 1ms\n\n# end\n{REST}",
+        REST,
     ],
 )
 def test_a_scenario_may_have_its_costs_anywhere(tmp_path: Path, text: str) -> None:

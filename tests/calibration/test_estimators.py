@@ -60,7 +60,7 @@ def samples_ms(folder: Path, cost: str, mode: Mode) -> list[float]:
     ],
 )
 def test_samples_of_real_logs(run: str, cost: str, expected: list[float]) -> None:
-    mode = KRAFT_MODE if run.startswith("kraft") else ZOOKEEPER_MODE
+    mode: Mode = KRAFT_MODE if run.startswith("kraft") else ZOOKEEPER_MODE
     assert samples_ms(REAL_LOGS / run, cost, mode) == expected
 
 
@@ -137,14 +137,24 @@ def test_few_logs_are_a_part_of_the_start(written: Written) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "[GroupMetadataManager brokerId=1] Finished loading offsets and group metadata from "
-        "__consumer_offsets-12 in 7 milliseconds for epoch 3, of which 1 milliseconds was spent in "
-        "the scheduler. (kafka.coordinator.group.GroupMetadataManager)",
-        "[GroupMetadataManager brokerId=1] Finished loading offsets and group metadata from "
-        "__consumer_offsets-12 in 7 milliseconds. (kafka.coordinator.group.GroupMetadataManager)",
-        "[GroupCoordinator id=1] Finished loading of metadata from __consumer_offsets-12 with epoch "
-        "3 in 7ms where 1ms was spent in the scheduler. Loaded 9 records which total to 900 bytes. "
-        "(org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime)",
+        (
+            "[GroupMetadataManager brokerId=1] Finished loading offsets and group metadata from "
+            "__consumer_offsets-12 in 7 milliseconds for epoch 3, of which 1 milliseconds "
+            "was spent in "
+            "the scheduler. (kafka.coordinator.group.GroupMetadataManager)"
+        ),
+        (
+            "[GroupMetadataManager brokerId=1] Finished loading offsets and group metadata from "
+            "__consumer_offsets-12 in 7 milliseconds. "
+            "(kafka.coordinator.group.GroupMetadataManager)"
+        ),
+        (
+            "[GroupCoordinator id=1] Finished loading of metadata from __consumer_offsets-12 "
+            "with epoch "
+            "3 in 7ms where 1ms was spent in the scheduler. Loaded 9 records which total to "
+            "900 bytes. "
+            "(org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime)"
+        ),
     ],
 )
 def test_the_loading_of_offsets_is_told_by_every_release(written: Written, line: str) -> None:
@@ -156,10 +166,13 @@ def test_the_loading_of_offsets_is_told_by_every_release(written: Written, line:
 def _request(begin_ms: int, partitions: int, epoch: int) -> list[str]:
     """A LeaderAndIsr request in which each partition takes 2 ms."""
     return [
-        f"{begin_ms} INFO [Broker id=1] Handling LeaderAndIsr request correlationId 1 from "
-        f"controller 2 for {partitions} partitions (state.change.logger)",
+        (
+            f"{begin_ms} INFO [Broker id=1] Handling LeaderAndIsr request correlationId 1 from "
+            f"controller 2 for {partitions} partitions (state.change.logger)"
+        ),
         *(
-            f"{begin_ms + 2 * (each + 1)} INFO [Broker id=1] Leader t-{each} starts at leader epoch "
+            f"{begin_ms + 2 * (each + 1)} INFO [Broker id=1] Leader t-{each} starts at leader "
+            f"epoch "
             f"{epoch} from offset 0 with high watermark 0 ISR [1,2] addingReplicas [] "
             "removingReplicas []. Previous leader epoch was 0. (state.change.logger)"
             for each in range(partitions)
@@ -169,11 +182,17 @@ def _request(begin_ms: int, partitions: int, epoch: int) -> list[str]:
 
 def test_requests_about_many_partitions_count_before_those_about_few(written: Written) -> None:
     few = [
-        "100 INFO [Broker id=1] Handling LeaderAndIsr request correlationId 1 from controller 2 for "
-        "1 partitions (state.change.logger)",
-        "150 INFO [Broker id=1] Leader t-0 starts at leader epoch 1 from offset 0 with high "
-        "watermark 0 ISR [1] addingReplicas [] removingReplicas []. Previous leader epoch was 0. "
-        "(state.change.logger)",
+        (
+            "100 INFO [Broker id=1] Handling LeaderAndIsr request correlationId 1 from "
+            "controller 2 for "
+            "1 partitions (state.change.logger)"
+        ),
+        (
+            "150 INFO [Broker id=1] Leader t-0 starts at leader epoch 1 from offset 0 with high "
+            "watermark 0 ISR [1] addingReplicas [] removingReplicas []. Previous leader "
+            "epoch was 0. "
+            "(state.change.logger)"
+        ),
     ]
     folder = written({STATES: [*few, *_request(1000, 200, epoch=1)]})
     assert samples_ms(folder, "become_leader", ZOOKEEPER_MODE) == [2]
@@ -217,12 +236,20 @@ def test_a_takeover_tells_the_cost_of_a_partition_if_it_has_many(
         {
             SERVER: [f"0 {START}", "10 INFO [KafkaServer id=1] started (kafka.server.KafkaServer)"],
             CONTROLLER: [
-                "1000 INFO [Controller id=1] 1 successfully elected as the controller. Epoch "
-                f"incremented to 2 and epoch zk version is now 2 {controller}",
-                "1150 DEBUG [PartitionStateMachine controllerId=1] Started partition state machine "
-                f"with initial state -> HashMap({states}) {controller}",
-                f"1200 INFO [Controller id=1] Ready to serve as the new controller with epoch 2 "
-                f"{controller}",
+                (
+                    "1000 INFO [Controller id=1] 1 successfully elected as the controller. Epoch "
+                    f"incremented to 2 and epoch zk version is now 2 {controller}"
+                ),
+                (
+                    "1150 DEBUG [PartitionStateMachine controllerId=1] Started partition state "
+                    "machine "
+                    f"with initial state -> HashMap({states}) {controller}"
+                ),
+                (
+                    f"1200 INFO [Controller id=1] Ready to serve as the new controller with epoch 2 "
+                    f""
+                    f"{controller}"
+                ),
             ],
         }
     )
@@ -233,13 +260,25 @@ def test_a_takeover_tells_the_cost_of_a_partition_if_it_has_many(
 def test_a_change_of_an_isr_is_told_by_its_end_and_no_other(written: Written) -> None:
     """In KRaft mode the end of a change may have no line; the next one has another ISR."""
     lines = [
-        "100 INFO [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: (highWatermark:"
-        " 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). (kafka.Partition)",
+        (
+            "100 INFO [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: "
+            "(highWatermark:"
+            " 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). "
+            "(kafka.Partition)"
+        ),
         "3000 INFO [Partition t-0 broker=1] ISR updated to 1,2,3  and version updated to 6 (kafka)",
-        "4000 INFO [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 2,1. Leader: (highWatermark"
-        ": 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). (kafka.Partition)",
-        "4001 INFO [Partition t-1 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: (highWatermark"
-        ": 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). (kafka.Partition)",
+        (
+            "4000 INFO [Partition t-0 broker=1] Shrinking ISR from 1,2,3 to 2,1. Leader: "
+            "(highWatermark"
+            ": 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). "
+            "(kafka.Partition)"
+        ),
+        (
+            "4001 INFO [Partition t-1 broker=1] Shrinking ISR from 1,2,3 to 1,2. Leader: "
+            "(highWatermark"
+            ": 4, endOffset: 5). Out of sync replicas: (brokerId: 3, endOffset: 4). "
+            "(kafka.Partition)"
+        ),
         "4045 INFO [Partition t-0 broker=1] ISR updated to 1,2  and version updated to 7 (kafka)",
         "4090 INFO [Partition t-1 broker=1] ISR updated to 1,2  and version updated to 7 (kafka)",
     ]

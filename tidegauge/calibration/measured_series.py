@@ -10,7 +10,7 @@ from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.families.mbean import MBean
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.real_rates.rate_source import Over, RateSource, Selected, Together
-from tidegauge.real_rates.sought_metrics import BYTES_IN, BYTES_OUT, Vocabulary
+from tidegauge.real_rates.sought_metrics import BYTES_IN, BYTES_OUT, Found, Vocabulary
 
 #: The percentiles that exporters have of Kafka's histograms: attribute, and share of a thousand.
 PERCENTILES = {
@@ -82,8 +82,10 @@ class MeasuredSeries:
         metric, samples = "", 0
         for family in _PERCENTILES:
             assert isinstance(family.measured, MBean)
-            found = self._vocabulary.find(family)
-            if family.measured.keys.get("name") != name or found is None:
+            if family.measured.keys.get("name") != name:
+                continue
+            found = self._find(family)
+            if found is None:
                 continue
             selected = found.selected
             if request is not None:
@@ -97,6 +99,11 @@ class MeasuredSeries:
                     metric, samples = selected.name, self._samples(selected)
         return Histogram(metric, values_ms, samples) if metric else None
 
+    def _find(self, family: Family) -> Found | None:
+        """The series of a metric, by the recognised names, or where there are none by any."""
+        found = self._vocabulary.find(family)
+        return found or next(iter(self._vocabulary.in_any_spelling(family)), None)
+
     def _samples(self, selected: Selected) -> int:
         counts = self.source.read(selected, Over.COUNT, [INSTANCE], Together.SUM)
         return round(sum(counts.values()))
@@ -108,7 +115,7 @@ class MeasuredSeries:
 
     def most_bytes(self, family: Family) -> float | None:
         """The bytes per second of the busiest broker; None: the source does not have them."""
-        found = self._vocabulary.find(family)
+        found = self._find(family)
         if found is None:
             return None
         # Sums over topics have no topic; where there are none, topics are summed here.
