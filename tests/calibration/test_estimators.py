@@ -246,9 +246,8 @@ def test_a_takeover_tells_the_cost_of_a_partition_if_it_has_many(
                     f"with initial state -> HashMap({states}) {controller}"
                 ),
                 (
-                    f"1200 INFO [Controller id=1] Ready to serve as the new controller with epoch 2 "
-                    f""
-                    f"{controller}"
+                    "1200 INFO [Controller id=1] Ready to serve as the new controller with epoch "
+                    f"2 {controller}"
                 ),
             ],
         }

@@ -54,6 +54,7 @@ SLOW = (
         "--ray",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
+    "--schedule",
 )
 
 

@@ -7,7 +7,7 @@ from statistics import median
 
 from tidegauge.calibration.calibration import QUANTILES, Calibration, Fitted
 from tidegauge.calibration.cost_text import default_text
-from tidegauge.calibration.side_by_side import ComparedFigure
+from tidegauge.calibration.side_by_side import CLOSER, ComparedFigure
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import parse_duration
 
@@ -58,13 +58,13 @@ def comparison_lines(compared: Sequence[ComparedFigure]) -> Iterator[str]:
                 f"{median(durations):.0f} ms ({len(durations)})"
                 for durations in (each.real_ms, each.default_ms, each.calibrated_ms)
             ),
-            "yes" if each.is_closer else "no",
+            each.verdict,
         ]
         for each in compared
     ]
     yield from _table([headings, *rows])
     yield ""
-    closer = sum(each.is_closer for each in compared)
+    closer = sum(each.verdict == CLOSER for each in compared)
     figures = counted(len(compared), "figure")
     yield f"Calibrated costs are closer in {closer} of {figures}. (n): so many times were seen."
 

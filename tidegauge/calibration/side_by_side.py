@@ -15,6 +15,10 @@ from tidegauge.calibration.recorded_times import Recorded
 from tidegauge.conformance.translation import translate
 from tidegauge.engine.simulate import simulate
 
+CLOSER, SAME, FARTHER = "yes", "same", "no"
+#: A smaller part of the distance to the real time is the noise of a few seeds.
+_LEAST = 0.05
+
 #: Durations of a figure, milliseconds.
 Durations = Mapping[str, Sequence[float]]
 
@@ -28,11 +32,14 @@ class ComparedFigure(NamedTuple):
     calibrated_ms: Sequence[float]
 
     @property
-    def is_closer(self) -> bool:
+    def verdict(self) -> str:
         """Whether the median of the calibrated runs is closer to the real one."""
         real_ms = median(self.real_ms)
-        calibrated_ms, default_ms = median(self.calibrated_ms), median(self.default_ms)
-        return abs(calibrated_ms - real_ms) < abs(default_ms - real_ms)
+        off_ms = abs(median(self.default_ms) - real_ms)
+        nearer_ms = off_ms - abs(median(self.calibrated_ms) - real_ms)
+        if abs(nearer_ms) < _LEAST * off_ms:
+            return SAME
+        return CLOSER if nearer_ms > 0 else FARTHER
 
 
 def compare_figures(
