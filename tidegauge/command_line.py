@@ -39,6 +39,7 @@ from tidegauge.commands.sweep_scenario import sweep_scenario
 from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
+from tidegauge.real_cluster_commands.calibrate_costs import calibrate_costs
 from tidegauge.views.output import INTERRUPTED
 
 # \b keeps the lines below it as they are.
@@ -148,6 +149,7 @@ def front_door(
 app.command("demo")(demo)
 app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)
+app.command("calibrate")(calibrate_costs)
 app.command("generate")(generate_scenario)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)

@@ -3,5 +3,6 @@
 ``spelling.py`` is how a table is read, ``all_spellings.py`` has the tables, ``jmx_rules.py`` reads
 one from an operator's own file of rules.
 
-**To add a spelling**: a table in ``all_spellings.py``, and nothing else.
+**To add a spelling**: a table in ``all_spellings.py``, and nothing else. ``tidegauge import
+--prometheus`` recognises it, too.
 """

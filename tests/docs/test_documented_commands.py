@@ -29,6 +29,8 @@ NOT_RUN_PAGES = {
 #: Commands that are not run, and why.
 NOT_RUN = {
     "--metrics": "serves metrics in real time; tests/metrics/test_live_dashboards.py does",
+    "--prometheus": "asks a Prometheus of the reader's; tests/real_rates has such",
+    "--samples": "reads scrapes of the reader's; tests/real_rates has such",
     "--speed": "goes at the pace of real time",
     "--address": "joins a cluster of Ray that is not here",
     "conform mine.json": "is a recording of the reader's; tests/conformance has such",
@@ -52,6 +54,7 @@ SLOW = (
         "--ray",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
+    "--schedule",
 )
 
 

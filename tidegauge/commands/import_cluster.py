@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.compare_imported import check_target, compare_imported
@@ -54,6 +55,60 @@ def import_cluster(
             metavar="FILE",
             help="CSV with the columns topic,messages_per_second,bytes_per_second, and acks if "
             "wanted.",
+        ),
+    ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Rates, consumer groups and idle threads from the Prometheus that watches the "
+            "cluster, such as http://prometheus:9090; also https, with USER:PASSWORD@ and a path.",
+        ),
+    ] = None,
+    samples: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="SCRAPE",
+            help="The same from files. A scrape is a file, or a folder or a pattern in quotes with "
+            "a file for each broker: the text format of Prometheus or OpenMetrics, lines of "
+            "`promtool tsdb dump`, or the JSON of /api/v1/query or /api/v1/query_range. Given "
+            "twice for two scrapes, the earlier first: rates are those between them.",
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="The end of the time over which rates are taken: 2026-11-24T17:40:00Z, seconds "
+            "since 1970, or now. Default: now; with --samples, their last sample.",
+        ),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(
+            "--over",
+            metavar="TIME",
+            help="The length of that time. Default: 5m. Of two scrapes without timestamps it is "
+            "the time between them; default: that between the times of their files.",
+        ),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option(
+            "--match",
+            metavar="MATCHERS",
+            help="Only series with these labels, such as 'cluster=\"a\"', of a Prometheus that "
+            "watches several clusters.",
+        ),
+    ] = None,
+    metrics_spelling: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-spelling",
+            metavar="NAME|FILE",
+            help="The names of those series, as in `tidegauge run`; a file of rules for the JMX "
+            "exporter is one. Default: recognised.",
         ),
     ] = None,
     features: Annotated[
@@ -139,6 +194,10 @@ def import_cluster(
       tidegauge import describe.txt --properties 'server-*.properties' -o mine.yaml
       tidegauge import describe.txt --properties server-1.properties \\
           --properties server-2.properties --rates rates.csv -o mine.yaml
+      tidegauge import describe.txt --prometheus http://prometheus:9090 -o mine.yaml
+      tidegauge import describe.txt --prometheus http://prometheus:9090 \\
+          --match 'cluster="a"' --at 2026-11-24T17:40:00Z --over 1h -o mine.yaml
+      tidegauge import describe.txt --samples first/ --samples second/ -o mine.yaml
       tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
       kafka-log-dirs.sh --bootstrap-server kafka:9092 --describe > log-dirs.txt
       tidegauge import describe.txt --log-dirs log-dirs.txt -o mine.yaml
@@ -168,6 +227,9 @@ def import_cluster(
         up or [],
         down or [],
         log_dirs,
+        MeasuredRatesRequest(
+            prometheus, tuple(samples or ()), at, over, match, metrics_spelling
+        ).reader(rates),
     )
     _check_options(request, out, force=force)
     target = None if compare_to is None else check_target(compare_to)

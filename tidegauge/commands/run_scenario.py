@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegauge.options.batch_options import Jobs
+from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import SweepRequest, seeds_of
@@ -133,6 +134,7 @@ def run_scenario(
             help="Change a field of the scenario; VALUE is YAML. Repeatable.",
         ),
     ] = None,
+    costs: CostsFile = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Another seed than the scenario's.")
     ] = None,
@@ -179,6 +181,8 @@ def run_scenario(
       tidegauge run quickstart --metrics 9404
                                  in real time, for a Prometheus; targets: http://127.0.0.1:9404/sd
       tidegauge run quickstart --openmetrics quickstart.om
+      tidegauge run my-cluster.yaml --costs costs.yaml
+                                 costs of your own cluster, from `tidegauge calibrate`
       tidegauge run quickstart --set faults.crash.for=2m --set 'release="3.9"' --set mode=kraft
       tidegauge run quickstart-zookeeper --set 'release="2.8"'
       tidegauge run quickstart --set cluster.settings.replica.lag.time.max.ms=10000
@@ -191,6 +195,7 @@ def run_scenario(
             *(metrics, metrics_level, openmetrics, openmetrics_start),
             *(metrics_spelling, metrics_controllers),
         ),
+        costs,
     )
     request.check()
     _check_seeds(request, seeds, jobs)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.scenario.text.counted import counted
@@ -47,6 +48,7 @@ def validate_scenario(
         list[str] | None,
         typer.Option("--set", metavar="PATH=VALUE", help="Change a field of the scenario."),
     ] = None,
+    costs: CostsFile = None,
     seed: Annotated[
         int | None, typer.Option("--seed", help="Another seed; it draws other faults.")
     ] = None,
@@ -71,10 +73,16 @@ def validate_scenario(
       tidegauge validate my-cluster.yaml
       tidegauge validate rack-power-loss --actors 2
       tidegauge validate isr-storm --set topics.orders.partitions=100000
+      tidegauge validate my-cluster.yaml --costs costs.yaml
+                                 costs of your own cluster, from `tidegauge calibrate`
       tidegauge validate my-cluster.yaml --json
     """
     request = RunRequest(
-        scenario, tuple(changes or ()), seed, hosting=Hosting(inline=inline, ray=ray, actors=actors)
+        scenario,
+        tuple(changes or ()),
+        seed,
+        hosting=Hosting(inline=inline, ray=ray, actors=actors),
+        costs=costs,
     )
     request.check()
     from tidegauge.engine.contract import EngineError

@@ -9,7 +9,7 @@ die together are fenced, and which administrative requests came to nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +41,15 @@ class Translation:
     not_played: NotPlayed | None = None
 
 
-def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
+def translate(
+    schedule: RecordedSchedule, *, seed: int = 1, costs: Mapping[str, Any] | None = None
+) -> Translation:
     """Make the scenario of a schedule, up to the first step that the simulator does not know.
+
+    Args:
+        schedule: the recording.
+        seed: of the run; where repeats differ, of the repeat.
+        costs: as a scenario has them. Default: those of the recorded clusters.
 
     Raises:
         RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
@@ -69,6 +76,7 @@ def translate(schedule: RecordedSchedule, *, seed: int = 1) -> Translation:
         "faults": writer.faults,
         "steps": writer.steps,
         **own,
+        **({} if costs is None else {"costs": costs}),
     }
     scenario = scenario_from_mapping(story, schedule.name)
     return Translation(schedule, scenario, writer.played, not_modelled, writer.not_played)

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.options.costs_file import costs_in
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.watching import WatchRequest
 from tidegauge.views.output import fail
@@ -27,6 +28,8 @@ class RunRequest(NamedTuple):
     hosting: Hosting = Hosting()
     speed: float | None = None
     watched: WatchRequest = WatchRequest()
+    #: A file of costs of a real cluster; changes come after it.
+    costs: Path | None = None
 
     def check(self) -> None:
         """Fail if the options contradict each other."""
@@ -62,7 +65,7 @@ class RunRequest(NamedTuple):
         from tidegauge.scenario.reading import ScenarioError
         from tidegauge.scenario.text.changes import parse_change
 
-        changes: dict[str, object] = {}
+        changes = {} if self.costs is None else costs_in(self.costs)
         for text in self.changes:
             try:
                 path, value = parse_change(text)
@@ -81,6 +84,7 @@ class RunRequest(NamedTuple):
         """The shell command that repeats the run with this seed."""
         words = ["tidegauge", "run", self.scenario]
         words += self.hosting.words() + self._speed_words() + self.watched.words()
+        words += [] if self.costs is None else ["--costs", str(self.costs)]
         for change in self.changes:
             words += ["--set", change]
         words += ["--seed", str(seed), "--trace-level", trace_level]

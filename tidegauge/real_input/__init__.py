@@ -13,6 +13,7 @@
 ``described_quorum.py``    the controllers of a KRaft cluster
 ``reassignment_plan.py``   the JSON of kafka-reassign-partitions
 ``topic_rates.py``         a table of messages and bytes a second, and the producers it needs
+``measured_workload.py``   clients as a monitoring system has measured them (``real_rates``)
 ``log_dirs.py``            the output of kafka-log-dirs: sizes of logs
 ``log_sizes.py``           those sizes as the fields of topics
 ``imported_scenario.py``   all of it together, checked as any scenario is

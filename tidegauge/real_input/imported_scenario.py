@@ -24,6 +24,7 @@ from tidegauge.real_input.feature_levels import read_feature_levels
 from tidegauge.real_input.input_file import InputError, file_text
 from tidegauge.real_input.log_dirs import read_log_dirs
 from tidegauge.real_input.log_sizes import LogSizes, with_sizes
+from tidegauge.real_input.measured_workload import MeasuredCluster, WorkloadReader
 from tidegauge.real_input.notices import Notice, in_order, named
 from tidegauge.real_input.reassignment_plan import read_reassignment_plan
 from tidegauge.real_input.release_hints import ChosenRelease, choose_release
@@ -32,7 +33,7 @@ from tidegauge.real_input.setting_values import topic_settings
 from tidegauge.real_input.topic_rates import default_producers, read_topic_rates
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.model.settings import Value
+from tidegauge.scenario.model.settings import Value, broker_defaults
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
 
@@ -58,6 +59,13 @@ class ImportRequest:
     up: Sequence[int] = ()
     down: Sequence[int] = ()
     log_dirs: Path | None = None
+    #: The rates of a monitoring system, instead of ``rates``.
+    measured: WorkloadReader | None = None
+
+    def origins(self) -> list[str]:
+        """The names of all files, and of other places, without their folders."""
+        names = [file_text(file).rpartition("/")[2] for file in self.files()]
+        return names if self.measured is None else [*names, self.measured.origin]
 
     def files(self) -> list[Path]:
         """All files, in the order in which they are read."""
@@ -74,7 +82,8 @@ class ImportedScenario:
     #: The scenario as a mapping, its fields in the order in which people read them.
     data: dict[str, Any]
     cluster: DescribedCluster
-    files: list[Path]
+    #: The names of the files and other places that it was made from.
+    origins: list[str]
     #: As a run reads it.
     scenario: Scenario = field(init=False)
     notices: list[Notice] = field(default_factory=list)
@@ -93,7 +102,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     features = read_feature_levels(request.features) if request.features else None
     release = choose_release(request.release, files, dump, features)
     settings = cluster_settings(files, cluster.brokers, release.release, release.mode)
-    imported = ImportedScenario({}, cluster, request.files())
+    imported = ImportedScenario({}, cluster, request.origins())
     sizes = LogSizes(read_log_dirs(request.log_dirs), cluster) if request.log_dirs else None
     imported.notices += [] if sizes is None else sizes.notices
     for each in (dump, files, cluster, release, settings):
@@ -111,7 +120,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
                 _topics(request.dump, imported, settings, release), cluster.topics, strict=True
             )
         ],
-        "workload": {"producers": _producers(request, imported)},
+        "workload": _workload(request, imported, settings, release),
         "steps": _steps(request, imported, release),
         "faults": _faults(cluster),
     }
@@ -252,14 +261,27 @@ def _tell_of_brokers_without_replicas(imported: ImportedScenario, files: BrokerF
         imported.notices.append(Notice("brokers", text))
 
 
-def _producers(request: ImportRequest, imported: ImportedScenario) -> list[dict[str, Any]]:
+def _workload(
+    request: ImportRequest,
+    imported: ImportedScenario,
+    settings: ClusterSettings,
+    release: ChosenRelease,
+) -> dict[str, list[dict[str, Any]]]:
     topics = [topic.name for topic in imported.cluster.topics]
+    if request.measured:
+        in_force = {**broker_defaults(release.release, release.mode), **settings.common}
+        for own in settings.own.values():
+            in_force = {name: value for name, value in in_force.items() if name not in own}
+        measured = request.measured.read(MeasuredCluster(topics, in_force))
+        imported.notices += measured.notices
+        groups = {"producers": measured.producers, "consumers": measured.consumers}
+        return {name: part for name, part in groups.items() if part}
     if request.rates:
         producers = read_topic_rates(request.rates, topics)
     else:
         producers = default_producers(topics)
     imported.notices += producers.notices
-    return producers.groups
+    return {"producers": producers.groups}
 
 
 def _faults(cluster: DescribedCluster) -> list[dict[str, Any]]:

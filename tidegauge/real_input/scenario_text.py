@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegauge.real_input.imported_scenario import ImportedScenario
-from tidegauge.real_input.input_file import file_text
 from tidegauge.scenario.text.errors import Path
 from tidegauge.scenario.text.written_yaml import comment, in_line, lines_of
 from tidegauge.simulation.durations import format_duration, parse_duration
@@ -40,8 +39,7 @@ def scenario_text(imported: ImportedScenario) -> str:
 
 
 def _introduction(imported: ImportedScenario) -> Iterator[str]:
-    files = ", ".join(file_text(file).rpartition("/")[2] for file in imported.files)
-    yield from comment(f"Made by `tidegauge import` from {files}.")
+    yield from comment(f"Made by `tidegauge import` from {', '.join(imported.origins)}.")
     if imported.notices:
         yield "#"
         yield "# Notices:"

@@ -1,6 +1,6 @@
-"""The rates of topics: a table of messages and bytes per second, or a default.
+"""The rates of topics, and the producers that send at them: a table, or a default.
 
-The table is a CSV file with a header, with values such as a broker's MessagesInPerSec and
+A table is a CSV file with a header, with values such as a broker's MessagesInPerSec and
 BytesInPerSec::
 
     topic,messages_per_second,bytes_per_second,acks
@@ -18,7 +18,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.real_input.input_file import InputError, input_error, lines_of, read_text
+from tidegauge.real_input.input_file import input_error, lines_of, read_text
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.scenario.model.references import no_such
@@ -30,7 +30,8 @@ _BATCHES_PER_SECOND = 10
 # Few and large batches: while no leader accepts them, each is retried ten times a second.
 _DEFAULT_BATCHES_PER_SECOND = 2
 _DEFAULT_RECORDS = 50
-_DEFAULT_RECORD_BYTES = 200
+#: Of a record whose size is unknown.
+DEFAULT_RECORD_BYTES = 200
 #: With more topics than this, one group writes to all.
 _MOST_GROUPS = 200
 
@@ -39,6 +40,19 @@ _REQUIRED = ("topic", *_NUMBERS)
 _KNOWN = (*_REQUIRED, "acks")
 _ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 _LARGEST = 1e12
+
+
+class ImpossibleRateError(ValueError):
+    """A rate that no group of producers can have; one line that does not name the topic."""
+
+
+class TopicRate(NamedTuple):
+    """The records that producers send to a topic."""
+
+    messages_per_second: float
+    bytes_per_second: float
+    #: As a table of rates has it.
+    acks: str = "all"
 
 
 class Producers(NamedTuple):
@@ -50,10 +64,10 @@ class Producers(NamedTuple):
 
 def default_producers(topics: Sequence[str]) -> Producers:
     """Producers that write to all topics at the same rate, except Kafka's own."""
-    names = [topic for topic in topics if not _is_internal(topic)]
+    names = [topic for topic in topics if not is_internal(topic)]
     rate = (
         f"{_DEFAULT_BATCHES_PER_SECOND} batches a second of {_DEFAULT_RECORDS} records of "
-        f"{_DEFAULT_RECORD_BYTES} bytes with acks=all"
+        f"{DEFAULT_RECORD_BYTES} bytes with acks=all"
     )
     text = f"no --rates: a producer sends to each topic {rate}"
     if len(names) < len(topics):
@@ -70,8 +84,38 @@ def default_producers(topics: Sequence[str]) -> Producers:
     return Producers([_group(name, [name], _DEFAULT_BATCHES_PER_SECOND) for name in names], notices)
 
 
-def _is_internal(topic: str) -> bool:
+def is_internal(topic: str) -> bool:
+    """Whether a topic is one of Kafka's own, whose records clients do not send themselves."""
     return topic.startswith("__")
+
+
+def producers_of(topic: str, rate: TopicRate) -> dict[str, Any]:
+    """The group of producers that sends at this rate to a topic.
+
+    Raises:
+        ImpossibleRateError: there is no such group, or no such acks.
+    """
+    messages, size, acks = rate
+    if acks not in _ACKS:
+        raise ImpossibleRateError(f"acks must be all, 0 or 1, not {acks!r}")
+    record_bytes = max(1, round(size / messages))
+    records = min(round(messages / _BATCHES_PER_SECOND), _BATCH_BYTES // record_bytes)
+    records = max(1, records)
+    batches = float(f"{messages / records:.6g}")
+    if not LEAST_PER_SECOND <= batches <= MOST_PER_SECOND or record_bytes > _LARGEST:
+        raise ImpossibleRateError(
+            f"would need {batches:g} batches a second of {records} records; from "
+            f"{LEAST_PER_SECOND:.1e} to {MOST_PER_SECOND:,} are possible"
+        )
+    return _group(topic, [topic], batches, records, record_bytes, _ACKS[acks])
+
+
+def how_batches_come_about(origin: str) -> str:
+    """The assumption about batches, for a notice about rates of this origin."""
+    return (
+        f"rates are those of {origin}; the size of batches, which it does not have, gives "
+        f"{_BATCHES_PER_SECOND} batches a second, and is at most {_BATCH_BYTES} bytes (batch.size)"
+    )
 
 
 def _group(
@@ -79,7 +123,7 @@ def _group(
     topics: list[str],
     batches_per_second: float,
     records: int = _DEFAULT_RECORDS,
-    record_bytes: int = _DEFAULT_RECORD_BYTES,
+    record_bytes: int = DEFAULT_RECORD_BYTES,
     acks: str | int = "all",
 ) -> dict[str, Any]:
     return {
@@ -113,20 +157,14 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
         elif size == 0:
             raise input_error(file, line, "bytes_per_second must be more than 0 if messages are")
         else:
-            groups[topic] = table.group(line, topic, messages, size, row.get("acks") or "all")
-    notices = [Notice("workload", _how_batches_came_about(file))]
+            rate = TopicRate(messages, size, row.get("acks") or "all")
+            groups[topic] = table.group(line, topic, rate)
+    notices = [Notice("workload", how_batches_come_about(file.name))]
     others = [name for name in topics if name not in groups]
     if others:
         text = f"these topics have no producer, by {file.name}: {named(others)}"
         notices.append(Notice("workload", text))
     return Producers(list(groups.values()), notices)
-
-
-def _how_batches_came_about(file: Path) -> str:
-    return (
-        f"rates are those of {file.name}; the size of batches, which it does not have, gives "
-        f"{_BATCHES_PER_SECOND} batches a second, and is at most {_BATCH_BYTES} bytes (batch.size)"
-    )
 
 
 class _Table:
@@ -166,26 +204,12 @@ class _Table:
             raise input_error(self.file, line, message)
         return rate
 
-    def group(
-        self, line: int, topic: str, messages: float, size: float, acks: str
-    ) -> dict[str, Any]:
-        """The producers that send this many messages and bytes per second to a topic."""
-        if acks not in _ACKS:
-            raise input_error(self.file, line, f"acks must be all, 0 or 1, not {acks!r}")
-        record_bytes = max(1, round(size / messages))
-        records = min(round(messages / _BATCHES_PER_SECOND), _BATCH_BYTES // record_bytes)
-        records = max(1, records)
-        batches = float(f"{messages / records:.6g}")
-        if not LEAST_PER_SECOND <= batches <= MOST_PER_SECOND or record_bytes > _LARGEST:
-            raise self._too_much(line, batches, records)
-        return _group(topic, [topic], batches, records, record_bytes, _ACKS[acks])
-
-    def _too_much(self, line: int, batches: float, records: int) -> InputError:
-        message = (
-            f"would need {batches:g} batches a second of {records} records; from "
-            f"{LEAST_PER_SECOND:.1e} to {MOST_PER_SECOND:,} are possible"
-        )
-        return input_error(self.file, line, message)
+    def group(self, line: int, topic: str, rate: TopicRate) -> dict[str, Any]:
+        """The producers that send at this rate to a topic."""
+        try:
+            return producers_of(topic, rate)
+        except ImpossibleRateError as error:
+            raise input_error(self.file, line, str(error)) from error
 
     def _cells(self, line: int, text: str) -> list[str]:
         try:

@@ -1,0 +1,4 @@
+"""Commands that read measurements of a real cluster, one module each.
+
+As in ``commands``: ``tidegauge.command_line`` lists them.
+"""
