@@ -53,7 +53,8 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"history", "real_input", "layouts"}, {"conformance", "rehearsal", "sweeps", "gallery"}),
+        *({"history", "real_input", "layouts"}, {"incidents"}),
+        *({"conformance", "rehearsal", "sweeps", "gallery"},),
         *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
     ),
 }

@@ -99,8 +99,10 @@ def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
     found: list[_Registration] = []
     first = events[0] if events else None
     # A broker of which the first event is its end was there before.
-    if first is None or broker in history.registered_before or first.kind not in (
-        *(REGISTERED, STARTED, ACTIVE),
+    if (
+        first is None
+        or broker in history.registered_before
+        or first.kind not in (*(REGISTERED, STARTED, ACTIVE),)
     ):
         found.append(_Registration(history.begin_us - 1, None))
     for event in events:
@@ -179,6 +181,9 @@ def _death(
         least_us = max(ended.begin_us, until_us - timings.session_us)
         span = Span((least_us + until_us) // 2, least_us, until_us)
         evidence = "between its last sign of life and its next start"
+    paused_us = sightings.pause_us(broker, span.least_us - timings.heartbeat_us, span.most_us)
+    if paused_us is not None:
+        return Span(paused_us, paused_us, paused_us), "it was paused", False
     sign_us = history.last_sign_us(broker, span.most_us)
     line_us = sightings.last_line_us(broker, span.most_us)
     signs = [each for each in (sign_us, line_us) if each is not None]
@@ -197,7 +202,9 @@ def _begin_of_shutdown(
     """When a broker was told to stop: before the controller moved its leaders away."""
     if ended.shutting_down_us is not None:
         at_us = ended.shutting_down_us - _BEFORE_SHUTDOWN_US
-        return Span(at_us, at_us - _BEFORE_SHUTDOWN_US, at_us), "its controlled shutdown was granted"
+        return Span(
+            at_us, at_us - _BEFORE_SHUTDOWN_US, at_us
+        ), "its controlled shutdown was granted"
     assert ended.stopped_us is not None
     moved = [
         after.time_us
@@ -208,6 +215,8 @@ def _begin_of_shutdown(
     ]
     if moved:
         at_us = min(moved) - _BEFORE_SHUTDOWN_US
-        return Span(at_us, at_us - _BEFORE_SHUTDOWN_US, at_us), "the first ISR that it left before its clean stop"
+        return Span(
+            at_us, at_us - _BEFORE_SHUTDOWN_US, at_us
+        ), "the first ISR that it left before its clean stop"
     least_us = ended.stopped_us - _WITHOUT_LEADERS_US
     return Span(least_us, least_us, ended.stopped_us), "its clean stop; it was in no ISR"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import KRAFT_MODE
@@ -143,7 +144,7 @@ class ClusterHistory:
     def changes(self) -> Iterator[tuple[str, PartitionState, PartitionState]]:
         """Each state of a partition that another follows, and that one."""
         for partition, states in self.states.items():
-            for before, after in zip(states, states[1:], strict=False):
+            for before, after in pairwise(states):
                 yield partition, before, after
 
     def state_at(self, partition: str, time_us: int) -> PartitionState | None:
@@ -202,9 +203,9 @@ def _read_partition_state(history: ClusterHistory, run: RunFolder, row: TraceRow
         run.directory.broker_id(row["leader"]),
         _ids(run, row, "isr"),
         row["leader_epoch"],
-        is_created=row["change"] == STATE_CREATED,
-        is_deleted=row["change"] == STATE_DELETED,
-        is_former=row["writer"] == FORMER_WRITER,
+        is_created=bool(row["change"] == STATE_CREATED),
+        is_deleted=bool(row["change"] == STATE_DELETED),
+        is_former=bool(row["writer"] == FORMER_WRITER),
     )
     history.states.setdefault(run.directory.partition(partition), []).append(state)
 
@@ -220,7 +221,9 @@ def _read_partition_replicas(history: ClusterHistory, run: RunFolder, row: Trace
 
 
 def _ids(run: RunFolder, row: TraceRow, column: str) -> tuple[int, ...]:
-    return tuple(each for each in run.directory.brokers_in(row[column], row["partition"]) if each is not None)
+    return tuple(
+        each for each in run.directory.brokers_in(row[column], row["partition"]) if each is not None
+    )
 
 
 def _read_broker_state(history: ClusterHistory, run: RunFolder, row: TraceRow) -> None:
@@ -236,7 +239,7 @@ def _read_broker_state(history: ClusterHistory, run: RunFolder, row: TraceRow) -
         kind = SHUTTING_DOWN
     elif state in (BROKER_ABSENT, BROKER_FENCED):
         kind = GONE
-    event = BrokerEvent(row["time_us"], kind, is_expired=reason == BROKER_SESSION_EXPIRED)
+    event = BrokerEvent(row["time_us"], kind, is_expired=bool(reason == BROKER_SESSION_EXPIRED))
     history.lives.setdefault(broker, []).append(event)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from itertools import pairwise
 from typing import NamedTuple
 
 from tidegauge.incidents.absences import Absence
@@ -16,6 +17,8 @@ from tidegauge.incidents.cluster_history import ClusterHistory
 from tidegauge.incidents.sightings import Sightings
 from tidegauge.incidents.timings import Span, Timings
 
+#: The election of a controller with ZooKeeper.
+_LOST_BEFORE_US = 10_000
 
 
 class Loss(Enum):
@@ -48,7 +51,7 @@ def controller_losses(
     """The changes of the active controller that no absence of a broker explains."""
     losses = []
     terms = [term for term in history.terms if term.controller is not None]
-    for before, after in zip(terms, terms[1:], strict=False):
+    for before, after in pairwise(terms):
         assert before.controller is not None
         if after.controller == before.controller:
             continue
@@ -62,10 +65,6 @@ def controller_losses(
                 ControllerLoss(before.controller, Loss.MOVED, span, evidence, after.time_us)
             )
     return losses
-
-
-#: The election of a controller with ZooKeeper.
-_LOST_BEFORE_US = 10_000
 
 
 def _is_explained(
@@ -89,6 +88,12 @@ def _of_quorum(
 ) -> ControllerLoss:
     span = timings.death_before_election(replaced_us)
     evidence = "the quorum's fetch and election timeouts before another one was active"
+    none_us = [
+        term.time_us
+        for term in history.terms
+        if term.controller is None and span.least_us < term.time_us < replaced_us
+    ]
+    span = span.narrowed(None, max(none_us, default=None))
     later = [term.time_us for term in history.terms if term.controller == controller]
     active_again_us = next((time_us for time_us in later if time_us > replaced_us), None)
     lost_us = sightings.death_us(controller, span.least_us, span.most_us)

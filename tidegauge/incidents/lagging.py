@@ -15,7 +15,10 @@ from tidegauge.incidents.cluster_history import ClusterHistory, IsrRemoval
 from tidegauge.incidents.timings import Span, Timings
 
 #: A follower that fetches again is back in an ISR within about this time: ZooKeeper, KRaft.
-_CATCHING_UP_US = {False: 60_000, True: 150_000}
+_CATCHING_UP_US: dict[bool, int] = {False: 60_000, True: 150_000}
+
+#: Lags that begin within this time have one reason.
+_TOGETHER_US = 2_000_000
 
 
 class Lag(NamedTuple):
@@ -41,19 +44,69 @@ class Lag(NamedTuple):
         return bool(self.kept_by) or self.outlasts_session
 
 
+class Cut(NamedTuple):
+    """Lags at one time between two sides."""
+
+    sides: tuple[tuple[int, ...], tuple[int, ...]]
+    lags: tuple[Lag, ...]
+
+
+def cuts(found: Sequence[Lag]) -> list[Cut]:
+    """The lags of cut connections, those of one cut together.
+
+    Followers and leaders of lags at one time fall into two sides if none is on both; else each lag
+    is a cut of its own.
+    """
+    groups: list[list[Lag]] = []
+    for lag in found:
+        if groups and lag.begin.least_us <= groups[-1][0].begin.most_us + _TOGETHER_US:
+            groups[-1].append(lag)
+        else:
+            groups.append([lag])
+    return [cut for group in groups for cut in _cuts_of(group)]
+
+
+def _cuts_of(group: list[Lag]) -> list[Cut]:
+    neighbours: dict[int, set[int]] = {}
+    for lag in group:
+        for leader in lag.leaders:
+            neighbours.setdefault(lag.follower, set()).add(leader)
+            neighbours.setdefault(leader, set()).add(lag.follower)
+    found = []
+    left = set(neighbours)
+    while left:
+        sides: dict[int, int] = {}
+        waiting = [(min(left), 0)]
+        is_split = True
+        while waiting:
+            broker, side = waiting.pop()
+            if broker in sides:
+                is_split = is_split and sides[broker] == side
+                continue
+            sides[broker] = side
+            waiting += [(other, 1 - side) for other in neighbours[broker]]
+        left -= sides.keys()
+        lags = tuple(lag for lag in group if lag.follower in sides)
+        if is_split:
+            one, other = (
+                tuple(sorted(broker for broker, its in sides.items() if its == side))
+                for side in (0, 1)
+            )
+            found.append(Cut((one, other), lags))
+        else:
+            found += [Cut(((lag.follower,), lag.leaders), (lag,)) for lag in lags]
+    return found
+
+
 def lags(history: ClusterHistory, timings: Timings, found: Sequence[Absence]) -> list[Lag]:
     """The lags of followers that no absence explains, by the times of their begins."""
     episodes: list[list[IsrRemoval]] = []
     for removal in sorted(history.removals, key=lambda each: (each.follower, each.time_us)):
         if _is_explained(removal, found):
             continue
-        last = episodes[-1][-1] if episodes else None
-        if last is not None and last.follower == removal.follower:
-            if removal.time_us - last.time_us <= timings.lag_us and not _was_back(
-                history, last, removal
-            ):
-                episodes[-1].append(removal)
-                continue
+        if episodes and _goes_on(history, timings, episodes[-1][-1], removal):
+            episodes[-1].append(removal)
+            continue
         episodes.append([removal])
     lags = [_lag(episode, history, timings) for episode in episodes]
     return sorted(lags, key=lambda lag: (lag.begin.at_us, lag.follower))
@@ -69,10 +122,17 @@ def _is_explained(removal: IsrRemoval, found: Sequence[Absence]) -> bool:
     )
 
 
-def _was_back(history: ClusterHistory, last: IsrRemoval, removal: IsrRemoval) -> bool:
-    return any(
-        follower == removal.follower and last.time_us < time_us < removal.time_us
-        for time_us, _, follower in history.expansions
+def _goes_on(
+    history: ClusterHistory, timings: Timings, last: IsrRemoval, removal: IsrRemoval
+) -> bool:
+    """Whether a removal has the same reason as the one before it."""
+    return (
+        last.follower == removal.follower
+        and removal.time_us - last.time_us <= timings.lag_us
+        and not any(
+            follower == removal.follower and last.time_us < time_us < removal.time_us
+            for time_us, _, follower in history.expansions
+        )
     )
 
 

@@ -73,14 +73,10 @@ def _of_topics(history: ClusterHistory) -> Iterator[OperatorStep]:
         if topic in grown:
             numbers = ", ".join(map(str, sorted(grown[topic])))
             evidence += f"; partitions {numbers} were added later: here they exist from then on"
-        yield OperatorStep(
-            time_us - _REQUEST_US, {"do": "create_topic", "topic": topic}, evidence
-        )
+        yield OperatorStep(time_us - _REQUEST_US, {"do": "create_topic", "topic": topic}, evidence)
     for topic, time_us in deleted.items():
         evidence = f"the partitions of {topic} are deleted"
-        yield OperatorStep(
-            time_us - _REQUEST_US, {"do": "delete_topic", "topic": topic}, evidence
-        )
+        yield OperatorStep(time_us - _REQUEST_US, {"do": "delete_topic", "topic": topic}, evidence)
 
 
 def _moves(history: ClusterHistory) -> Iterator[OperatorStep]:

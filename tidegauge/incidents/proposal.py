@@ -35,6 +35,8 @@ _LATER_US = 300_000
 _REGISTERING_US = {False: 2000, True: 130_000}
 #: Time after the last row.
 _TAIL_US = 10_000_000
+#: A topic that is created so soon after the brokers' registrations waits for them.
+_SOON_US = 2_000_000
 #: A state of this time after the begin is that of the begin.
 _AT_BEGIN_US = 1_000_000
 _MIN_ISR = "min.insync.replicas"
@@ -87,9 +89,7 @@ def proposed_scenario(
 class _Writer:
     """Writes the parts of a proposed scenario."""
 
-    def __init__(
-        self, history: ClusterHistory, topology: Topology, sightings: Sightings
-    ) -> None:
+    def __init__(self, history: ClusterHistory, topology: Topology, sightings: Sightings) -> None:
         self._history = history
         self._topology = topology
         self._sightings = sightings
@@ -103,6 +103,8 @@ class _Writer:
             self._earlier_us = min(firsts) - _REGISTERING_US[history.has_kraft]
         else:
             self._earlier_us = history.begin_us - _LEAD_US
+        #: When the last broker had registered for the first time, of a cluster that starts.
+        self._up_us = max((back for _, back in self._first.values()), default=0)
         self._notices = list(topology.notices)
 
     def proposal(self, name: str, source: str) -> Proposal:
@@ -131,7 +133,9 @@ class _Writer:
         try:
             proposal.scenario = scenario_from_mapping(data, source)
         except ScenarioError as error:
-            raise InputError(f"no scenario can be proposed: {str(error).splitlines()[0]}") from error
+            raise InputError(
+                f"no scenario can be proposed: {str(error).splitlines()[0]}"
+            ) from error
         return proposal
 
     def _at(self, time_us: int) -> int:
@@ -143,12 +147,11 @@ class _Writer:
         found = absences(history, timings, sightings)
         losses = controller_losses(history, timings, found, sightings)
         self._absences = found
-        self._lags = lags(history, timings, found)
-        writer = FaultWriter(history, self._topology, sightings)
+        writer = FaultWriter(history, self._topology, sightings, self._earlier_us)
         faults = [
             *writer.of_absences(found),
             *writer.of_controllers(losses),
-            *writer.of_lags(self._lags),
+            *writer.of_lags(lags(history, timings, found)),
         ]
         return sorted(faults, key=lambda fault: fault.begin.at_us)
 
@@ -177,15 +180,11 @@ class _Writer:
 
     def _told(self, name: str, fault: ProposedFault) -> str:
         begin = fault.begin
-        removed = next((lag for lag in self._lags if lag.begin == begin), None)
-        text = fault.text
-        if removed is not None:
-            text = text.replace("{removed}", short_time_text(self._at(removed.removed_us)))
         known = "known to the millisecond"
         if begin.uncertainty_us:
             least, most = (short_time_text(self._at(each)) for each in begin[1:])
             known = f"between {least} and {most}"
-        return f"{name} at {short_time_text(self._at(begin.at_us))} ({known}): {text}"
+        return f"{name} at {short_time_text(self._at(begin.at_us))} ({known}): {fault.text}"
 
     def _is_never_there(self, broker: int) -> bool:
         history = self._history
@@ -203,7 +202,12 @@ class _Writer:
         written = []
         for step in operator_steps(self._history, self._absences):
             at_us = self._at(step.time_us)
-            written.append({"at": format_duration(at_us), **step.step})
+            if step.step["do"] == "create_topic" and step.time_us <= self._up_us + _SOON_US:
+                # The brokers of the scenario may be a little slower.
+                up = {"registered": list(self._history.brokers)}
+                written.append({"when": up, "within": "60s", **step.step})
+            else:
+                written.append({"at": format_duration(at_us), **step.step})
             text = f"{step.step['do']} at {short_time_text(at_us)}: {step.evidence}"
             self._notices.append(Notice("steps", text))
         return written
@@ -307,7 +311,12 @@ class _Writer:
         for place in history.partitions.values():
             counts[place.name] = counts.get(place.name, 0) + 1
         idle = self._idle_topics()
-        busy = [topic for topic in counts if topic not in idle and not topic.startswith("__")]
+        lagged = {history.partitions[each.partition].name for each in history.removals}
+        busy = [
+            topic
+            for topic in counts
+            if topic not in idle and (not topic.startswith("__") or topic in lagged)
+        ]
         if idle:
             text = (
                 f"no producer for {named(idle)}: while brokers were gone no leader removed "

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tidegauge.incidents.absences import Absence, Manner
 from tidegauge.incidents.cluster_history import ClusterHistory
 from tidegauge.incidents.controller_loss import ControllerLoss, Loss
-from tidegauge.incidents.lagging import Lag
+from tidegauge.incidents.lagging import Cut, Lag, cuts
 from tidegauge.incidents.sightings import Sightings
 from tidegauge.incidents.timings import Span
 from tidegauge.incidents.topology import Topology
@@ -25,6 +25,10 @@ _WAKING_US = {False: 30_000, True: 120_000}
 #: Brokers of a rack that are killed within this time lost their power together.
 _TOGETHER_US = 1_500_000
 _LEAST_US = 1000
+#: Traffic resumes so long after a cut, half of the time: TCP's backoff.
+_AFTER_CUT_US = 3_000_000
+#: Followers of a cut that its notice names.
+_MOST_TOLD = 3
 
 
 class ProposedFault(NamedTuple):
@@ -47,6 +51,8 @@ class FaultWriter(NamedTuple):
     history: ClusterHistory
     topology: Topology
     sightings: Sightings
+    #: A time of the run is this much earlier in the scenario.
+    earlier_us: int
 
     def of_absences(self, found: Sequence[Absence]) -> Iterator[ProposedFault]:
         """The faults of brokers that were gone; those of a whole rack are one."""
@@ -144,30 +150,42 @@ class FaultWriter(NamedTuple):
     def of_lags(self, found: Sequence[Lag]) -> Iterator[ProposedFault]:
         """The faults of followers that left ISRs and stayed registered."""
         for lag in found:
-            leaders = f"leaders {named(lag.leaders)}" if len(lag.leaders) > 1 else (
-                f"leader {lag.leaders[0]}"
-            )
-            text = (
-                f"follower {lag.follower} left {counted(lag.partitions, 'ISR')} of {leaders} by "
-                f"lag, from {{removed}} on, and stayed registered"
-            )
-            if lag.is_cut:
-                reason = (
-                    f"leaders {named(lag.kept_by)} kept it"
-                    if lag.kept_by
-                    else "it was out for longer than a session that it kept"
-                )
-                text += f"; {reason}, so it was not paused. A slow disk or network looks the same"
-                ends = [[lag.follower], list(lag.leaders)]
-                yield ProposedFault(
-                    "cut_link", str(lag.follower), lag.begin, lag.end_us, {"between": ends}, text
-                )
-            else:
-                text += ". A slow disk, a slow network or a cut looks the same"
+            if not lag.is_cut:
+                text = self._told_of_lag(lag) + ". A slow disk, a slow network or a cut looks alike"
                 fields = {"brokers": [lag.follower]}
-                yield ProposedFault(
-                    "pause", str(lag.follower), lag.begin, lag.end_us, fields, text
-                )
+                yield ProposedFault("pause", str(lag.follower), lag.begin, lag.end_us, fields, text)
+        for together in cuts([lag for lag in found if lag.is_cut]):
+            yield self._of_cut(together)
+
+    def _of_cut(self, cut: Cut) -> ProposedFault:
+        kept = sorted({leader for lag in cut.lags for leader in lag.kept_by})
+        reason = "it was out for longer than a session that it kept"
+        if kept:
+            reason = f"leaders {named(kept)} kept theirs"
+        text = f"{'; '.join(map(self._told_of_lag, cut.lags[:_MOST_TOLD]))}; {reason}"
+        if len(cut.lags) > _MOST_TOLD:
+            text += f" (and {counted(len(cut.lags) - _MOST_TOLD, 'further follower')})"
+        text += (
+            ". So they were cut off rather than paused; a slow disk or network looks alike. "
+            "Traffic resumes some seconds after a cut, by TCP's backoff"
+        )
+        begin = max((lag.begin for lag in cut.lags), key=lambda span: span.least_us)
+        ends = [lag.end_us for lag in cut.lags if lag.end_us is not None]
+        end_us = None
+        if ends:
+            removed_us = max(lag.removed_us for lag in cut.lags)
+            end_us = max(min(ends) - _AFTER_CUT_US, min(removed_us, *ends))
+        hits = "-".join(map(str, cut.sides[0]))
+        fields = {"between": [list(side) for side in cut.sides]}
+        return ProposedFault("cut_link", hits, begin, end_us, fields, text)
+
+    def _told_of_lag(self, lag: Lag) -> str:
+        leaders = f"leader{'s' if len(lag.leaders) > 1 else ''} {named(lag.leaders)}"
+        removed = short_time_text(max(0, lag.removed_us - self.earlier_us))
+        return (
+            f"follower {lag.follower} left {counted(lag.partitions, 'ISR')} of {leaders} by lag "
+            f"from {removed} on and stayed registered"
+        )
 
 
 def _racks_lost(found: Sequence[Absence], brokers: set[int]) -> Iterator[list[Absence]]:

@@ -23,15 +23,18 @@ class Sightings:
         self,
         lost_us: Mapping[int, Iterable[int]] | None = None,
         lines_us: Mapping[int, Iterable[int]] | None = None,
+        paused_us: Mapping[int, Iterable[int]] | None = None,
     ) -> None:
         """Take the times, in the time of the run.
 
         Args:
             lost_us: by node id, when another process lost a connection to it.
             lines_us: by node id, when it logged a line.
+            paused_us: by node id, when it was paused, if that is known.
         """
         self._lost = {node: sorted(times) for node, times in (lost_us or {}).items()}
         self._lines = {node: sorted(times) for node, times in (lines_us or {}).items()}
+        self._paused = {node: sorted(times) for node, times in (paused_us or {}).items()}
 
     @property
     def has_lines(self) -> bool:
@@ -46,6 +49,12 @@ class Sightings:
             if together >= _SEVERAL:
                 return times[place]
         return None
+
+    def pause_us(self, node: int, least_us: int, most_us: int) -> int | None:
+        """When a process was paused between two times."""
+        times = self._paused.get(node, [])
+        place = bisect_left(times, least_us)
+        return times[place] if place < len(times) and times[place] <= most_us else None
 
     def last_line_us(self, node: int, before_us: int) -> int | None:
         """The last line of a process before a time."""

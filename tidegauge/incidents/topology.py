@@ -1,7 +1,7 @@
 """The cluster of a proposed scenario: brokers, controllers, settings, and their origin.
 
 Settings come from ``server.properties`` if there are any, else from the scenario in the run's
-manifest, else they are the release's defaults. Only those that differ from the defaults are written.
+manifest, else they are the release's defaults. Only those that differ from these are written.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def _take_properties(
 def _number_controllers(topology: Topology, history: ClusterHistory) -> None:
     """Number the controllers: the first active one is 0, which leads the quorum at the start."""
     active = [term.controller for term in history.terms if term.controller in history.controllers]
-    ids = list(dict.fromkeys([*(each for each in active if each is not None), *history.controllers]))
+    ids = list(
+        dict.fromkeys([*(each for each in active if each is not None), *history.controllers])
+    )
     topology.controllers = ids
     known = max(len(ids), 1)
     count = next((count for count in _COUNTS if count >= known), _COUNTS[-1])
