@@ -97,8 +97,8 @@ def compare_scenario(
         typer.Option(
             "--shift",
             metavar="TIME",
-            help="Of two runs: what is added to times of the second, such as 12s or -3.5s. Default: "
-            "by the first changes that both have.",
+            help="Of two runs: what is added to times of the second, such as 12s or -3.5s. "
+            "Default: by the first changes that both have.",
         ),
     ] = None,
     as_json: Annotated[
@@ -123,8 +123,8 @@ def compare_scenario(
     resumes. A converted scenario is a file in DIR, which can be run alone. The exit status is 1 if
     a run failed, or if one of its checks has another verdict than the scenario expects.
 
-    With the folders of two runs nothing is run: a real one (tidegauge read-logs) and a simulated one,
-    or any two. The output has elections, ISR changes, times without a leader, lives of brokers,
+    With the folders of two runs nothing is run: a real one (tidegauge read-logs) and a simulated
+    one, or any two. The output has elections, ISR changes, times without a leader, brokers,
     controllers, and the partitions that went through other leaders and ISRs, with the first state
     that differs. What logs do not tell is "not told by logs". The exit status is 0.
 
@@ -183,15 +183,15 @@ def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -
     from tidegauge.real_input.input_file import InputError
     from tidegauge.traces.run_files import RunError
     from tidegauge.traces.trace_file import TraceError
-    from tidegauge.views.run_pair_view import pair_content, show_run_pair
+    from tidegauge.incidents.pair_view import pair_content, show_run_pair
     from tidegauge.views.working import working
 
     shift_us = None if shift is None else _shift_us(shift)
     try:
         with report(as_json=as_json):
-            runs = [opened_run(folder, "compare") for folder in (one, other)]
+            runs = (opened_run(one, "compare"), opened_run(other, "compare"))
             with working(f"comparing {one} and {other}"):
-                pair = run_pair(*runs, shift_us)
+                pair = run_pair(*runs, shift_us=shift_us)
             if not as_json:
                 show_run_pair(console(), pair)
     except (RunError, TraceError, InputError) as error:

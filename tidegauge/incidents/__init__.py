@@ -13,10 +13,12 @@ the proposed one, are compared.
 ``lagging.py``           followers that leaders took out of ISRs while they were registered
 ``operator_steps.py``    topics that were made or deleted, moves, preferred elections
 ``topology.py``          brokers, controllers, topics and settings of the cluster
+``proposed_faults.py``   the faults for what was found, each with its evidence
 ``proposal.py``          all of it as a scenario, with a notice of the evidence for each part
 ``proposal_text.py``     the scenario as YAML, and the file of the command
 ``run_pair.py``          two runs, aligned in time
-``pair_figures.py``      their figures side by side, and the sequences of states
+``pair_figures.py``      their figures side by side, and those of each incident
+``pair_view.py``         all of it on the terminal, and as JSON
 =======================  ==========================================================================
 
 A new kind of fault: a module that finds it in a ``ClusterHistory`` and returns ``ProposedFault``,

@@ -1,8 +1,8 @@
 """The states of a run by their subjects: brokers, partitions, controllers.
 
 Only rows that logs can have too are read: states that the control plane held, ISR changes of
-leaders, starts and clean stops of brokers. Faults, kills, records and causes are not, so a simulated
-run and a real one are read alike.
+leaders, starts and clean stops of brokers. Faults, kills, records and causes are not, so a
+simulated run and a real one are read alike.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Active controllers that were lost: another one takes over.
 
 With ZooKeeper the controller is one of the brokers. If that broker was gone at the time, its
-absence explains the change; else only its znode or its session with ZooKeeper was lost. With KRaft
+absence explains the change; else it only lost its office, as after its session ended. With KRaft
 the controllers are processes of their own, and their logs alone tell how long one was gone.
 """
 

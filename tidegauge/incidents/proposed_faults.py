@@ -128,7 +128,7 @@ class FaultWriter(NamedTuple):
         for loss in losses:
             if loss.manner is Loss.MOVED:
                 text = (
-                    f"the controller moved: {loss.evidence}. Its znode was deleted, or its session "
+                    f"the controller moved: {loss.evidence}. An operator moved it, or its session "
                     "ended for a moment"
                 )
                 hits = str(loss.controller)

@@ -128,10 +128,12 @@ def _take_properties(
 
 def _number_controllers(topology: Topology, history: ClusterHistory) -> None:
     """Number the controllers: the first active one is 0, which leads the quorum at the start."""
-    active = [term.controller for term in history.terms if term.controller in history.controllers]
-    ids = list(
-        dict.fromkeys([*(each for each in active if each is not None), *history.controllers])
-    )
+    active = [
+        term.controller
+        for term in history.terms
+        if term.controller is not None and term.controller in history.controllers
+    ]
+    ids = list(dict.fromkeys([*active, *history.controllers]))
     topology.controllers = ids
     known = max(len(ids), 1)
     count = next((count for count in _COUNTS if count >= known), _COUNTS[-1])

@@ -155,7 +155,7 @@ def _state(side: RunSide, state: PartitionState | None) -> str:
 
 
 def _parted_content(pair: RunPair, parted: PartedSequence) -> dict[str, Any]:
-    states = []
+    states: list[dict[str, Any] | None] = []
     for side, state in zip(pair.sides, (parted.one, parted.other), strict=True):
         if state is None:
             states.append(None)
