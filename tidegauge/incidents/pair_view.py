@@ -6,6 +6,9 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
 from tidegauge.incidents.pair_figures import Figure, Incident, pair_figures, pair_incidents
 from tidegauge.incidents.run_pair import PartedSequence, RunPair, RunSide
 from tidegauge.scenario.text.counted import counted
@@ -13,7 +16,6 @@ from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
     from tidegauge.incidents.cluster_history import PartitionState
 
@@ -178,9 +180,6 @@ def _value(value: float | None, unit: str) -> str:
 
 
 def _new_table(first: str, *others: str) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first, min_width=44)
     for other in others:
