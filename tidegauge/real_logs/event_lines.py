@@ -81,6 +81,7 @@ EVENT_LINES: tuple[EventLine, ...] = (
         "s",
     ),
     # ZooKeeper.
+    _line("registering", b"Creating /brokers/ids/", rb"Creating /brokers/ids/(?P<node>\d+) "),
     _line(
         "registered",
         b"Registered broker ",
@@ -110,6 +111,20 @@ EVENT_LINES: tuple[EventLine, ...] = (
     ),
     _line("topic_deleted", b"Deletion of topic ", rb"Deletion of topic (\S+) successfully completed", "s"),
     # The quorum.
+    _line(
+        "incarnation",
+        b"] Incarnation ",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Incarnation ([\w-]+) of broker \d+ in cluster"
+        rb" \S+ is now STARTING",
+        "s",
+    ),
+    _line(
+        "broker_epoch",
+        b"] Successfully registered broker ",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Successfully registered broker \d+ with"
+        rb" broker epoch (\d+)(?= )",
+        "i",
+    ),
     _line(
         "quorum_leader",
         b"] Completed transition to Leader",

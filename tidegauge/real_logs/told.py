@@ -56,6 +56,10 @@ BY_CONTROLLER = frozenset(
 )
 
 
+#: Kinds of which each line counts.
+_EACH_TIME = (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED)
+
+
 class Column(IntEnum):
     """The places of a row."""
 
@@ -194,10 +198,15 @@ class ToldRows:
 
 
 def first_told(rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Of rows that are equal but for their time, the earliest; in the order of time."""
+    """Of rows that are equal but for their time, the earliest; in the order of time.
+
+    What is about to be done, or was done once, is kept each time.
+    """
+    times = rows[:, Column.TIME_MS]
     others = [column for column in Column if column != Column.TIME_MS]
-    keys = rows[:, others]
-    order = np.lexsort((rows[:, Column.TIME_MS], *keys.T[::-1]))
+    moments = np.where(np.isin(rows[:, Column.KIND], _EACH_TIME), times, 0)
+    keys = np.column_stack((rows[:, others], moments))
+    order = np.lexsort((times, *keys.T[::-1]))
     ordered = keys[order]
     is_first = np.ones(len(rows), bool)
     is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
