@@ -9,12 +9,11 @@ not happen if that controller then renounces.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import defaultdict
 from typing import NamedTuple
 
-from tidegauge.real_logs.clock_offsets import ActiveSpans
+from tidegauge.real_logs.clock_offsets import epochs_of
 from tidegauge.real_logs.told import Event
 
 #: States, as ``simulation/codes/occasions.py`` has them.
@@ -131,9 +130,6 @@ def broker_changes(
     return _of_zookeeper(events, lives, controllers)
 
 
-_EPOCH_OF = re.compile(r"(\d+) -> (\d+)")
-
-
 def _of_zookeeper(
     events: list[Event], lives: list[Life], controllers: list[ControllerChange]
 ) -> list[BrokerChange]:
@@ -188,7 +184,7 @@ def _of_zookeeper(
                 if broker not in live:
                     arrives(broker, event.time_ms, -1)
         elif event.kind == "brokers_found":
-            found = {int(a): int(b) for a, b in _EPOCH_OF.findall(str(event.values[0]))}
+            found = dict(epochs_of(event))
             for broker in sorted(set(live) - set(found)):
                 if not any(0 <= event.time_ms - at <= 50 for at, _ in own.get(broker, [])):  # noqa: PLR2004
                     leaves(broker, event.time_ms)
@@ -358,7 +354,3 @@ def _is_lost(
             return True
     return False
 
-
-def active_spans(events: list[Event]) -> ActiveSpans:
-    """When each controller of a quorum was active."""
-    return ActiveSpans(events)

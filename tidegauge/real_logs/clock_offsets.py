@@ -16,6 +16,7 @@ Clocks that may be equal are taken as equal. The others are taken in the middle 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -74,7 +75,7 @@ def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple
             follows.setdefault((partition, teller), time_ms)
     learned: set[tuple[int, ...]] = set()
     for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in (Told.LEADS, Told.FOLLOWS):
+        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE):
             cause = sent.get((partition, epoch))
             if cause is not None and (key := (partition, epoch, teller)) not in learned:
                 learned.add(key)
@@ -94,56 +95,73 @@ def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple
 def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
     is_active = ActiveSpans(events)
     registering: dict[int, int] = {}
-    incarnations: dict[str, tuple[int, int]] = {}
-    replayed: dict[tuple[object, ...], tuple[int, int]] = {}
+    #: When the broker of a registration, by its epoch, was about to make it.
+    tries: dict[tuple[int, int], int] = {}
+    incarnations: dict[object, tuple[int, int]] = {}
+    replayed: dict[object, tuple[int, int]] = {}
     for event in events:
         if event.kind == "registering":
             registering[event.teller] = event.time_ms
+        elif event.kind == "registered" and event.teller in registering:
+            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
         elif event.kind == "incarnation":
-            incarnations.setdefault(str(event.values[0]), (event.teller, event.time_ms))
+            incarnations.setdefault(event.values[0], (event.teller, event.time_ms))
         elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
-            replayed.setdefault(("epoch", event.values[2]), (event.teller, event.time_ms))
-    for event in _each_once(events):
-        if event.kind == "brokers_changed":
-            added = (*_brokers(event.values[0]), *_brokers(event.values[2]))
-            for broker in added:
-                cause = _last_before(events, broker, event)
-                if cause is not None:
-                    yield broker, event.teller, event.time_ms - cause
-        elif event.kind == "register_record":
-            cause_of = incarnations.get(str(event.values[1]))
-            if cause_of is not None and is_active.at(event.teller, event.time_ms):
-                yield cause_of[0], event.teller, event.time_ms - cause_of[1]
-            first = replayed.get(("epoch", event.values[2]))
-            if first is not None:
-                yield first[0], event.teller, event.time_ms - first[1]
-        elif event.kind == "broker_epoch":
-            first = replayed.get(("epoch", event.values[0]))
-            if first is not None:
-                yield first[0], event.teller, event.time_ms - first[1]
-
-
-def _each_once(events: list[Event]) -> Iterator[Event]:
-    """Each registration at each teller, the first time that it is told."""
+            replayed.setdefault(event.values[2], (event.teller, event.time_ms))
+    yield from _of_czxids(events, tries)
     seen: set[tuple[object, ...]] = set()
     for event in events:
-        key = (event.kind, event.teller, event.values[1:3] or event.values, event.time_ms)
-        if event.kind in ("register_record", "broker_epoch"):
-            key = (event.kind, event.teller, event.values[-2:])
-        if key not in seen:
-            seen.add(key)
-            yield event
+        if event.kind not in ("register_record", "broker_epoch"):
+            continue
+        epoch = event.values[-2 if event.kind == "register_record" else -1]
+        if (key := (event.kind, event.teller, epoch)) in seen:
+            continue
+        seen.add(key)
+        cause = incarnations.get(event.values[1]) if event.kind == "register_record" else None
+        if cause is not None and is_active.at(event.teller, event.time_ms):
+            yield cause[0], event.teller, event.time_ms - cause[1]
+        if epoch in replayed:
+            yield replayed[epoch][0], event.teller, event.time_ms - replayed[epoch][1]
 
 
-def _brokers(value: object) -> tuple[int, ...]:
-    return value if isinstance(value, tuple) else ()
+def _of_czxids(
+    events: list[Event], tries: dict[tuple[int, int], int]
+) -> Iterator[tuple[int, int, int]]:
+    """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
+    changed: dict[int, Event] = {}
+    seen: set[tuple[int, int, int]] = set()
+    for event in events:
+        if event.kind == "brokers_changed":
+            changed[event.teller] = event
+        elif event.kind in ("brokers_cached", "brokers_found"):
+            for registration in epochs_of(event):
+                if (key := (event.teller, *registration)) in seen:
+                    continue
+                seen.add(key)
+                if registration in tries:
+                    at_ms = _seen_ms(event, changed.get(event.teller), registration[0])
+                    yield registration[0], event.teller, at_ms - tries[registration]
 
 
-def _last_before(events: list[Event], broker: int, seen: Event) -> int | None:
-    """The attempt to register that a controller has seen: the nearest in time."""
-    tries = [each.time_ms for each in events if each.kind == "registering" and each.teller == broker]
-    # Of two attempts the later one may be behind in time by the offset alone.
-    return min(tries, key=lambda time_ms: abs(time_ms - seen.time_ms), default=None)
+def _seen_ms(event: Event, changed: Event | None, broker: int) -> int:
+    """When the controller has seen a broker: the line before names it, too, and is nearer."""
+    if changed is not None and event.kind == "brokers_cached":
+        new = (changed.values[0], changed.values[2])
+        if any(isinstance(each, tuple) and broker in each for each in new):
+            return min(event.time_ms, changed.time_ms)
+    return event.time_ms
+
+
+_EPOCH_OF = re.compile(r"(\d+) -> (\d+)")
+
+
+def epochs_of(event: Event) -> list[tuple[int, int]]:
+    """The brokers and their epochs in a controller's cache."""
+    return [(int(a), int(b)) for a, b in _EPOCH_OF.findall(str(event.values[0]))]
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else -1
 
 
 class ActiveSpans:

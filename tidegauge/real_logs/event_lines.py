@@ -109,6 +109,12 @@ EVENT_LINES: tuple[EventLine, ...] = (
         _CONTROLLER + rb"Initialized broker epochs cache: \w+\((.*)\)(?= )",
         "s",
     ),
+    _line(
+        "brokers_cached",
+        b"] Updated broker epochs cache: ",
+        _CONTROLLER + rb"Updated broker epochs cache: \w+\((.*)\)(?= )",
+        "s",
+    ),
     _line("topic_deleted", b"Deletion of topic ", rb"Deletion of topic (\S+) successfully completed", "s"),
     # The quorum.
     _line(

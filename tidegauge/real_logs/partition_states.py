@@ -293,6 +293,30 @@ def earlier_by_brokers(
         if before.leader < 0 <= state.leader:
             _move(state, before, back_ms.get(state.leader, []), state.leader)
     _order_times(states)
+    _add_untold_ends(states, gone_ms)
+
+
+def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
+    """Add the state in which a partition lost its leader, if only a later one is told.
+
+    Its version is missing, and the epoch was raised once in between: the fence of the leader did it.
+    """
+    for before, state in list(zip(states, states[1:], strict=False)):
+        if not (
+            state.version > before.version + 1
+            and before.leader >= 0 > state.leader
+            and state.leader_epoch == before.leader_epoch + 1
+        ):
+            continue
+        fences = [
+            each
+            for each in gone_ms.get(before.leader, [])
+            if before.time_ms <= each <= state.time_ms
+        ]
+        if fences:
+            lost = State(before.version + 1, fences[0], -1, state.leader_epoch, state.isr)
+            lost.controller_epoch = state.controller_epoch
+            states.insert(states.index(state), lost)
 
 
 def _causes(brokers: set[int], times_ms: dict[int, list[int]]) -> Iterator[tuple[int, list[int]]]:
