@@ -53,7 +53,7 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"history", "real_input", "layouts"}, {"incidents"}),
+        *({"history", "real_input", "real_logs", "layouts"}, {"incidents"}),
         *({"conformance", "rehearsal", "sweeps", "gallery"},),
         *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
     ),

@@ -24,6 +24,8 @@ from tidegauge.incidents.cluster_history import (
 from tidegauge.incidents.sightings import Sightings
 from tidegauge.incidents.timings import Span, Timings
 
+#: A start of this time after the begin of the run is the first one.
+_FIRST_START_US = 2_000_000
 #: A controlled shutdown takes no longer than this.
 _SHUTDOWN_US = 60_000_000
 #: From SIGTERM to the first state that the controller writes, and if there is none to the exit.
@@ -97,13 +99,7 @@ def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
     begins = [event.time_us for event in events if event.kind == REGISTERED]
     starts = _starts_of(begins, [event.time_us for event in events if event.kind == STARTED])
     found: list[_Registration] = []
-    first = events[0] if events else None
-    # A broker of which the first event is its end was there before.
-    if (
-        first is None
-        or broker in history.registered_before
-        or first.kind not in (*(REGISTERED, STARTED, ACTIVE),)
-    ):
+    if _is_there_before(broker, events[0] if events else None, history):
         found.append(_Registration(history.begin_us - 1, None))
     for event in events:
         if event.kind == REGISTERED:
@@ -120,6 +116,14 @@ def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
             # KRaft: the same registration again, by heartbeats that arrive again.
             found.append(_Registration(event.time_us, None))
     return found
+
+
+def _is_there_before(broker: int, first: BrokerEvent | None, history: ClusterHistory) -> bool:
+    """Whether a broker was registered before its first event."""
+    if first is None or first.kind not in (REGISTERED, STARTED, ACTIVE):
+        return True
+    is_first_start = first.time_us <= history.begin_us + _FIRST_START_US
+    return broker in history.registered_before and not is_first_start
 
 
 def _starts_of(registrations: list[int], starts: list[int]) -> dict[int, int]:

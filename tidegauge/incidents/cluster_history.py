@@ -122,6 +122,8 @@ class ClusterHistory:
     registered_before: frozenset[int]
     #: The scenario in the manifest: of a real run only its beginnings.
     scenario: dict[str, Any]
+    #: Whether logs tell it: its settings are those of the release, unless files say more.
+    is_from_logs: bool = False
     begin_us: int = 0
     end_us: int = 0
     lives: dict[int, list[BrokerEvent]] = field(default_factory=dict)
@@ -179,6 +181,7 @@ def cluster_history(run: RunFolder) -> ClusterHistory:
         controllers=directory.controllers,
         registered_before=frozenset(before),
         scenario=scenario,
+        is_from_logs=run.manifest.get("source") == "logs",
         end_us=run.end_us,
     )
     for place, each in enumerate(directory.all_partitions):
@@ -279,10 +282,13 @@ def _read_started(history: ClusterHistory, run: RunFolder, row: TraceRow) -> Non
 
 
 def _read_stopped(history: ClusterHistory, run: RunFolder, row: TraceRow) -> None:
-    """... cleanly: a process that is killed writes nothing."""
+    """... cleanly: a process that is killed writes nothing, and logs have its last line."""
     broker = run.directory.broker_id(row["broker"])
-    if row["stop"] == STOP_CLEAN and broker is not None:
+    if broker is None:
+        return
+    if row["stop"] == STOP_CLEAN:
         history.lives.setdefault(broker, []).append(BrokerEvent(row["time_us"], STOPPED))
+    if row["stop"] == STOP_CLEAN or history.is_from_logs:
         history.signs.setdefault(broker, []).append(row["time_us"])
 
 

@@ -75,8 +75,11 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     _take_from_manifest(topology, history)
     if properties:
         _take_properties(topology, history, properties)
-    elif not history.scenario.get("cluster", {}).get("settings"):
-        text = f"no server.properties: all settings are the defaults of {history.release}"
+    elif history.is_from_logs:
+        text = (
+            f"no server.properties: timeouts are the defaults of {history.release}; give the files "
+            "of the brokers if theirs differ, since deaths are dated by them"
+        )
         topology.notices.append(Notice("settings", text))
     if topology.mode == KRAFT_MODE:
         _number_controllers(topology, history)

@@ -1,0 +1,1 @@
+"""Logs of a real cluster as a run."""

@@ -1,0 +1,128 @@
+"""The entries of a log file that matter, with their time, level, logger and message.
+
+An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
+settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is read
+in blocks, and only entries that hold one of the wanted literals are taken apart.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import chain
+from typing import BinaryIO, NamedTuple, cast
+
+from tidegauge.real_logs.log_files import LogFile, LogsError
+from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
+
+#: Read at once; what an entry may have beyond it is left out.
+_BLOCK_BYTES = 4 << 20
+#: Characters of a message; the rest is left out.
+_LONGEST_MESSAGE = 64 << 10
+
+#: ``(logger)`` at the end of a line; some layouts put the thread behind it.
+_LOGGER = re.compile(r"[ ]\(([\w.$-]+)\)(?: \[[^\]]*\])?[ \r]*$", re.MULTILINE)
+
+
+class LogLine(NamedTuple):
+    """An entry of a log."""
+
+    #: Milliseconds since 1970; a time without a zone is taken as UTC.
+    time_ms: int
+    level: str
+    logger: str
+    #: Without time, level and logger; with the lines that follow.
+    message: str
+    file: LogFile
+
+
+def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
+    """The entries of a file that hold one of the literals, in the order of the file.
+
+    The last entry of a file may be torn: it is given as far as it goes. A file that is not a log
+    gives none.
+
+    Raises:
+        LogsError: the file cannot be read; one line.
+    """
+    wanted = [marker.encode() for marker in markers]
+    clock = LogClock()
+    for block, layout in _blocks_of(file):
+        for begin, end in entries_with(block, wanted, layout):
+            line = _line_of(block[begin:end], clock, file)
+            if line is not None:
+                yield line
+
+
+def entries_with(block: bytes, markers: Sequence[bytes], layout: Layout) -> list[tuple[int, int]]:
+    """Where the entries of a block begin and end that hold one of the literals, in order."""
+    first = b"\n" + layout.beginning
+    found: dict[int, int] = {}
+    find, rfind = block.find, block.rfind
+    for marker in markers:
+        at = find(marker)
+        while at >= 0:
+            begin = rfind(first, 0, at) + 1
+            end = found.get(begin, 0)
+            if not end:
+                end = find(first, at)
+                end = len(block) if end < 0 else end
+                found[begin] = end
+            at = find(marker, end)
+    return sorted(found.items())
+
+
+def open_log(file: LogFile) -> BinaryIO:
+    """The bytes of a log file, compressed or not."""
+    if file.path.suffix == ".gz":
+        return cast("BinaryIO", gzip.open(file.path, "rb"))
+    return file.path.open("rb")
+
+
+def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, Layout]]:
+    """The file in blocks that begin with an entry, and its layout."""
+    try:
+        with closing(open_log(file)) as stream:
+            sample = stream.read(SAMPLE_BYTES)
+            layout = layout_of(sample)
+            if layout is None:
+                return
+            first = b"\n" + layout.beginning
+            carried = b""
+            more = iter(lambda: stream.read(_BLOCK_BYTES), b"")
+            for read in chain((sample,), more):
+                data = carried + read
+                # The last entry of a block may go on in the next one. One without end is cut.
+                cut = data.rfind(first)
+                if cut < 0 and len(data) < 2 * _BLOCK_BYTES:
+                    carried = data
+                    continue
+                cut = len(data) if cut < 0 else cut + 1
+                yield data[:cut], layout
+                carried = data[cut:]
+            yield carried, layout
+    except EOFError:
+        # A compressed file that is torn: what was in it has been given.
+        return
+    except (OSError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LogsError(f"{file.path}: cannot be read: {reason}") from error
+
+
+def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:
+    header = HEADER.match(entry)
+    if header is None:
+        return None
+    time_ms = clock.time_ms(header)
+    if time_ms < 0:
+        return None
+    message = entry[header.end() : header.end() + _LONGEST_MESSAGE].decode("utf-8", "replace")
+    logger = ""
+    named = _LOGGER.search(message)
+    if named is not None:
+        logger = named[1]
+        message = message[: named.start()] + message[named.end() :]
+    return LogLine(time_ms, header[4].decode(), logger, message, file)
