@@ -30,6 +30,8 @@ _FIRST_START_US = 2_000_000
 _SHUTDOWN_US = 60_000_000
 #: From SIGTERM to the first state that the controller writes, and if there is none to the exit.
 _BEFORE_SHUTDOWN_US, _WITHOUT_LEADERS_US = 40_000, 2_000_000
+#: A busy machine takes longer than that.
+_SLOW_SHUTDOWN_US = 1_000_000
 
 
 class Manner(Enum):
@@ -194,7 +196,10 @@ def _death(
     if signs and max(signs) > span.least_us:
         span = span.narrowed(max(signs))
         evidence += ", after the last sign of life in its own logs"
-    lost_us = sightings.death_us(broker, span.least_us - timings.heartbeat_us, span.most_us)
+    # Of a process that started later it is known that it ended: one lost connection dates that.
+    is_certain = after is None or after.started_us is not None
+    least_us = span.least_us - timings.heartbeat_us
+    lost_us = sightings.death_us(broker, least_us, span.most_us, is_certain=is_certain)
     if lost_us is not None:
         return Span(lost_us, lost_us, lost_us), "its peers lost their connections", True
     return span, evidence, False

@@ -29,7 +29,8 @@ class Lag(NamedTuple):
     leaders: tuple[int, ...]
     #: Leaders of the same topics that kept it in an ISR.
     kept_by: tuple[int, ...]
-    partitions: int
+    #: Those whose ISRs it left.
+    partitions: tuple[str, ...]
     removed_us: int
     #: When it stopped fetching.
     begin: Span
@@ -166,7 +167,7 @@ def _lag(episode: list[IsrRemoval], history: ClusterHistory, timings: Timings) -
         follower,
         leaders,
         _kept_by(follower, leaders, removed, history, episode[-1].time_us),
-        len(removed),
+        tuple(sorted(removed)),
         removed_us,
         begin,
         end_us,

@@ -1,8 +1,9 @@
 """Sightings in the logs of a cluster: lines of peers that lost a connection, and last lines.
 
 Of the clients within brokers and controllers all name the node: ``Node 1 disconnected``,
-``Connection to node 1 (...) could not be established``, ``Error sending fetch request ... to node 1``.
-Each writer counts once at a time, so a single connection that was closed for being idle is no death.
+``Connection to node 1 (...) could not be established``, ``Error sending fetch request ... to node
+1``.
+Each writer counts once at a time: a single connection that was closed for being idle is no death.
 """
 
 from __future__ import annotations

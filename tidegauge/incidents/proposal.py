@@ -40,10 +40,13 @@ _SOON_US = 2_000_000
 #: A state of this time after the begin is that of the begin.
 _AT_BEGIN_US = 1_000_000
 _MIN_ISR = "min.insync.replicas"
+_UNCLEAN = "unclean.leader.election.enable"
 _REBALANCE = "auto.leader.rebalance.enable"
 #: Batches per second of a topic, for each of its partitions, and at the most.
 _BATCHES, _MOST_BATCHES = 2, 200
 _MS_US = 1000
+#: A share of partitions.
+_NEARLY_ALL = 0.9
 
 
 @dataclass
@@ -147,11 +150,12 @@ class _Writer:
         found = absences(history, timings, sightings)
         losses = controller_losses(history, timings, found, sightings)
         self._absences = found
+        self._lags = lags(history, timings, found)
         writer = FaultWriter(history, self._topology, sightings, self._earlier_us)
         faults = [
             *writer.of_absences(found),
             *writer.of_controllers(losses),
-            *writer.of_lags(lags(history, timings, found)),
+            *writer.of_lags(self._lags),
         ]
         return sorted(faults, key=lambda fault: fault.begin.at_us)
 
@@ -273,6 +277,7 @@ class _Writer:
         history = self._history
         topics: dict[str, dict[str, Any]] = {}
         written = {each["name"]: each for each in history.scenario.get("topics", ())}
+        unclean = self._topics_with_unclean_elections()
         assumed = 0
         for partition, place in history.partitions.items():
             topic = topics.setdefault(place.name, {"name": place.name})
@@ -280,6 +285,8 @@ class _Writer:
                 settings = dict(written.get(place.name, {}).get("settings", {}))
                 if place.min_insync_replicas != self._topology.value(_MIN_ISR):
                     settings[_MIN_ISR] = place.min_insync_replicas
+                if place.name in unclean:
+                    settings[_UNCLEAN] = True
                 if settings:
                     topic["settings"] = settings
                 topic["assignment"] = {}
@@ -300,6 +307,24 @@ class _Writer:
             )
             self._notices.append(Notice("partitions", text))
         return list(topics.values())
+
+    def _topics_with_unclean_elections(self) -> set[str]:
+        """The topics with an elected leader from outside of an ISR that had members."""
+        if self._topology.settings.get(_UNCLEAN) is True:
+            return set()
+        history = self._history
+        found = {
+            history.partitions[partition].name
+            for partition, before, after in history.changes()
+            if before.isr and after.leader not in (None, before.leader, *before.isr)
+        }
+        if found:
+            text = (
+                f"{_UNCLEAN} is true for {named(sorted(found))}: a leader from outside of the ISR "
+                "was elected there"
+            )
+            self._notices.append(Notice("partitions", text))
+        return found
 
     def _is_of_begin(self, state: PartitionState) -> bool:
         return state.is_former or state.time_us <= self._history.begin_us + _AT_BEGIN_US
@@ -331,11 +356,34 @@ class _Writer:
         )
         self._notices.append(Notice("workload", text))
         groups = []
+        written = self._topics_written_throughout()
         for topic in busy:
             batches = min(counts[topic] * _BATCHES, _MOST_BATCHES)
             group = {"name": topic, "topics": [topic], "batches_per_second": batches}
-            groups.append({**group, "settings": {"acks": "all"}})
+            groups.append({**group, "settings": {"acks": 1 if topic in written else "all"}})
         return {"producers": groups}
+
+    def _topics_written_throughout(self) -> set[str]:
+        """The topics in which nearly all partitions lagged that could.
+
+        With acks=all few clients wait for the first partition that lags, and write to no other.
+        """
+        history = self._history
+        lagged: dict[str, int] = {}
+        could: dict[str, int] = {}
+        for lag in self._lags:
+            for partition, place in history.partitions.items():
+                state = history.state_at(partition, lag.removed_us)
+                if state is None or lag.follower not in state.isr:
+                    continue
+                if state.leader in lag.leaders:
+                    could[place.name] = could.get(place.name, 0) + 1
+            for partition in lag.partitions:
+                name = history.partitions[partition].name
+                lagged[name] = lagged.get(name, 0) + 1
+        return {
+            topic for topic, count in could.items() if lagged.get(topic, 0) >= _NEARLY_ALL * count
+        }
 
     def _idle_topics(self) -> list[str]:
         """The topics in which leaders removed no lagging follower, although there was time."""

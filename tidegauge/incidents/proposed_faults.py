@@ -183,8 +183,8 @@ class FaultWriter(NamedTuple):
         leaders = f"leader{'s' if len(lag.leaders) > 1 else ''} {named(lag.leaders)}"
         removed = short_time_text(max(0, lag.removed_us - self.earlier_us))
         return (
-            f"follower {lag.follower} left {counted(lag.partitions, 'ISR')} of {leaders} by lag "
-            f"from {removed} on and stayed registered"
+            f"follower {lag.follower} left {counted(len(lag.partitions), 'ISR')} of {leaders} by "
+            f"lag from {removed} on and stayed registered"
         )
 
 

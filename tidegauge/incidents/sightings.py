@@ -41,14 +41,27 @@ class Sightings:
         """Whether any line was read."""
         return bool(self._lines)
 
-    def death_us(self, node: int, least_us: int, most_us: int) -> int | None:
-        """When several connections to a process were lost together, between two times."""
+    def death_us(
+        self, node: int, least_us: int, most_us: int, *, is_certain: bool = False
+    ) -> int | None:
+        """When connections to a process were lost together, between two times.
+
+        Args:
+            node: its id.
+            least_us: not before this time.
+            most_us: not after this time.
+            is_certain: whether it ended in this time, so that one lost connection is enough.
+        """
         times = self._lost.get(node, [])
+        needed = 1 if is_certain else _SEVERAL
+        found = None
         for place in range(bisect_left(times, least_us), bisect_right(times, most_us)):
             together = bisect_right(times, times[place] + _TOGETHER_US) - place
             if together >= _SEVERAL:
                 return times[place]
-        return None
+            if found is None and together >= needed:
+                found = times[place]
+        return found
 
     def pause_us(self, node: int, least_us: int, most_us: int) -> int | None:
         """When a process was paused between two times."""
