@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.real_logs.broker_lives import (
     ACTIVE,
@@ -23,7 +25,7 @@ from tidegauge.real_logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_logs.log_files import FoundLogs
 from tidegauge.real_logs.log_reading import ClusterTold, read_logs
 from tidegauge.real_logs.partition_states import Line, State, earlier_by_brokers, states_of
-from tidegauge.real_logs.told import UNTOLD, Assignment, Column, Event, Told
+from tidegauge.real_logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
 #: The kinds of lines from which no state follows, and which matter for themselves.
 _MOMENTS = (Told.ASSIGNED, Told.TRUNCATED)
@@ -51,6 +53,21 @@ class Truncation(NamedTuple):
     offset: int
 
 
+class Role(NamedTuple):
+    """A broker leads a partition, or follows, from a time on."""
+
+    time_ms: int
+    broker: int
+    leads: bool
+    #: The leader; -1: none; None: the line does not name it.
+    leader: int | None
+    leader_epoch: int
+    #: Unknown below 0.
+    version: int
+    isr: tuple[int, ...] | None
+    log_end_offset: int
+
+
 class PartitionTold(NamedTuple):
     """All that is told of a partition."""
 
@@ -58,6 +75,7 @@ class PartitionTold(NamedTuple):
     states: list[State]
     assignments: list[AssignmentTold]
     truncations: list[Truncation]
+    roles: list[Role]
 
 
 class RealHistory(NamedTuple):
@@ -152,6 +170,8 @@ def _partitions(
     same = _same_partition(names)
     rows[:, Column.PARTITION] = same[rows[:, Column.PARTITION]] if len(numbers) else 0
     rows = rows[rows[:, Column.PARTITION] >= 0]
+    roles = _roles(rows, told, events)
+    rows = first_told(rows, (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED))
     rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
     found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
     partitions = []
@@ -166,9 +186,40 @@ def _partitions(
         if fences:
             earlier_by_brokers(states, gone, back)
         if states:
-            partitions.append(_partition(name, states, lines))
+            partitions.append(_partition(name, states, lines, roles.get(number, [])))
     partitions.sort(key=lambda each: each.partition)
     return partitions
+
+
+def _roles(
+    rows: NDArray[np.int64], told: ClusterTold, events: list[Event]
+) -> dict[int, list[Role]]:
+    """The roles that brokers took, by the number of the partition.
+
+    A broker that takes the role that it has already adds none, unless it has started again since.
+    """
+    starts: dict[int, list[int]] = defaultdict(list)
+    for event in events:
+        if event.kind == "starting":
+            starts[event.teller].append(event.time_ms)
+    kinds = rows[:, Column.KIND]
+    rows = rows[(kinds == Told.LEADS) | (kinds == Told.FOLLOWS)]
+    rows = rows[np.argsort(rows[:, Column.TIME_MS], kind="stable")]
+    roles: dict[int, list[Role]] = defaultdict(list)
+    last: dict[tuple[int, int], tuple[int, ...]] = {}
+    for kind, time_ms, broker, partition, leader, epoch, version, isr, _, _, offset in rows.tolist():
+        life = bisect_right(starts[broker], time_ms)
+        role = (kind, epoch, life)
+        if last.get((partition, broker)) == role:
+            continue
+        last[partition, broker] = role
+        roles[partition].append(
+            Role(
+                *(time_ms, broker, kind == Told.LEADS, None if leader == UNTOLD else leader),
+                *(epoch, max(version, -1), None if isr == UNTOLD else told.isrs[isr], offset),
+            )
+        )
+    return roles
 
 
 def _created_again(lines: list[Line], deaths: list[int]) -> list[int]:
@@ -200,7 +251,7 @@ def _named(texts: list[str], events: list[Event]) -> list[TopicPartition | None]
     return names
 
 
-def _same_partition(names: list[TopicPartition | None]) -> np.ndarray:
+def _same_partition(names: list[TopicPartition | None]) -> NDArray[np.int64]:
     """For each name the first number that is the same partition, -1 for none."""
     first: dict[TopicPartition, int] = {}
     return np.array(
@@ -223,7 +274,9 @@ def _line(row: list[int], told: ClusterTold) -> Line:
     )
 
 
-def _partition(name: TopicPartition, states: list[State], lines: list[Line]) -> PartitionTold:
+def _partition(
+    name: TopicPartition, states: list[State], lines: list[Line], roles: list[Role]
+) -> PartitionTold:
     assigned = [
         AssignmentTold(line.time_ms, line.assignment)
         for line in lines
@@ -240,4 +293,4 @@ def _partition(name: TopicPartition, states: list[State], lines: list[Line]) -> 
         for line in lines
         if line.kind == Told.TRUNCATED
     ]
-    return PartitionTold(name, states, assigned, truncations)
+    return PartitionTold(name, states, assigned, truncations, roles)

@@ -45,7 +45,7 @@ from tidegauge.simulation.trace_rows.controller_rows import (
     RemovedFromIsr,
 )
 from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk
-from tidegauge.simulation.trace_rows.replica_rows import Truncated
+from tidegauge.simulation.trace_rows.replica_rows import BecameFollower, BecameLeader, Truncated
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 
@@ -54,7 +54,7 @@ _UNKNOWN = -1
 _CAUSES_WITHIN_MS = 60_000
 
 # The order of rows within a millisecond.
-_PROCESS, _BROKERS, _CONTROLLERS, _PARTITIONS = range(4)
+_PROCESS, _BROKERS, _CONTROLLERS, _PARTITIONS, _ROLES = range(5)
 
 
 class _Planned(NamedTuple):
@@ -247,6 +247,7 @@ class _Rows:
             cause = self._plan_change(number, before, state, packed)
             self._plan_state(number, before, state, packed, cause)
             before = None if state.deleted else state
+        self._plan_roles(number, told, packed)
         self._plan_assignments(number, told, slots[:first_replicas], packed)
         for cut in told.truncations:
             if cut.broker in self._brokers:
@@ -255,6 +256,36 @@ class _Rows:
                     partition=number,
                     end_offset=cut.offset,
                 )
+
+    def _plan_roles(self, number: int, told: PartitionTold, packed: Any) -> None:
+        leads: dict[int, bool] = {}
+        for role in told.roles:
+            if role.broker not in self._brokers:
+                continue
+            common = {
+                "partition": number,
+                "leader_epoch": role.leader_epoch,
+                "version": role.version,
+                "log_end_offset": role.log_end_offset,
+            }
+            process = self._brokers[role.broker]
+            if role.leads:
+                self._add(
+                    *(role.time_ms, _ROLES, process, BecameLeader),
+                    isr=packed(role.isr),
+                    is_new_leader=int(not leads.get(role.broker, False)),
+                    **common,
+                )
+            else:
+                leader = role.leader
+                if leader is None:
+                    leader = _leader_in(told.states, role.leader_epoch)
+                self._add(
+                    *(role.time_ms, _ROLES, process, BecameFollower),
+                    leader=self._broker(leader),
+                    **common,
+                )
+            leads[role.broker] = role.leads
 
     def _plan_state(
         self, number: int, before: State | None, state: State, packed: Any, cause: int | None
@@ -315,22 +346,31 @@ class _Rows:
         process = self._deciding(state)
         lost = [broker for broker in old if broker not in new]
         common["leader"] = self._broker(state.leader)
-        if state.leader != before.leader:
-            return self._add(
+        place = None
+        if state.leader not in (before.leader, -1):
+            unclean = state.unclean
+            if not self._history.is_kraft:
+                unclean = before.isr_told and state.leader not in old
+            place = self._add(
                 *(state.time_ms, _PARTITIONS, process, LeaderElected),
                 cause=self._loss_of((before.leader, *lost), before.time_ms, state.time_ms),
                 old_leader=self._broker(before.leader),
-                unclean=int(state.leader >= 0 and (state.unclean or state.leader not in old)),
+                unclean=int(unclean),
                 **common,
             )
-        if lost:
-            cause = self._loss_of(tuple(lost), before.time_ms, state.time_ms)
-            replica = self._broker(lost[0])
-            return self._add(
-                *(state.time_ms, _PARTITIONS, process, RemovedFromIsr, cause),
-                replica=replica,
+            if not self._history.is_kraft:
+                # ZooKeeper's controller elects among those that live, in one write.
+                return place
+        for broker in lost:
+            removed = self._add(
+                *(state.time_ms, _PARTITIONS, process, RemovedFromIsr),
+                cause=self._loss_of((broker,), before.time_ms, state.time_ms),
+                replica=self._broker(broker),
                 **common,
             )
+            place = removed if place is None else place
+        if place is not None:
+            return place
         if state.leader_epoch != before.leader_epoch:
             assignment = state.assignment or Assignment()
             return self._add(
@@ -394,3 +434,7 @@ class _Rows:
                 recovering=recovering,
             )
 
+
+def _leader_in(states: list[State], leader_epoch: int) -> int:
+    """The leader of an epoch; -1 if no line names it."""
+    return next((each.leader for each in states if each.leader_epoch == leader_epoch), _UNKNOWN)

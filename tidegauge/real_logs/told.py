@@ -57,7 +57,7 @@ BY_CONTROLLER = frozenset(
 
 
 #: Kinds of which each line counts.
-_EACH_TIME = (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED)
+_EACH_TIME = (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED, Told.LEADS, Told.FOLLOWS)
 
 
 class Column(IntEnum):
@@ -197,14 +197,16 @@ class ToldRows:
         return self._kept[0]
 
 
-def first_told(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_told(
+    rows: NDArray[np.int64], each_time: tuple[Told, ...] = _EACH_TIME
+) -> NDArray[np.int64]:
     """Of rows that are equal but for their time, the earliest; in the order of time.
 
     What is about to be done, or was done once, is kept each time.
     """
     times = rows[:, Column.TIME_MS]
     others = [column for column in Column if column != Column.TIME_MS]
-    moments = np.where(np.isin(rows[:, Column.KIND], _EACH_TIME), times, 0)
+    moments = np.where(np.isin(rows[:, Column.KIND], each_time), times, 0)
     keys = np.column_stack((rows[:, others], moments))
     order = np.lexsort((times, *keys.T[::-1]))
     ordered = keys[order]
