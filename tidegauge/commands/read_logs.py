@@ -8,8 +8,15 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.commands.propose_scenario import (
+    check_scenario_file,
+    proposal_content,
+    proposal_report,
+    propose_scenario,
+)
 from tidegauge.views.output import fail, print_json, report
 from tidegauge.views.working import working
+
 
 def read_logs(
     folder: Annotated[
@@ -23,6 +30,24 @@ def read_logs(
         Path, typer.Option("--out", "-o", metavar="RUN", help="The folder of the run to write.")
     ],
     *,
+    scenario: Annotated[
+        Path | None,
+        typer.Option(
+            "--scenario",
+            metavar="FILE",
+            help="Also propose the scenario that would leave such logs: topology, faults, steps and "
+            "times, with the evidence of each. A file that does not exist yet.",
+        ),
+    ] = None,
+    properties: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--properties",
+            metavar="FILE",
+            help="With --scenario: server.properties of a node, or a folder of such files; "
+            "repeatable. Default: those below DIR.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
     ] = False,
@@ -38,10 +63,15 @@ def read_logs(
     logs do not tell, such as acknowledged records, is absent in it. The offset of each node's clock is
     estimated, and times are corrected by it.
 
+    --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays them,
+    and compare puts both runs side by side. Deaths are dated by lost connections, or by timeouts in
+    server.properties.
+
     \b
     Examples:
       tidegauge read-logs /var/log/kafka-cluster -o runs/outage
       tidegauge read-logs logs -o runs/outage --json
+      tidegauge read-logs logs -o runs/outage --scenario outage.yaml
       tidegauge show runs/outage --partition orders-0
       tidegauge describe runs/outage --at 90s
     """
@@ -50,6 +80,10 @@ def read_logs(
     from tidegauge.real_logs.real_history import real_history
     from tidegauge.real_logs.run_writing import write_run
 
+    if scenario is None and properties:
+        fail("--properties: has no effect without --scenario FILE")
+    if scenario is not None:
+        check_scenario_file(scenario)
     if out.exists():
         fail(f"{out}: exists; name a folder that does not")
     try:
@@ -65,7 +99,10 @@ def read_logs(
             run = write_run(history, out)
     except LogsError as error:
         fail(str(error))
-    # A scenario of this cluster, for `--scenario`, is made of the finished run: `run` is its folder.
+    proposal = None
+    if scenario is not None:
+        with working(f"proposing {scenario}"):
+            proposal = propose_scenario(run, folder, properties or [], scenario)
     told = found_in_logs(history, run)
     with report(as_json=as_json):
         for line in told.lines():
@@ -74,5 +111,11 @@ def read_logs(
         name = shlex.quote(str(out))
         typer.echo(f"Next: tidegauge show {name}")
         typer.echo(f"      tidegauge picture {name}")
+        if scenario is not None and proposal is not None:
+            for line in proposal_report(proposal, out, scenario):
+                typer.echo(line)
     if as_json:
-        print_json({"run": str(out), **told.as_json()})
+        content = {"run": str(out), **told.as_json()}
+        if scenario is not None and proposal is not None:
+            content["scenario"] = proposal_content(proposal, scenario)
+        print_json(content)

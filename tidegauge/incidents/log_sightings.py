@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tidegauge.incidents.sightings import Sightings
+from tidegauge.incidents.sightings import Sightings, spans_of
 from tidegauge.real_logs.log_files import log_files_of
 from tidegauge.real_logs.log_lines import lines_of
 
@@ -62,4 +62,4 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
             last_ms[file.node, node] = time_ms
             if node != file.node and (before_ms is None or time_ms - before_ms > _TOGETHER_MS):
                 lost.setdefault(node, []).append(time_us)
-    return Sightings(lost, lines)
+    return Sightings(lost, {node: spans_of(times_us) for node, times_us in lines.items()})

@@ -33,7 +33,7 @@ def show_run_pair(out: Console, pair: RunPair) -> None:
         out.print(f"{name:6}  {side.run.path}", soft_wrap=True, markup=False)
     out.print(_alignment(pair), soft_wrap=True, markup=False)
     out.print()
-    _show_figures(out, names, pair_figures(pair))
+    _show_figures(out, pair.sides, names, pair_figures(pair))
     _show_incidents(out, pair_incidents(pair))
     _show_controllers(out, pair)
     _show_sequences(out, pair)
@@ -80,10 +80,15 @@ def _alignment(pair: RunPair) -> str:
     return f"{text}, by the first changes of {counted(pair.aligned_by, 'partition')}"
 
 
-def _show_figures(out: Console, names: Sequence[str], figures: Sequence[Figure]) -> None:
+def _show_figures(
+    out: Console, sides: Sequence[RunSide], names: Sequence[str], figures: Sequence[Figure]
+) -> None:
     table = _new_table("figure", *names)
     for figure in figures:
-        values = (_value(value, figure.unit) for value in (figure.one, figure.other))
+        values = (
+            _value(side, value, figure.unit)
+            for side, value in zip(sides, (figure.one, figure.other), strict=True)
+        )
         table.add_row(figure.label, *values)
     out.print(table)
 
@@ -172,9 +177,9 @@ def _parted_content(pair: RunPair, parted: PartedSequence) -> dict[str, Any]:
     }
 
 
-def _value(value: float | None, unit: str) -> str:
+def _value(side: RunSide, value: float | None, unit: str) -> str:
     if value is None:
-        return NOT_TOLD
+        return NOT_TOLD if side.history.is_from_logs else "none"
     text = f"{value:,.1f}" if unit and value != int(value) else f"{value:,.0f}"
     return f"{text} {unit}".strip()
 

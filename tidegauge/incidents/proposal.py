@@ -184,7 +184,7 @@ class _Writer:
 
     def _told(self, name: str, fault: ProposedFault) -> str:
         begin = fault.begin
-        known = "known to the millisecond"
+        known = "within some 100 ms"
         if begin.uncertainty_us:
             least, most = (short_time_text(self._at(each)) for each in begin[1:])
             known = f"between {least} and {most}"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tidegauge.incidents.absences import Absence, absences
 from tidegauge.incidents.cluster_history import ClusterHistory, PartitionState, cluster_history
-from tidegauge.incidents.sightings import Sightings
+from tidegauge.incidents.sightings import Sightings, sightings_of
 from tidegauge.incidents.timings import timings_of
 from tidegauge.incidents.topology import topology_of
 from tidegauge.simulation.codes.occasions import STOP_CLEAN
@@ -108,23 +108,28 @@ def run_pair(one: RunFolder, other: RunFolder, shift_us: int | None = None) -> R
     Raises:
         TraceError: a trace file is damaged. InputError: the states cannot be read.
     """
-    sides = _side(one), _side(other)
+    histories = cluster_history(one), cluster_history(other)
+    timings = [timings_of(topology_of(history, ())) for history in histories]
+    # A run from logs does not tell its timeouts: those of a simulated partner are as good.
+    if histories[0].is_from_logs != histories[1].is_from_logs:
+        told = 1 if histories[0].is_from_logs else 0
+        timings = [timings[told]] * 2
+    sides = [
+        RunSide(run, history, absences(history, its, _known_deaths(run, history)))
+        for run, history, its in zip((one, other), histories, timings, strict=True)
+    ]
     aligned_by = None
     if shift_us is None:
-        shift_us, aligned_by = _found_shift(*(side.history for side in sides))
+        shift_us, aligned_by = _found_shift(*histories)
     pair = RunPair(sides[0], sides[1]._replace(shift_us=shift_us), aligned_by)
     _compare_sequences(pair)
     return pair
 
 
-def _side(run: RunFolder) -> RunSide:
-    history = cluster_history(run)
-    timings = timings_of(topology_of(history, ()))
-    return RunSide(run, history, absences(history, timings, _known_deaths(run)))
-
-
-def _known_deaths(run: RunFolder) -> Sightings:
-    """The deaths that a simulated run has as rows: a run from logs has none."""
+def _known_deaths(run: RunFolder, history: ClusterHistory) -> Sightings:
+    """The deaths that a simulated run has as rows; those of a run from logs are in a file."""
+    if history.is_from_logs:
+        return sightings_of(run.path)
     lost: dict[int, list[int]] = {}
     for row in run.rows("broker_stopped"):
         broker = run.directory.broker_id(row["broker"])
