@@ -26,6 +26,8 @@ from tidegauge.incidents.timings import Span, Timings
 
 #: A start of this time after the begin of the run is the first one.
 _FIRST_START_US = 2_000_000
+#: A log tells a start so soon after the registration.
+_STARTS_WITHIN_US = 60_000_000
 #: A controlled shutdown takes no longer than this.
 _SHUTDOWN_US = 60_000_000
 #: From SIGTERM to the first state that the controller writes, and if there is none to the exit.
@@ -105,7 +107,10 @@ def _registrations(broker: int, history: ClusterHistory) -> list[_Registration]:
         found.append(_Registration(history.begin_us - 1, None))
     for event in events:
         if event.kind == REGISTERED:
-            found.append(_Registration(event.time_us, starts.get(event.time_us)))
+            started_us = starts.get(event.time_us)
+            if started_us is None and found and _is_restated(broker, event, found[-1], history):
+                continue
+            found.append(_Registration(event.time_us, started_us))
         elif not found:
             continue
         elif event.kind == GONE and found[-1].gone is None:
@@ -124,8 +129,31 @@ def _is_there_before(broker: int, first: BrokerEvent | None, history: ClusterHis
     """Whether a broker was registered before its first event."""
     if first is None or first.kind not in (REGISTERED, STARTED, ACTIVE):
         return True
+    if history.is_from_logs and first.kind == REGISTERED and _has_former_states(history):
+        # A controller lists the brokers that it finds; one that starts says so itself.
+        starts = [each.time_us for each in history.lives[broker] if each.kind == STARTED]
+        if not any(abs(time_us - first.time_us) < _STARTS_WITHIN_US for time_us in starts):
+            return True
+    if history.is_in_isr_before(broker, first.time_us - _FIRST_START_US):
+        return True
     is_first_start = first.time_us <= history.begin_us + _FIRST_START_US
     return broker in history.registered_before and not is_first_start
+
+
+def _has_former_states(history: ClusterHistory) -> bool:
+    return any(states[0].is_former for states in history.states.values())
+
+
+def _is_restated(
+    broker: int, event: BrokerEvent, before: _Registration, history: ClusterHistory
+) -> bool:
+    """Whether logs tell again that a broker is registered, which has not been gone."""
+    if not history.is_from_logs or before.gone is not None or before.stopped_us is not None:
+        return False
+    return not any(
+        before.begin_us < time_us < event.time_us
+        for time_us in history.removals_by_control_plane(broker)
+    )
 
 
 def _starts_of(registrations: list[int], starts: list[int]) -> dict[int, int]:
@@ -146,7 +174,9 @@ def _of_broker(
         after = registrations[place + 1] if place + 1 < len(registrations) else None
         if after is None and ended.gone is None and ended.stopped_us is None:
             continue
-        noticed_us = None if ended.gone is None else ended.gone.time_us
+        noticed_us = _noticed_us(broker, ended, after, history)
+        if ended.gone is not None:
+            noticed_us = ended.gone.time_us
         back_us = None if after is None else after.begin_us
         started_us = None if after is None else after.started_us
         is_clean = ended.stopped_us is not None or ended.shutting_down_us is not None
@@ -155,11 +185,29 @@ def _of_broker(
             manner = Manner.STOPPED
         else:
             begin, evidence, is_dead = _death(broker, ended, after, history, timings, sightings)
+            has_own_logs = not history.is_from_logs or broker in history.signs
             is_hung = after is not None and after.started_us is None and not is_dead
-            manner = Manner.HUNG if is_hung else Manner.KILLED
+            manner = Manner.HUNG if is_hung and has_own_logs else Manner.KILLED
+            if is_hung and not has_own_logs:
+                evidence += "; its own logs are missing, so it may have hung"
             if after is None and not is_dead:
                 evidence += "; it does not come back, so it may have hung or been cut off too"
         yield Absence(broker, manner, begin, evidence, noticed_us, back_us, started_us)
+
+
+def _noticed_us(
+    broker: int, ended: _Registration, after: _Registration | None, history: ClusterHistory
+) -> int | None:
+    """When the session of a broker expired: as told, or as the controller took it out of ISRs."""
+    if ended.gone is not None:
+        return ended.gone.time_us if ended.gone.is_expired else None
+    until_us = history.end_us if after is None else after.begin_us
+    removals = (
+        time_us
+        for time_us in history.removals_by_control_plane(broker)
+        if ended.begin_us < time_us < until_us
+    )
+    return min(removals, default=None)
 
 
 def _death(
@@ -171,8 +219,9 @@ def _death(
     sightings: Sightings,
 ) -> tuple[Span, str, bool]:
     """When a broker died or hung, the evidence, and whether its connections were closed."""
-    if ended.gone is not None and ended.gone.is_expired:
-        span = timings.death_before_expiry(ended.gone.time_us)
+    noticed_us = _noticed_us(broker, ended, after, history)
+    if noticed_us is not None:
+        span = timings.death_before_expiry(noticed_us)
         evidence = "the session's timeout and its interval of heartbeats before it expired"
     else:
         until_us = min(
@@ -212,7 +261,7 @@ def _begin_of_shutdown(
     if ended.shutting_down_us is not None:
         at_us = ended.shutting_down_us - _BEFORE_SHUTDOWN_US
         return Span(
-            at_us, at_us - _BEFORE_SHUTDOWN_US, at_us
+            at_us, at_us - _SLOW_SHUTDOWN_US, at_us
         ), "its controlled shutdown was granted"
     assert ended.stopped_us is not None
     moved = [
@@ -225,7 +274,7 @@ def _begin_of_shutdown(
     if moved:
         at_us = min(moved) - _BEFORE_SHUTDOWN_US
         return Span(
-            at_us, at_us - _BEFORE_SHUTDOWN_US, at_us
+            at_us, at_us - _SLOW_SHUTDOWN_US, at_us
         ), "the first ISR that it left before its clean stop"
     least_us = ended.stopped_us - _WITHOUT_LEADERS_US
     return Span(least_us, least_us, ended.stopped_us), "its clean stop; it was in no ISR"

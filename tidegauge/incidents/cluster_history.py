@@ -158,6 +158,28 @@ class ClusterHistory:
             found = state
         return None if found is None or found.is_deleted else found
 
+    def removals_by_control_plane(self, broker: int) -> Iterator[int]:
+        """The times at which a broker left ISRs that no leader took it out of."""
+        by_leaders = {
+            (removal.partition, removal.time_us // 1_000_000)
+            for removal in self.removals
+            if removal.follower == broker
+        }
+        for partition, before, after in self.changes():
+            if broker in before.isr and broker not in after.isr and not after.is_deleted:
+                second = after.time_us // 1_000_000
+                if not {(partition, second - 1), (partition, second)} & by_leaders:
+                    yield after.time_us
+
+    def is_in_isr_before(self, broker: int, time_us: int) -> bool:
+        """Whether a state of before a time has a broker in its ISR."""
+        return any(
+            broker in state.isr
+            for states in self.states.values()
+            for state in states
+            if state.time_us < time_us
+        )
+
     def last_sign_us(self, broker: int, before_us: int) -> int | None:
         """The time of a broker's last row of its own before a time; None: it has none."""
         signs = [time_us for time_us in self.signs.get(broker, ()) if time_us < before_us]

@@ -19,7 +19,12 @@ from tidegauge.incidents.operator_steps import is_created_in_run, operator_steps
 from tidegauge.incidents.proposed_faults import FaultWriter, ProposedFault
 from tidegauge.incidents.sightings import Sightings
 from tidegauge.incidents.timings import Timings, timings_of
-from tidegauge.incidents.topology import Topology, topology_of
+from tidegauge.incidents.topology import Topology, number_controllers, topology_of
+from tidegauge.incidents.untold_begin import (
+    infer_assignments,
+    infer_former_controller,
+    is_told_after_loss,
+)
 from tidegauge.real_input.input_file import InputError
 from tidegauge.real_input.notices import Notice, in_order, named
 from tidegauge.real_input.server_properties import ServerProperties
@@ -108,7 +113,7 @@ class _Writer:
             self._earlier_us = history.begin_us - _LEAD_US
         #: When the last broker had registered for the first time, of a cluster that starts.
         self._up_us = max((back for _, back in self._first.values()), default=0)
-        self._notices = list(topology.notices)
+        self._notices: list[Notice] = []
 
     def proposal(self, name: str, source: str) -> Proposal:
         """The whole scenario."""
@@ -132,7 +137,7 @@ class _Writer:
         }
         data = {key: part for key, part in data.items() if part not in ([], {})}
         proposal = Proposal(data, self._earlier_us, source, faults)
-        proposal.notices = in_order(self._notices)
+        proposal.notices = in_order([*topology.notices, *self._notices])
         try:
             proposal.scenario = scenario_from_mapping(data, source)
         except ScenarioError as error:
@@ -147,7 +152,11 @@ class _Writer:
 
     def _find_faults(self) -> list[ProposedFault]:
         history, timings, sightings = self._history, self._timings, self._sightings
+        self._notices += infer_assignments(history)
         found = absences(history, timings, sightings)
+        self._notices += infer_former_controller(history, timings, found, sightings)
+        if history.has_kraft:
+            number_controllers(self._topology, history)
         losses = controller_losses(history, timings, found, sightings)
         self._absences = found
         self._lags = lags(history, timings, found)
@@ -295,7 +304,7 @@ class _Writer:
             if is_created_in_run(states):
                 continue
             state = topic.setdefault("state", {})
-            if not states or not self._is_of_begin(states[0]):
+            if not states or not self._is_of_begin(states):
                 assumed += 1
             elif (states[0].leader, states[0].isr) != (place.replicas[0], place.replicas):
                 leader = "none" if states[0].leader is None else states[0].leader
@@ -316,7 +325,9 @@ class _Writer:
         found = {
             history.partitions[partition].name
             for partition, before, after in history.changes()
-            if before.isr and after.leader not in (None, before.leader, *before.isr)
+            if before.isr
+            and after.leader not in (None, before.leader, *before.isr)
+            and after.isr == (after.leader,)
         }
         if found:
             text = (
@@ -326,8 +337,10 @@ class _Writer:
             self._notices.append(Notice("partitions", text))
         return found
 
-    def _is_of_begin(self, state: PartitionState) -> bool:
-        return state.is_former or state.time_us <= self._history.begin_us + _AT_BEGIN_US
+    def _is_of_begin(self, states: Sequence[PartitionState]) -> bool:
+        if states[0].is_former:
+            return not is_told_after_loss(self._history, states, self._absences)
+        return states[0].time_us <= self._history.begin_us + _AT_BEGIN_US
 
     def _workload(self) -> dict[str, Any]:
         """Producers, so that followers have something to fetch: an idle follower never lags."""

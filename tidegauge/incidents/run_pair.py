@@ -174,7 +174,9 @@ def _compare_sequences(pair: RunPair) -> None:
     for partition in one.partitions:
         if partition not in other.partitions:
             continue
-        mine, its = sequence(one, partition), sequence(other, partition)
+        mine, its = _from_first_told(
+            one, other, sequence(one, partition), sequence(other, partition)
+        )
         if _leaders(mine) == _leaders(its):
             pair.same_leaders.append(partition)
         for place, (before, after) in enumerate(zip_longest(mine, its)):
@@ -183,6 +185,21 @@ def _compare_sequences(pair: RunPair) -> None:
                 break
         else:
             pair.same.append(partition)
+
+
+def _from_first_told(
+    one: ClusterHistory,
+    other: ClusterHistory,
+    mine: list[PartitionState],
+    its: list[PartitionState],
+) -> tuple[list[PartitionState], list[PartitionState]]:
+    """Both sequences from the first state on that logs tell, if they begin in the middle."""
+    if one.is_from_logs and not other.is_from_logs and mine and mine[0].is_former:
+        places = [place for place, state in enumerate(its) if state.has_state_of(mine[0])]
+        its = its[places[0] :] if places else its
+    elif other.is_from_logs and not one.is_from_logs:
+        its, mine = _from_first_told(other, one, its, mine)
+    return mine, its
 
 
 def _are_equal(one: PartitionState, other: PartitionState) -> bool:

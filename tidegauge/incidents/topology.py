@@ -81,8 +81,6 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
             "of the brokers if theirs differ, since deaths are dated by them"
         )
         topology.notices.append(Notice("settings", text))
-    if topology.mode == KRAFT_MODE:
-        _number_controllers(topology, history)
     return topology
 
 
@@ -129,7 +127,7 @@ def _take_properties(
         topology.controller_count = int(quorum.data["count"])
 
 
-def _number_controllers(topology: Topology, history: ClusterHistory) -> None:
+def number_controllers(topology: Topology, history: ClusterHistory) -> None:
     """Number the controllers: the first active one is 0, which leads the quorum at the start."""
     active = [
         term.controller
