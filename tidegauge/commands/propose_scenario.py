@@ -58,7 +58,7 @@ def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     yield ""
     yield f"Scenario: {file}"
     yield from proposal_lines(proposal)
-    again = Path("runs") / file.stem
+    again = Path("runs") / f"{file.stem}-again"
     yield f"Next: tidegauge run {shlex.quote(str(file))} --out {shlex.quote(str(again))}"
     yield f"      tidegauge compare {shlex.quote(str(run))} {shlex.quote(str(again))}"
 
