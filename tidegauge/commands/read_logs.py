@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tidegauge.commands.propose_scenario import (
+from tidegauge.performing.propose_scenario import (
     check_scenario_file,
     proposal_content,
     proposal_report,
