@@ -96,7 +96,10 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
             for each in history.offsets
         ],
         "untold": [
-            *("log end offsets and high watermarks between changes", "records and acknowledgements"),
+            *(
+                "log end offsets and high watermarks between changes",
+                "records and acknowledgements",
+            ),
             *("requests, their latencies", "network and disk"),
         ],
     }
@@ -127,4 +130,3 @@ def _summary(run: RunFolder, cluster: LoggedCluster, stream: RowStream) -> dict[
         "settings_not_modelled": [],
         "warnings": [],
     }
-
