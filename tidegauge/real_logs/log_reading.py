@@ -53,22 +53,50 @@ _KEY_BYTES = 6
 
 
 def _kinds_by_beginning() -> dict[bytes, tuple[tuple[bytes, PartitionLine | EventLine], ...]]:
+    """The kinds of lines by the first bytes of their messages, and of what follows the speaker.
+
+    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with ``Chan``, and
+    if that is not there without. Kinds in which anything may follow are in all of these.
+    """
     kinds: dict[bytes, list[tuple[bytes, PartitionLine | EventLine]]] = {}
+    following = {line.marker: _following(line.pattern.pattern) for line in _ALL_KINDS}
     for line in _ALL_KINDS:
         for begins in line.begins:
-            kinds.setdefault(begins[:_KEY_BYTES], []).append((line.marker, line))
-    return {begins: tuple(of_key) for begins, of_key in kinds.items()}
+            key = begins[:_KEY_BYTES]
+            kinds.setdefault(key, [])
+            kinds.setdefault(key + following[line.marker], [])
+    for key, of_key in kinds.items():
+        for line in _ALL_KINDS:
+            keys = [begins[:_KEY_BYTES] for begins in line.begins]
+            if any(key in (each, each + following[line.marker]) for each in keys) or (
+                not following[line.marker] and key[:_KEY_BYTES] in keys
+            ):
+                of_key.append((line.marker, line))
+        if len(key) == _KEY_BYTES:
+            # Another word follows than those that have an entry of their own.
+            of_key[:] = [each for each in of_key if not following[each[0]]]
+    return {key: tuple(of_key) for key, of_key in kinds.items()}
+
+
+_FOLLOWS_SPEAKER = re.compile(rb"\\\] (\w[\w ]{3})")
+
+
+def _following(pattern: bytes) -> bytes:
+    """The first bytes after the speaker of a pattern; empty if anything may follow."""
+    found = _FOLLOWS_SPEAKER.search(pattern)
+    return found[1] if found is not None and pattern.startswith(rb"\[") else b""
 
 
 _ALL_KINDS: tuple[PartitionLine | EventLine, ...] = (*PARTITION_LINES, *EVENT_LINES)
 _KINDS = _kinds_by_beginning()
+_KEYS = tuple(dict.fromkeys(key[:_KEY_BYTES] for key in _KINDS))
 #: A line of the layout of Kafka's own configurations, of any kind: time, ms, its first bytes.
 _PLAIN_LINE = re.compile(
-    rb"\[(20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)[,.](\d{3})\] (?:INFO|WARN|DEBUG|TRACE|ERROR|FATAL) ("
-    + rb"\[(?:"
-    + b"|".join(re.escape(key[1:]) for key in _KINDS if key.startswith(b"["))
+    rb"\[(20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)[,.](\d{3})\]"
+    rb" (?:INFO|WARN|DEBUG|TRACE|ERROR|FATAL) (\[(?:"
+    + b"|".join(re.escape(key[1:]) for key in _KEYS if key.startswith(b"["))
     + rb")|"
-    + b"|".join(re.escape(key) for key in _KINDS if not key.startswith(b"["))
+    + b"|".join(re.escape(key) for key in _KEYS if not key.startswith(b"["))
     + b")"
 )
 #: The settings of interest in the dump of a start.
@@ -260,7 +288,10 @@ class _Reader:
                 break
             if found is not None:
                 end = min(end, found.start())
-            for marker, kind in kinds[header[3][:_KEY_BYTES]]:
+            key = header[3]
+            said = find(b"] ", header.end(), end) + 2
+            of_kind = kinds.get(key + block[said : said + 4]) if said > 1 else None
+            for marker, kind in kinds[key] if of_kind is None else of_kind:
                 if find(marker, begin, end) < 0:
                     continue
                 match = kind.pattern.search(block, begin, end)
