@@ -207,6 +207,19 @@ def _roles(
         if event.kind == "starting":
             starts[event.teller].append(event.time_ms)
     kinds = rows[:, Column.KIND]
+    if not (kinds == Told.LEADS).any():
+        # Kafka 2.5 and before tell roles by the states that brokers receive.
+        rows = rows[kinds == Told.STATE]
+        leads = rows[:, Column.LEADER] == rows[:, Column.TELLER]
+        rows[:, Column.KIND] = np.where(leads, Told.LEADS, Told.FOLLOWS)
+        rows[:, Column.VALUE] = -1
+        rows = rows[
+            [
+                teller in (told.assignments[assignment].replicas or ())
+                for teller, assignment in rows[:, [Column.TELLER, Column.ASSIGNMENT]].tolist()
+            ]
+        ]
+        kinds = rows[:, Column.KIND]
     rows = rows[(kinds == Told.LEADS) | (kinds == Told.FOLLOWS)]
     rows = rows[np.argsort(rows[:, Column.TIME_MS], kind="stable")]
     roles: dict[int, list[Role]] = defaultdict(list)
