@@ -20,6 +20,7 @@ from tidegauge.real_logs.told import Event
 ABSENT, FENCED, ACTIVE, SHUTTING_DOWN = 0, 1, 2, 3
 REGISTERED, UNFENCED, EXPIRED, CLOSED, DELETED, SHUTS_DOWN, ASKS_FOR_FENCE = 1, 2, 3, 4, 5, 6, 7
 
+_ENDLESS = 1 << 60
 #: A line about what another node has done is at most so late.
 _LATE_MS = 3_000
 #: A broker that has stopped cleanly leaves so soon.
@@ -75,8 +76,12 @@ def lives_of(events: list[Event], last_ms: dict[int, int]) -> list[Life]:
             event
             for before, event in zip([None, *starts], starts, strict=False)
             # In combined mode both servers of a process start.
-            if before is None or event.time_ms - before.time_ms > _LATE_MS
-            or any(each.kind == "stopped" and before.time_ms < each.time_ms <= event.time_ms for each in of_node)
+            if before is None
+            or event.time_ms - before.time_ms > _LATE_MS
+            or any(
+                each.kind == "stopped" and before.time_ms < each.time_ms <= event.time_ms
+                for each in of_node
+            )
         ]
         for place, start in enumerate(starts):
             after = starts[place + 1] if place + 1 < len(starts) else None
@@ -100,6 +105,54 @@ def _life(node: int, start: Event, after: Event | None, within: list[Event]) -> 
     if clean is None and first("unclean_start") is not None:
         clean = False
     return Life(node, start.time_ms, first("started"), end_ms, stopped is not None, clean)
+
+
+def with_deaths(
+    lives: list[Life], changes: list[BrokerChange], last_ms: dict[int, int], timeout_ms: int
+) -> list[Life]:
+    """The lives with better times of deaths: a killed process says nothing.
+
+    It was alive at its last line, and its last heartbeat was less than a session timeout before it was
+    lost. A process whose last line is before its loss, and that never returns, is gone.
+
+    Args:
+        lives: the lives of all nodes.
+        changes: what the control plane took brokers for.
+        last_ms: the time of the last line of each node.
+        timeout_ms: the session timeout; 0 if no line tells it.
+    """
+    expired = [
+        change
+        for change in changes
+        if change.state in (ABSENT, FENCED) and change.reason == EXPIRED
+    ]
+    corrected = []
+    for place, life in enumerate(lives):
+        is_last = not any(each.node == life.node for each in lives[place + 1 :])
+        until = _ENDLESS if is_last else lives[place + 1].begin_ms
+        losses = [
+            change.time_ms
+            for change in expired
+            if change.broker == life.node and life.begin_ms <= change.time_ms <= until
+        ]
+        if not life.stopped_cleanly and losses:
+            loss = losses[-1]
+            last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
+            if last <= loss:
+                life = life._replace(end_ms=max(last, loss - timeout_ms) if timeout_ms else last)
+        corrected.append(life)
+    return corrected
+
+
+def session_timeout_ms(events: list[Event], *, is_kraft: bool) -> int:
+    """The session timeout that starts print; 0 if none does."""
+    name = "broker.session.timeout.ms" if is_kraft else "zookeeper.session.timeout.ms"
+    said = [
+        str(event.values[1]).strip()
+        for event in events
+        if event.kind == "setting" and event.values[0] == name
+    ]
+    return int(said[-1]) if said and said[-1].isdigit() else 0
 
 
 def controllers_of(events: list[Event]) -> list[ControllerChange]:
@@ -158,9 +211,7 @@ def _of_zookeeper(
             for life in lives
             if life.node == broker and life.stopped_cleanly and life.end_ms is not None
         ]
-        is_clean = any(
-            abs(each - seen_ms) <= _LEAVES_MS for each in stops
-        )
+        is_clean = any(abs(each - seen_ms) <= _LEAVES_MS for each in stops)
         changes.append(
             BrokerChange(seen_ms, broker, ABSENT, epoch, CLOSED if is_clean else EXPIRED)
         )
@@ -316,11 +367,7 @@ def _merge(sequence: list[list[_Record]], told: list[_Record]) -> None:
     """Add what one life has replayed to the records that are known: each is found, or is new."""
     place = 0
     for record in told:
-        same = [
-            at
-            for at in range(place, len(sequence))
-            if sequence[at][0][2:] == record[2:]
-        ]
+        same = [at for at in range(place, len(sequence)) if sequence[at][0][2:] == record[2:]]
         near = [at for at in same if abs(sequence[at][0].time_ms - record.time_ms) <= _LATE_MS]
         if near or (same and record.time_ms > sequence[same[0]][0].time_ms):
             place = (near or same)[0]
@@ -353,4 +400,3 @@ def _is_lost(
         if between <= _LATE_MS or (others and told_later and between <= 20 * _LATE_MS):
             return True
     return False
-

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from tidegauge.real_logs.partition_lines import beginning_of
 from tidegauge.real_logs.told import brokers_in
 
 
@@ -21,6 +22,8 @@ class EventLine(NamedTuple):
     pattern: re.Pattern[bytes]
     #: Of each group but ``node``.
     types: str = ""
+    #: How the messages of such lines begin.
+    begins: tuple[bytes, ...] = ()
     #: The event matters for the values alone, and is kept once for each of them.
     once: bool = False
 
@@ -45,33 +48,75 @@ _VALUES = {"i": _integer, "s": _text, "l": brokers_in}
 
 _CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
 _QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "
+_BY_QUORUM = (b"[QuorumController", b"Replayed")
 
 
 def _line(
-    kind: str, marker: bytes, pattern: bytes, types: str = "", *, once: bool = False
+    kind: str,
+    marker: bytes,
+    pattern: bytes,
+    types: str = "",
+    *,
+    begins: tuple[bytes, ...] = (),
+    once: bool = False,
 ) -> EventLine:
-    return EventLine(kind, marker, re.compile(pattern), types, once)
+    begins = begins or (beginning_of(pattern),)
+    return EventLine(kind, marker, re.compile(pattern), types, begins, once)
 
+
+#: Settings of a start's dump, which follow it in lines of their own.
+SETTINGS = (
+    "min.insync.replicas",
+    "unclean.leader.election.enable",
+    "replica.lag.time.max.ms",
+    "zookeeper.session.timeout.ms",
+    "broker.session.timeout.ms",
+    "controller.quorum.voters",
+    "inter.broker.protocol.version",
+    "broker.rack",
+    "process.roles",
+)
 
 EVENT_LINES: tuple[EventLine, ...] = (
     # The process of a broker, or of a controller.
-    _line("starting", b" starting (kafka.server.KafkaServer)", rb" starting \(kafka"),
-    _line("starting", b"] Transition from SHUTDOWN to STARTING", rb"\[BrokerServer id=(?P<node>\d+)\]"),
+    _line(
+        "starting",
+        b" starting (kafka.server.KafkaServer)",
+        rb" starting \(kafka",
+        begins=(b"starting",),
+    ),
+    _line(
+        "starting", b"] Transition from SHUTDOWN to STARTING", rb"\[BrokerServer id=(?P<node>\d+)\]"
+    ),
     _line("starting", b"] Starting controller", rb"\[ControllerServer id=(?P<node>\d+)\]"),
-    _line("started", b"] started (kafka.server.KafkaServer)", rb"\[KafkaServer id=(?P<node>\d+)\] started"),
+    _line(
+        "started",
+        b"] started (kafka.server.KafkaServer)",
+        rb"\[KafkaServer id=(?P<node>\d+)\] started",
+    ),
     _line(
         "started",
         b"] Transition from STARTING to STARTED",
         rb"\[BrokerServer id=(?P<node>\d+)\] Transition from STARTING to STARTED",
     ),
     _line("stopping", b"] Starting controlled shutdown", rb"\[KafkaServer id=(?P<node>\d+)\]"),
-    _line("stopping", b"] Beginning controlled shutdown", rb"\[BrokerLifecycleManager id=(?P<node>\d+)"),
+    _line(
+        "stopping",
+        b"] Beginning controlled shutdown",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)",
+    ),
     _line(
         "stopped",
         b"] shut down completed (",
         rb"\[(?:KafkaServer|BrokerServer) id=(?P<node>\d+)\] shut down completed",
+        begins=(b"[KafkaServer", b"[BrokerServer"),
     ),
-    _line("unclean_start", b" since no clean shutdown file was found", rb"(?:Recovering|Attempting)"),
+    _line(
+        "unclean_start",
+        b" since no clean shutdown file was found",
+        rb"(?:Recovering|Attempting)",
+        begins=(b"Recovering", b"Attempting"),
+    ),
     _line("clean_start", b"Skipping recovery for all logs in ", rb"Skipping recovery"),
     _line("clean_start", b"Skipping recovery of ", rb"Skipping recovery of \d+ logs"),
     _line(
@@ -88,7 +133,12 @@ EVENT_LINES: tuple[EventLine, ...] = (
         rb"Registered broker (?P<node>\d+) at path \S+ with addresses: .*, czxid \(broker epoch\): (\d+)(?= )",
         "i",
     ),
-    _line("session_expired", b"[ZooKeeperClient Kafka server] Session expired", rb"Session expired"),
+    _line(
+        "session_expired",
+        b"[ZooKeeperClient Kafka server] Session expired",
+        rb"Session expired",
+        begins=(b"[ZooKeeperClient",),
+    ),
     _line(
         "elected",
         b" successfully elected as the controller",
@@ -115,7 +165,13 @@ EVENT_LINES: tuple[EventLine, ...] = (
         _CONTROLLER + rb"Updated broker epochs cache: \w+\((.*)\)(?= )",
         "s",
     ),
-    _line("topic_deleted", b"Deletion of topic ", rb"Deletion of topic (\S+) successfully completed", "s"),
+    _line(
+        "topic_deleted",
+        b"Deletion of topic ",
+        rb"Deletion of topic (\S+) successfully completed",
+        "s",
+        begins=(b"[Topic Deletion", b"Deletion"),
+    ),
     # The quorum.
     _line(
         "incarnation",
@@ -141,7 +197,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "active",
         b"] Becoming the active controller at epoch ",
-        _QUORUM + rb"Becoming the active controller at epoch (\d+)(?:, next write offset (\d+)|[, ])",
+        _QUORUM
+        + rb"Becoming the active controller at epoch (\d+)(?:, next write offset (\d+)|[, ])",
         "ii",
     ),
     _line(
@@ -188,12 +245,14 @@ EVENT_LINES: tuple[EventLine, ...] = (
         b"Replayed TopicRecord for topic ",
         rb"Replayed TopicRecord for topic (\S+) with topic ID ([\w-]+)\.",
         "ss",
+        begins=_BY_QUORUM,
     ),
     _line(
         "topic_deleted",
         b"Replayed RemoveTopicRecord for topic ",
         rb"Replayed RemoveTopicRecord for topic (\S+) with ",
         "s",
+        begins=_BY_QUORUM,
     ),
     _line(
         "topic_setting",
@@ -201,32 +260,16 @@ EVENT_LINES: tuple[EventLine, ...] = (
         rb"ConfigResource\(type=TOPIC, name='([^']*)'\) which set configuration (min\.insync\.replicas|"
         rb"unclean\.leader\.election\.enable) to (\w+)",
         "sss",
+        begins=_BY_QUORUM,
     ),
     _line(
         "feature",
         b"FeatureLevelRecord setting ",
         rb"FeatureLevelRecord setting (?:feature )?(\S+) to (\S+)",
         "ss",
+        begins=_BY_QUORUM,
         once=True,
     ),
-    # The release, and settings as each start dumps them.
+    # The release.
     _line("release", b"Kafka version: ", rb"Kafka version: (\d+\.\d+(?:\.\d+)?)", "s", once=True),
-    *(
-        _line(
-            "setting",
-            b"\n\t" + name.encode() + b" = ",
-            b"(" + re.escape(name.encode()) + rb") = ([^\r\n]*)",
-            "ss",
-            once=True,
-        )
-        for name in (
-            "min.insync.replicas",
-            "unclean.leader.election.enable",
-            "replica.lag.time.max.ms",
-            "controller.quorum.voters",
-            "inter.broker.protocol.version",
-            "broker.rack",
-            "process.roles",
-        )
-    ),
 )

@@ -12,13 +12,13 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import repeat
+from itertools import chain, repeat
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_logs.event_lines import EVENT_LINES, EventLine
+from tidegauge.real_logs.event_lines import EVENT_LINES, SETTINGS, EventLine
 from tidegauge.real_logs.log_files import LogFile
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
 from tidegauge.real_logs.log_lines import open_log
@@ -40,8 +40,69 @@ _BLOCK_BYTES = 4 << 20
 _PART_BYTES = 64 << 20
 #: Files of less in all are read by this process alone.
 _FEW_BYTES = 24 << 20
-#: A marker that a block has this often at most costs nothing worth sparing.
+#: The first line of a process has this, so many bytes at most before it says that it starts.
+_FIRST_LINE = b"kafka:type=kafka.Log4jController"
+_FIRST_LINES_BYTES = 64 << 10
+_MOST_SECONDS = 100_000
+#: Events of a part are no more; a log that has them is not that of a cluster.
 _MOST_EVENTS = 2_000_000
+
+
+#: So much of a message's beginning chooses the kinds of lines that it may be of.
+_KEY_BYTES = 6
+
+
+def _kinds_by_beginning() -> dict[bytes, tuple[tuple[bytes, PartitionLine | EventLine], ...]]:
+    """The kinds of lines by the first bytes of their messages, and of what follows the speaker.
+
+    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with ``Chan``, and
+    if that is not there without. Kinds in which anything may follow are in all of these.
+    """
+    kinds: dict[bytes, list[tuple[bytes, PartitionLine | EventLine]]] = {}
+    following = {line.marker: _following(line.pattern.pattern) for line in _ALL_KINDS}
+    for line in _ALL_KINDS:
+        for begins in line.begins:
+            key = begins[:_KEY_BYTES]
+            kinds.setdefault(key, [])
+            kinds.setdefault(key + following[line.marker], [])
+    for key, of_key in kinds.items():
+        for line in _ALL_KINDS:
+            keys = [begins[:_KEY_BYTES] for begins in line.begins]
+            if any(key in (each, each + following[line.marker]) for each in keys) or (
+                not following[line.marker] and key[:_KEY_BYTES] in keys
+            ):
+                of_key.append((line.marker, line))
+        if len(key) == _KEY_BYTES:
+            # Another word follows than those that have an entry of their own.
+            of_key[:] = [each for each in of_key if not following[each[0]]]
+    return {key: tuple(of_key) for key, of_key in kinds.items()}
+
+
+_FOLLOWS_SPEAKER = re.compile(rb"\\\] (\w[\w ]{3})")
+
+
+def _following(pattern: bytes) -> bytes:
+    """The first bytes after the speaker of a pattern; empty if anything may follow."""
+    found = _FOLLOWS_SPEAKER.search(pattern)
+    return found[1] if found is not None and pattern.startswith(rb"\[") else b""
+
+
+_ALL_KINDS: tuple[PartitionLine | EventLine, ...] = (*PARTITION_LINES, *EVENT_LINES)
+_KINDS = _kinds_by_beginning()
+_KEYS = tuple(dict.fromkeys(key[:_KEY_BYTES] for key in _KINDS))
+#: A line of the layout of Kafka's own configurations, of any kind: time, ms, its first bytes.
+_PLAIN_LINE = re.compile(
+    rb"\[(20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)[,.](\d{3})\]"
+    rb" (?:INFO|WARN|DEBUG|TRACE|ERROR|FATAL) (\[(?:"
+    + b"|".join(re.escape(key[1:]) for key in _KEYS if key.startswith(b"["))
+    + rb")|"
+    + b"|".join(re.escape(key) for key in _KEYS if not key.startswith(b"["))
+    + b")"
+)
+#: The settings of interest in the dump of a start.
+_SETTING_LINE = re.compile(
+    rb"\n\t(" + b"|".join(re.escape(name.encode()) for name in SETTINGS) + rb") = ([^\r\n]*)"
+)
 
 
 class Part(NamedTuple):
@@ -200,53 +261,98 @@ class _Reader:
         if not block:
             return
         self._note_span(block, layout)
-        for partition_line in PARTITION_LINES:
-            if block.find(partition_line.marker) >= 0:
-                self._read_partition_lines(block, partition_line, layout.beginning)
-        for event_line in EVENT_LINES:
-            if block.find(event_line.marker) >= 0:
-                self._read_event_lines(block, event_line, layout.beginning)
+        if layout.is_plain:
+            self._read_plain_lines(block)
+        else:
+            for line in _ALL_KINDS:
+                self._read_marked_lines(block, line, layout.beginning)
+            for setting in _SETTING_LINE.finditer(block):
+                self._take_setting(setting)
         self._rows.compact()
 
-    def _read_partition_lines(self, block: bytes, line: PartitionLine, beginning: bytes) -> None:
-        marker, search, rows_of, names = line.marker, line.pattern.search, line.rows, self._names
-        find, rfind, extend, node = block.find, block.rfind, self._rows.extend, self._node
-        seconds = self._seconds
-        at = find(marker)
+    def _read_plain_lines(self, block: bytes) -> None:
+        """Read a block of the layout that Kafka's own configurations have.
+
+        The first bytes of a message choose the kinds of lines that it may be of; most are of none. A
+        line that was torn may have the next one right behind it: so a line begins wherever a time is.
+        """
+        kinds, seconds, find = _KINDS, self._seconds, block.find
+        known = None
+        for found in chain(_PLAIN_LINE.finditer(block), (None,)):
+            header, known = known, found
+            if header is None:
+                continue
+            begin = header.start()
+            end = find(b"\n", header.end())
+            if end < 0:  # a torn line
+                break
+            if found is not None:
+                end = min(end, found.start())
+            key = header[3]
+            said = find(b"] ", header.end(), end) + 2
+            of_kind = kinds.get(key + block[said : said + 4]) if said > 1 else None
+            for marker, kind in kinds[key] if of_kind is None else of_kind:
+                if find(marker, begin, end) < 0:
+                    continue
+                match = kind.pattern.search(block, begin, end)
+                if match is None:
+                    continue
+                second = seconds.get(header[1])
+                if second is None:
+                    second = self._second_of(header[1])
+                if second < 0:
+                    break
+                time_ms = second + int(header[2])
+                if isinstance(kind, PartitionLine):
+                    self._take_rows(kind, match, time_ms)
+                else:
+                    before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
+                    self._take(kind, match, time_ms, before)
+        if find(b" values: ") >= 0:
+            for setting in _SETTING_LINE.finditer(block):
+                self._take_setting(setting)
+
+    def _second_of(self, second: bytes) -> int:
+        """The time of a second, kept for the lines that have it, too; -1 if there is none."""
+        header = HEADER.match(b"[" + second + b",000] INFO ")
+        time_ms = -1 if header is None else self._clock.time_ms(header)
+        if len(self._seconds) > _MOST_SECONDS:
+            self._seconds.clear()
+        self._seconds[second] = time_ms
+        return time_ms
+
+    def _take_setting(self, setting: re.Match[bytes]) -> None:
+        values = tuple(each.decode("utf-8", "replace") for each in setting.groups())
+        if ("setting", values) not in self._said_once:
+            self._said_once.add(("setting", values))
+            self._events[Event("setting", max(self._first_ms, 0), self._node, values)] = None
+
+    def _read_marked_lines(
+        self, block: bytes, line: PartitionLine | EventLine, beginning: bytes
+    ) -> None:
+        """Read the lines of a kind in a block of another layout."""
+        marker = line.marker
+        at = block.find(marker)
         while at >= 0:
-            end = find(b"\n", at)
+            end = block.find(b"\n", at)
             if end < 0:  # a torn line
                 return
-            begin = rfind(beginning, 0, at)
-            second = seconds.get(block[begin : begin + 20])
-            if second is not None:
-                time_ms = second + int(block[begin + 21 : begin + 24])
-            else:
-                begin, time_ms = self._time_of(block, begin, at, beginning)
-            if time_ms >= 0:
-                match = search(block, begin, end)
-                if match is not None:
-                    for kind, teller, *rest in rows_of(match, names):
-                        extend((kind, time_ms, node if teller == UNTOLD else teller, *rest))
-            at = find(marker, end)
-
-    def _read_event_lines(self, block: bytes, line: EventLine, beginning: bytes) -> None:
-        at = block.find(line.marker)
-        while at >= 0:
-            end = block.find(b"\n", at + 1)
-            if end < 0:
-                return
-            begin, time_ms = self._time_of(
-                block, block.rfind(beginning, 0, at + 1), at, beginning
-            )
+            begin, time_ms = self._time_of(block, block.rfind(beginning, 0, at), beginning)
             match = line.pattern.search(block, begin, end) if time_ms >= 0 else None
-            if match is not None and len(self._events) < _MOST_EVENTS:
-                self._take(line, match, time_ms, block[:begin], beginning)
-            at = block.find(line.marker, end)
+            if match is not None:
+                if isinstance(line, PartitionLine):
+                    self._take_rows(line, match, time_ms)
+                else:
+                    before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
+                    self._take(line, match, time_ms, before)
+            at = block.find(marker, end)
 
-    def _take(
-        self, line: EventLine, match: re.Match[bytes], time_ms: int, before: bytes, beginning: bytes
-    ) -> None:
+    def _take_rows(self, line: PartitionLine, match: re.Match[bytes], time_ms: int) -> None:
+        for kind, teller, *rest in line.rows(match, self._names):
+            told_by = self._node if teller == UNTOLD else teller
+            self._rows.extend((kind, time_ms, told_by, *rest))
+
+    def _take(self, line: EventLine, match: re.Match[bytes], time_ms: int, before: bytes) -> None:
         values = line.values(match)
         teller = int(match["node"]) if "node" in line.pattern.groupindex else self._node
         if line.once:
@@ -255,31 +361,27 @@ class _Reader:
             self._said_once.add((line.kind, values))
         if line.kind == "starting":
             # The last line of the life before: nothing else tells when a killed process ended.
-            values = (self._last_before(before, beginning),)
-        self._events[Event(line.kind, time_ms, teller, values)] = None
+            values = (self._last_before(before),)
+        if len(self._events) < _MOST_EVENTS:
+            self._events[Event(line.kind, time_ms, teller, values)] = None
 
-    def _last_before(self, before: bytes, beginning: bytes) -> int:
-        """The time of the last line before the first lines of a start; -1: there is none."""
-        signals = before.rfind(b"Registered ")
-        end = before.rfind(beginning, 0, signals) if signals >= 0 else len(before)
-        for _ in range(8):
-            end = before.rfind(beginning, 0, max(end, 0))
-            if end < 0:
-                break
-            header = HEADER.match(before, end)
+    def _last_before(self, before: bytes) -> int:
+        """The time of the last line before the first line of a start; -1: there is none."""
+        first = before.rfind(_FIRST_LINE)
+        lines = before[: first if first >= 0 else len(before)].split(b"\n")
+        # The last of these is the beginning of the first line itself.
+        for line in lines[-2::-1]:
+            header = HEADER.match(line)
             if header is not None and (time_ms := self._clock.time_ms(header)) >= 0:
                 return time_ms
         return self._ended_before
 
-    def _time_of(self, block: bytes, begin: int, at: int, beginning: bytes) -> tuple[int, int]:
+    def _time_of(self, block: bytes, begin: int, beginning: bytes) -> tuple[int, int]:
         """Where the entry of a marker begins, and its time; a time of -1 if it has none."""
         while begin >= 0:
             header = HEADER.match(block, begin)
             if header is not None:
-                time_ms = self._clock.time_ms(header)
-                if header[2] and not header[3] and header.start(2) == begin + 21:
-                    self._seconds[block[begin : begin + 20]] = time_ms - int(header[2])
-                return begin, time_ms
+                return begin, self._clock.time_ms(header)
             begin = block.rfind(beginning, 0, begin)
         return 0, -1
 

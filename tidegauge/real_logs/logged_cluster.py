@@ -10,15 +10,15 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from tidegauge.real_logs.broker_lives import ABSENT, FENCED, REGISTERED
+from tidegauge.real_logs.log_files import LogsError
 from tidegauge.real_logs.real_history import PartitionTold, RealHistory
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.releases import DEFAULT_RELEASE
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedPartition
-from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 
 #: Settings of brokers that matter for what rows mean.
 _SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable", "replica.lag.time.max.ms")
-_FIRST_KRAFT_ONLY = 4
 #: Logs without any line of the release: a release that knows both modes.
 _RELEASE_OF_KRAFT = "3.9"
 
@@ -37,7 +37,10 @@ class LoggedPlan(ClusterPlan):
     """The plan of a cluster whose replicas, and the brokers registered before, logs tell."""
 
     def with_told(
-        self, hosts: Mapping[tuple[str, int], list[int]], registered: set[int], controllers: list[int]
+        self,
+        hosts: Mapping[tuple[str, int], list[int]],
+        registered: set[int],
+        controllers: list[int],
     ) -> LoggedPlan:
         """This plan with all brokers that ever have replicas, by topic and partition."""
         vars(self)["_hosts"] = hosts
@@ -52,8 +55,7 @@ class LoggedPlan(ClusterPlan):
         return tuple(
             each._replace(
                 slots=tuple(
-                    self.broker_index(broker)
-                    for broker in hosts.get((each.topic, each.number), ())
+                    self.broker_index(broker) for broker in hosts.get((each.topic, each.number), ())
                 )
                 or each.slots
             )
@@ -74,7 +76,6 @@ def logged_cluster(history: RealHistory, name: str) -> LoggedCluster:
     data: dict[str, Any] = {
         "name": name,
         "duration": f"{history.last_ms - history.first_ms + 1}ms",
-        "release": release_of(history),
         "measure_from": "0s",
         "liveness": False,
         "cluster": {"brokers": brokers, "settings": settings_of(history)},
@@ -83,7 +84,7 @@ def logged_cluster(history: RealHistory, name: str) -> LoggedCluster:
     if history.is_kraft:
         data["mode"] = "kraft"
         data["controllers"] = {"count": _odd(len(controllers))}
-    scenario = scenario_from_mapping(data, name)
+    scenario = _scenario(data, history, name)
     hosts = {
         (each.partition.topic, each.partition.number): _hosts(each) for each in history.partitions
     }
@@ -107,14 +108,22 @@ def brokers_of(history: RealHistory) -> list[int]:
     return sorted(found) or [0]
 
 
-def release_of(history: RealHistory) -> str:
-    """The release that most starts name."""
+def _scenario(data: dict[str, Any], history: RealHistory, name: str) -> Scenario:
+    """The scenario, with the release that most starts name or the next one that is known."""
     counts: dict[str, int] = defaultdict(int)
     for event in history.events:
         if event.kind == "release":
-            counts[".".join(str(event.values[0]).split(".")[:2])] += 1
+            counts[str(event.values[0])] += 1
+    said = max(sorted(counts), key=lambda release: counts[release], default="")
     default = _RELEASE_OF_KRAFT if history.is_kraft else DEFAULT_RELEASE
-    return max(sorted(counts), key=lambda release: counts[release], default=default)
+    choices = [said, ".".join(said.split(".")[:2])] if said else []
+    problem: ScenarioError | None = None
+    for release in (*choices, default):
+        try:
+            return scenario_from_mapping({**data, "release": release}, name)
+        except ScenarioError as error:
+            problem = problem or error
+    raise LogsError(f"the cluster of the logs cannot be described: {problem}".splitlines()[0])
 
 
 def settings_of(history: RealHistory) -> dict[str, Any]:

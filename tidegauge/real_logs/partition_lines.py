@@ -27,6 +27,27 @@ class PartitionLine(NamedTuple):
     marker: bytes
     pattern: re.Pattern[bytes]
     rows: Callable[[Match, Names], Rows]
+    #: How the messages of such lines begin.
+    begins: tuple[bytes, ...]
+
+
+_SPOKEN = re.compile(rb"[\w\[ ]+")
+
+
+def beginning_of(pattern: bytes) -> bytes:
+    """How the texts of a pattern begin: ``[Broker id``."""
+    found = _SPOKEN.match(pattern.replace(b"\\", b"").removeprefix(b" "))
+    assert found is not None, pattern
+    return found[0]
+
+
+def _line(
+    marker: bytes,
+    pattern: bytes,
+    rows: Callable[[Match, Names], Rows],
+    begins: tuple[bytes, ...] = (),
+) -> PartitionLine:
+    return PartitionLine(marker, re.compile(pattern), rows, begins or (beginning_of(pattern),))
 
 
 _CONTROLLER = rb"\[Controller id=(\d+) epoch=(\d+)\] "
@@ -257,9 +278,7 @@ def _assigned_by_quorum(match: Match, names: Names) -> Rows:
         return None if value == b"null" else brokers_in(value)
 
     assignment = names.assignment(
-        Assignment(
-            brokers(b"replicas"), brokers(b"addingReplicas"), brokers(b"removingReplicas")
-        )
+        Assignment(brokers(b"replicas"), brokers(b"addingReplicas"), brokers(b"removingReplicas"))
     )
     partition = names.partition(topic + b"-" + fields[b"partitionId"])
     return ((Told.ASSIGNED, int(node), partition, *_no_state(assignment)),)
@@ -271,7 +290,9 @@ def _truncated(match: Match, names: Names) -> Rows:
     return ((Told.TRUNCATED, _NONE, names.partition(partition), *none, int(offset)),)
 
 
-_LISTS = rb"ReplicaAssignment\(replicas=([\d,]*), addingReplicas=([\d,]*), removingReplicas=([\d,]*)\)"
+_LISTS = (
+    rb"ReplicaAssignment\(replicas=([\d,]*), addingReplicas=([\d,]*), removingReplicas=([\d,]*)\)"
+)
 _STATE = (
     rb"\[(?:Broker|Controller) id=(\d+)[^\]]*\] .*?"
     rb"PartitionState\(topicName='([^']*)', partitionIndex=(\d+), controllerEpoch=(-?\d+),"
@@ -281,131 +302,110 @@ _STATE = (
 
 PARTITION_LINES: tuple[PartitionLine, ...] = (
     # The controller of a cluster with ZooKeeper, in state-change.log.
-    PartitionLine(
+    _line(
         b" to OnlinePartition with state ",
-        re.compile(
-            _CONTROLLER
-            + rb"Changed partition (\S+) from (\w+) to OnlinePartition with state "
-            + _LEADER_AND_ISR
-        ),
+        _CONTROLLER
+        + rb"Changed partition (\S+) from (\w+) to OnlinePartition with state "
+        + _LEADER_AND_ISR,
         _changed,
     ),
-    PartitionLine(
+    _line(
         b" as part of transition to OfflineReplica",
-        re.compile(_CONTROLLER + rb"Partition (\S+) state changed to " + _SHORT_STATE),
+        _CONTROLLER + rb"Partition (\S+) state changed to " + _SHORT_STATE,
         _removed,
     ),
-    PartitionLine(
+    _line(
         b"] Sent LeaderAndIsr request (",
-        re.compile(
-            _CONTROLLER
-            + rb"Sent LeaderAndIsr request "
-            + _SHORT_STATE
-            + rb" with new replica assignment "
-            + _LISTS
-            + rb" to leader -?\d+ for partition being reassigned (\S+)"
-        ),
+        _CONTROLLER
+        + rb"Sent LeaderAndIsr request "
+        + _SHORT_STATE
+        + rb" with new replica assignment "
+        + _LISTS
+        + rb" to leader -?\d+ for partition being reassigned (\S+)",
         _sent,
     ),
-    PartitionLine(
+    _line(
         b" state from NonExistentPartition to NewPartition with assigned replicas ",
-        re.compile(
-            _CONTROLLER
-            + rb"Changed partition (\S+) state from NonExistentPartition to NewPartition with"
-            rb" assigned replicas ([\d,]+)(?= )"
-        ),
+        _CONTROLLER
+        + rb"Changed partition (\S+) state from NonExistentPartition to NewPartition with"
+        rb" assigned replicas ([\d,]+)(?= )",
         _assigned_new,
     ),
     # ... and in controller.log.
-    PartitionLine(
+    _line(
         b" updated to LeaderAndIsr(",
-        re.compile(
-            rb"\[Controller id=(\d+)\] ISR for partition (\S+) updated to " + _LEADER_AND_ISR
-        ),
+        rb"\[Controller id=(\d+)\] ISR for partition (\S+) updated to " + _LEADER_AND_ISR,
         _altered,
     ),
-    PartitionLine(
+    _line(
         b"Successfully updated assignment of partition ",
-        re.compile(
-            rb"\[Controller id=(\d+)\] Successfully updated assignment of partition (\S+) to "
-            + _LISTS
-        ),
+        rb"\[Controller id=(\d+)\] Successfully updated assignment of partition (\S+) to " + _LISTS,
         _assigned,
     ),
     # Brokers, in state-change.log.
-    PartitionLine(
+    _line(
         b"] Leader ",
-        re.compile(
-            _BROKER + rb"Leader (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
-            rb" offset (\d+) with (?:partition epoch (\d+), )?high watermark \d+,? ISR"
-            rb" \[([\d,]*)\],? adding ?[rR]eplicas \[([\d,]*)\](?: and|,)? removing ?[rR]eplicas"
-            rb" \[([\d,]*)\]"
-        ),
+        _BROKER + rb"Leader (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
+        rb" offset (\d+) with (?:partition epoch (\d+), )?high watermark \d+,? ISR"
+        rb" \[([\d,]*)\],? adding ?[rR]eplicas \[([\d,]*)\](?: and|,)? removing ?[rR]eplicas"
+        rb" \[([\d,]*)\]",
         _leads,
     ),
-    PartitionLine(
+    _line(
         b"] Follower ",
-        re.compile(
-            _BROKER + rb"Follower (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
-            rb" offset (\d+) with (?:partition epoch (\d+) and )?high watermark \d+\."
-            rb"(?: Current leader is (-?\d+)\.)?"
-        ),
+        _BROKER + rb"Follower (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
+        rb" offset (\d+) with (?:partition epoch (\d+) and )?high watermark \d+\."
+        rb"(?: Current leader is (-?\d+)\.)?",
         _follows,
     ),
-    PartitionLine(b"PartitionState(topicName='", re.compile(_STATE), _state),
+    _line(
+        b"PartitionState(topicName='",
+        _STATE,
+        _state,
+        (b"[Broker id", b"[Controller id"),
+    ),
     # Leaders, in server.log.
-    PartitionLine(
+    _line(
         b"] ISR updated to ",
-        re.compile(
-            rb"\[Partition (\S+) broker=(\d+)\] ISR updated to \[?([\d,]*)\]? +"
-            rb"(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to \[?(\d+)[\] ]"
-        ),
+        rb"\[Partition (\S+) broker=(\d+)\] ISR updated to \[?([\d,]*)\]? +"
+        rb"(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to \[?(\d+)[\] ]",
         _isr_updated,
     ),
-    PartitionLine(
+    _line(
         b"ing ISR from ",
-        re.compile(
-            rb"\[Partition (\S+) broker=(\d+)\] (Shrinking|Expanding) ISR from ([\d,]*) to"
-            rb" ([\d,]*)[. ]"
-        ),
+        rb"\[Partition (\S+) broker=(\d+)\] (Shrinking|Expanding) ISR from ([\d,]*) to"
+        rb" ([\d,]*)[. ]",
         _intended,
     ),
-    PartitionLine(
+    _line(
         b"] Truncating to offset ",
-        re.compile(rb"\[(?:Log|UnifiedLog) partition=([^\s,]+), dir=[^\]]*\] Truncating to offset (\d+) "),
+        rb"\[(?:Log|UnifiedLog) partition=([^\s,]+), dir=[^\]]*\] Truncating to offset (\d+) ",
         _truncated,
+        (b"[Log partition", b"[UnifiedLog partition"),
     ),
     # The controllers of a quorum, in controller.log.
-    PartitionLine(
+    _line(
         b"Replayed PartitionRecord for new partition ",
-        re.compile(
-            rb"\[QuorumController id=(\d+)\] Replayed PartitionRecord for new partition (\S+) with"
-            rb" topic ID (\S+) and PartitionRegistration\((.*?partitionEpoch=\d+)\)"
-        ),
+        rb"\[QuorumController id=(\d+)\] Replayed PartitionRecord for new partition (\S+) with"
+        rb" topic ID (\S+) and PartitionRegistration\((.*?partitionEpoch=\d+)\)",
         _new_record,
     ),
-    PartitionLine(
+    _line(
         b"artition change for ",
-        re.compile(
-            rb"\[QuorumController id=(\d+)\] (?:Replayed )?(UNCLEAN )?partition change for (\S+)"
-            rb" with topic ID [^:\s]+: (.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)"
-        ),
+        rb"\[QuorumController id=(\d+)\] (?:Replayed )?(UNCLEAN )?partition change for (\S+)"
+        rb" with topic ID [^:\s]+: (.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)",
         _changed_by_quorum,
     ),
-    PartitionLine(
+    _line(
         b"Replayed partition assignment change ",
-        re.compile(
-            rb"\[QuorumController id=(\d+)\] Replayed partition assignment change"
-            rb" PartitionChangeRecord\((.*)\) for topic (\S+)(?= )"
-        ),
+        rb"\[QuorumController id=(\d+)\] Replayed partition assignment change"
+        rb" PartitionChangeRecord\((.*)\) for topic (\S+)(?= )",
         _assigned_by_quorum,
     ),
-    PartitionLine(
+    _line(
         b"using an unclean election. Previous partition: ",
-        re.compile(
-            rb"Setting new leader for topicId (\S+), partition (\d+) to -?\d+ using an unclean"
-            rb" election\. Previous partition: PartitionRegistration\((.*?partitionEpoch=\d+)\)"
-        ),
+        rb"Setting new leader for topicId (\S+), partition (\d+) to -?\d+ using an unclean"
+        rb" election\. Previous partition: PartitionRegistration\((.*?partitionEpoch=\d+)\)",
         _before,
     ),
 )

@@ -167,7 +167,9 @@ def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> Non
             _number_forwards(versioned, of_gap, before.version, after)
 
 
-def _number_backwards(versioned: dict[int, State], states: list[State], after: State | None) -> None:
+def _number_backwards(
+    versioned: dict[int, State], states: list[State], after: State | None
+) -> None:
     """Number states before the first one that has epoch and version."""
     if after is None:
         # No line has both: versions count from 0, or from the first change of a leader.
@@ -193,9 +195,7 @@ def _number_forwards(
         if in_order and place < len(free):
             version = free[place]
         else:
-            earlier = [
-                each.version for each in versioned.values() if each.time_ms < state.time_ms
-            ]
+            earlier = [each.version for each in versioned.values() if each.time_ms < state.time_ms]
             lowest = max([first, *earlier]) + 1
             choices = [version for version in free if version >= lowest] or free[-1:]
             if after is None and (not choices or in_order):

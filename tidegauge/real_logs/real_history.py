@@ -20,6 +20,8 @@ from tidegauge.real_logs.broker_lives import (
     broker_changes,
     controllers_of,
     lives_of,
+    session_timeout_ms,
+    with_deaths,
 )
 from tidegauge.real_logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_logs.log_files import FoundLogs
@@ -123,6 +125,8 @@ def real_history(
     lives = lives_of(events, last_of)
     controllers = controllers_of(events)
     brokers = broker_changes(events, lives, controllers)
+    timeout_ms = session_timeout_ms(events, is_kraft=is_kraft)
+    lives = with_deaths(lives, brokers, last_of, timeout_ms)
     partitions = _partitions(told, ahead, events, brokers if is_kraft else [])
     return RealHistory(
         *(found, told, offsets, events, partitions, brokers, controllers, lives, is_kraft),
@@ -203,11 +207,36 @@ def _roles(
         if event.kind == "starting":
             starts[event.teller].append(event.time_ms)
     kinds = rows[:, Column.KIND]
+    if not (kinds == Told.LEADS).any():
+        # Kafka 2.5 and before tell roles by the states that brokers receive.
+        rows = rows[kinds == Told.STATE]
+        leads = rows[:, Column.LEADER] == rows[:, Column.TELLER]
+        rows[:, Column.KIND] = np.where(leads, Told.LEADS, Told.FOLLOWS)
+        rows[:, Column.VALUE] = -1
+        rows = rows[
+            [
+                teller in (told.assignments[assignment].replicas or ())
+                for teller, assignment in rows[:, [Column.TELLER, Column.ASSIGNMENT]].tolist()
+            ]
+        ]
+        kinds = rows[:, Column.KIND]
     rows = rows[(kinds == Told.LEADS) | (kinds == Told.FOLLOWS)]
     rows = rows[np.argsort(rows[:, Column.TIME_MS], kind="stable")]
     roles: dict[int, list[Role]] = defaultdict(list)
     last: dict[tuple[int, int], tuple[int, ...]] = {}
-    for kind, time_ms, broker, partition, leader, epoch, version, isr, _, _, offset in rows.tolist():
+    for (
+        kind,
+        time_ms,
+        broker,
+        partition,
+        leader,
+        epoch,
+        version,
+        isr,
+        _,
+        _,
+        offset,
+    ) in rows.tolist():
         life = bisect_right(starts[broker], time_ms)
         role = (kind, epoch, life)
         if last.get((partition, broker)) == role:

@@ -23,7 +23,7 @@ from tidegauge.real_logs.log_files import LogsError
 from tidegauge.real_logs.logged_cluster import LoggedCluster, logged_cluster
 from tidegauge.real_logs.real_history import RealHistory
 from tidegauge.real_logs.run_rows import rows_of
-from tidegauge.traces.run_files import MANIFEST, SUMMARY
+from tidegauge.traces.run_files import MANIFEST, OF_LOGS, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, new_trace_file, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter
 from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, trace_sha256
@@ -33,7 +33,7 @@ _FIGURES = (
     *("figures_from_seconds", "partition_seconds_offline", "partition_seconds_under_min_isr"),
     *("partition_seconds_at_min_isr", "partition_seconds_isr_of_one", "isr_of_one_episodes"),
     *("most_leaders", "isr_shrinks", "isr_expands", "isr_removals"),
-    *("leader_elections", "unclean_elections"),
+    *("leader_elections", "unclean_elections", "partition_seconds_not_accepting"),
 )
 
 
@@ -69,7 +69,7 @@ def _write_into(
 ) -> None:
     manifest = {
         **manifest_of(cluster.plan),
-        "source": "logs",
+        "source": OF_LOGS,
         "logs": logs_part(history),
     }
     write_json_atomically(folder / MANIFEST, manifest)
@@ -96,7 +96,10 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
             for each in history.offsets
         ],
         "untold": [
-            *("log end offsets and high watermarks between changes", "records and acknowledgements"),
+            *(
+                "log end offsets and high watermarks between changes",
+                "records and acknowledgements",
+            ),
             *("requests, their latencies", "network and disk"),
         ],
     }
@@ -115,7 +118,7 @@ def _summary(run: RunFolder, cluster: LoggedCluster, stream: RowStream) -> dict[
     hashes = {process: found.get(process, NO_ROWS) for process in processes}
     controllers = run.table("controller_active")
     return {
-        "source": "logs",
+        "source": OF_LOGS,
         "trace_sha256": trace_sha256(hashes),
         "process_hashes": [[process, *hashes[process]] for process in processes],
         "virtual_seconds": cluster.plan.scenario.duration_us / 1e6,
@@ -127,4 +130,3 @@ def _summary(run: RunFolder, cluster: LoggedCluster, stream: RowStream) -> dict[
         "settings_not_modelled": [],
         "warnings": [],
     }
-
