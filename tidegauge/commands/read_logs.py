@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tidegauge.performing.propose_scenario import (
-    check_scenario_file,
+    check_proposal,
     proposal_content,
     proposal_report,
     propose_scenario,
@@ -35,8 +35,8 @@ def read_logs(
         typer.Option(
             "--scenario",
             metavar="FILE",
-            help="Also propose the scenario that would leave such logs: topology, faults, steps and "
-            "times, with the evidence of each. A file that does not exist yet.",
+            help="Also propose the scenario that would leave such logs: topology, faults, steps "
+            "and times, with the evidence of each. A file that does not exist yet.",
         ),
     ] = None,
     properties: Annotated[
@@ -63,9 +63,9 @@ def read_logs(
     logs do not tell, such as acknowledged records, is absent in it. The offset of each node's clock is
     estimated, and times are corrected by it.
 
-    --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays them,
-    and compare puts both runs side by side. Deaths are dated by lost connections, or by timeouts in
-    server.properties.
+    --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
+    them, and compare puts both runs side by side. Deaths are dated by lost connections, or by
+    timeouts in server.properties.
 
     \b
     Examples:
@@ -80,10 +80,7 @@ def read_logs(
     from tidegauge.real_logs.real_history import real_history
     from tidegauge.real_logs.run_writing import write_run
 
-    if scenario is None and properties:
-        fail("--properties: has no effect without --scenario FILE")
-    if scenario is not None:
-        check_scenario_file(scenario)
+    check_proposal(scenario, properties or [])
     if out.exists():
         fail(f"{out}: exists; name a folder that does not")
     try:

@@ -260,9 +260,7 @@ def _begin_of_shutdown(
     """When a broker was told to stop: before the controller moved its leaders away."""
     if ended.shutting_down_us is not None:
         at_us = ended.shutting_down_us - _BEFORE_SHUTDOWN_US
-        return Span(
-            at_us, at_us - _SLOW_SHUTDOWN_US, at_us
-        ), "its controlled shutdown was granted"
+        return Span(at_us, at_us - _SLOW_SHUTDOWN_US, at_us), "its controlled shutdown was granted"
     assert ended.stopped_us is not None
     moved = [
         after.time_us

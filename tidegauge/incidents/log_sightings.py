@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tidegauge.incidents.sightings import Sightings, spans_of
+from tidegauge.incidents.sightings import Sightings, Spans, add_to_spans, merged_spans
 from tidegauge.real_logs.log_files import log_files_of
 from tidegauge.real_logs.log_lines import lines_of
 
@@ -42,24 +42,33 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
     first_ms = int(logs["first_line_ms"])
     ahead = {int(each["node"]): float(each["offset_ms"]) for each in logs["clock_offsets"]}
     lost: dict[int, list[int]] = {}
-    lines: dict[int, list[int]] = {}
+    spans: dict[int, Spans] = {}
     last_ms: dict[tuple[int, int], float] = {}
     for file in log_files_of(folder):
         if file.node is None:
             continue
         offset_ms = ahead.get(file.node, 0.0)
+        of_file: Spans = []
         for line in lines_of(file, _ANY):
             time_ms = line.time_ms - offset_ms
             time_us = round((time_ms - first_ms) * 1000)
-            lines.setdefault(file.node, []).append(time_us)
+            add_to_spans(of_file, time_us, time_us)
             if not any(marker in line.message for marker in _MARKERS):
                 continue
-            found = _NODE.search(line.message)
-            if found is None:
+            node = _lost_node(line.message)
+            if node is None or node == file.node:
                 continue
-            node = int(next(group for group in found.groups() if group is not None))
             before_ms = last_ms.get((file.node, node))
             last_ms[file.node, node] = time_ms
-            if node != file.node and (before_ms is None or time_ms - before_ms > _TOGETHER_MS):
+            if before_ms is None or time_ms - before_ms > _TOGETHER_MS:
                 lost.setdefault(node, []).append(time_us)
-    return Sightings(lost, {node: spans_of(times_us) for node, times_us in lines.items()})
+        spans.setdefault(file.node, []).extend(of_file)
+    return Sightings(lost, {node: merged_spans(of_node) for node, of_node in spans.items()})
+
+
+def _lost_node(message: str) -> int | None:
+    """The node to which a line tells that a connection was lost; None: it tells something else."""
+    found = _NODE.search(message)
+    if found is None:
+        return None
+    return int(next(group for group in found.groups() if group is not None))

@@ -118,12 +118,17 @@ def sightings_of(folder: Path) -> Sightings:
         return Sightings()
 
 
-def spans_of(times_us: Iterable[int]) -> Spans:
-    """Times as spans of those that follow each other closely."""
-    spans: Spans = []
-    for time_us in sorted(times_us):
-        if spans and time_us - spans[-1][1] <= _SPAN_US:
-            spans[-1] = (spans[-1][0], time_us)
-        else:
-            spans.append((time_us, time_us))
-    return spans
+def add_to_spans(spans: Spans, begin_us: int, end_us: int) -> None:
+    """Add a span behind the others, or to the last one if it follows closely."""
+    if spans and spans[-1][0] <= begin_us <= spans[-1][1] + _SPAN_US:
+        spans[-1] = (spans[-1][0], max(spans[-1][1], end_us))
+    else:
+        spans.append((begin_us, end_us))
+
+
+def merged_spans(spans: Iterable[tuple[int, int]]) -> Spans:
+    """Spans in their order, those that follow each other closely as one."""
+    merged: Spans = []
+    for begin_us, end_us in sorted(spans):
+        add_to_spans(merged, begin_us, end_us)
+    return merged

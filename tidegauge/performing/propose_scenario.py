@@ -45,9 +45,11 @@ def propose_scenario(
         fail(f"{error.filename or file}: cannot be written: {error.strerror}")
 
 
-def check_scenario_file(file: Path) -> None:
-    """Fail if the file of a proposed scenario cannot be a new one."""
-    if file.exists():
+def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
+    """Fail if the file of a proposed scenario is not a new one, or options need one."""
+    if file is None and properties:
+        fail("--properties: has no effect without --scenario FILE")
+    if file is not None and file.exists():
         fail(f"{file}: exists; name a file that does not")
 
 
