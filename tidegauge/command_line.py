@@ -25,6 +25,7 @@ from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
+from tidegauge.commands.read_logs import read_logs
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
@@ -49,6 +50,8 @@ Examples:
   tidegauge scenarios        list the shipped scenarios and their questions
   tidegauge import describe.txt -o mine.yaml
                              make a scenario of a real cluster
+  tidegauge read-logs DIR -o RUN
+                             turn the logs of a real cluster into a run
   tidegauge generate -o mine.yaml
                              make a scenario from numbers only
   tidegauge validate FILE    check a scenario, and predict its run
@@ -150,6 +153,7 @@ app.command("demo")(demo)
 app.command("scenarios")(list_scenarios)
 app.command("import")(import_cluster)
 app.command("calibrate")(calibrate_costs)
+app.command("read-logs")(read_logs)
 app.command("generate")(generate_scenario)
 app.command("validate")(validate_scenario)
 app.command("run")(run_scenario)

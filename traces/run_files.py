@@ -18,6 +18,9 @@ from tidegauge.traces.trace_file import newer_schema
 #: The format that a manifest names.
 FORMAT = "tidegauge-run"
 
+#: The ``source`` that the manifest of a run names that was made of the logs of a real cluster.
+OF_LOGS = "logs"
+
 MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 TRACE = "trace"

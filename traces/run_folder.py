@@ -30,6 +30,7 @@ from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
 from tidegauge.simulation.trace_rows.schema import STATE_ROWS
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import (
+    OF_LOGS,
     TRACE,
     end_of_run_us,
     read_manifest,
@@ -103,6 +104,11 @@ class RunFolder:
         #: None for an unfinished run.
         self.summary: dict[str, Any] | None = read_summary(path)
         self._tables: dict[str, Table] = {}
+
+    @property
+    def is_of_logs(self) -> bool:
+        """Whether it is that of a real cluster, made of its logs: there is nothing to repeat."""
+        return bool(self.manifest.get("source") == OF_LOGS)
 
     @cached_property
     def directory(self) -> Directory:

@@ -6,8 +6,10 @@ from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.section import Grid, Heading, Section
 
 
-def section(run: OneRun) -> Section:
-    """Commands, and their expected results."""
+def section(run: OneRun) -> Section | None:
+    """Commands, and their expected results; none for a run that nothing can repeat."""
+    if run.is_of_logs:
+        return None
     trace = (
         "unknown before the end of the run" if run.summary is None else run.summary["trace_sha256"]
     )

@@ -62,7 +62,13 @@ def section(run: OneRun) -> Section:
             "clients",
             "What clients saw",
             "This section has the throughput, latency and errors of clients.",
-            [Words("No client wrote or read in this run.")],
+            [
+                Words(
+                    "Logs do not tell what clients did."
+                    if run.is_of_logs
+                    else "No client wrote or read in this run."
+                )
+            ],
         )
     found = collected(run, _queries(run))
     for name in ("written", "committed"):
@@ -131,7 +137,7 @@ def _in_short(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Words:
 
 
 def _produce_ms(run: OneRun) -> Mapping[str, Mapping[str, float]]:
-    return {} if run.summary is None else run.summary["produce_ms"]
+    return {} if run.summary is None else run.summary.get("produce_ms", {})
 
 
 def _latencies(run: OneRun) -> Iterator[Piece]:

@@ -16,6 +16,11 @@ _LIMITS = (
     "counts without content; compaction, transactions and tiered storage are not simulated. The "
     "docs/limits.md lists all simplifications."
 )
+_OF_LOGS = (
+    "Logs tell the states of partitions, changes of ISRs, elections, brokers and controllers. They "
+    "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks of "
+    "nodes are corrected by estimated offsets, which manifest.json has."
+)
 _ORIGIN = "of the scenario"
 
 
@@ -29,6 +34,14 @@ class _Leaned(NamedTuple):
 
 def section(run: OneRun) -> Section:
     """The parameters, those with the largest sums first."""
+    if run.is_of_logs:
+        return Section(
+            "fidelity",
+            "Basis of these results",
+            "These are the logs of a real cluster, and their times are those of its lines.",
+            [Words(_OF_LOGS)],
+            [run.command("show", "RUN", "--controller")],
+        )
     pieces: list[Piece] = [Words(_LIMITS)]
     if run.summary is None:
         pieces.append(Words("The used parameters are known when the run is over.", "note"))

@@ -51,7 +51,10 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
         )
-    pieces.append(_losses(figures, lost))
+    if run.is_of_logs:
+        pieces.append(Words("Logs do not tell of records: none is counted as lost.", "note"))
+    else:
+        pieces.append(_losses(figures, lost))
     if figures["records_acknowledged_unavailable"]:
         unavailable = counted(figures["records_acknowledged_unavailable"], "acknowledged record")
         pieces.append(
@@ -77,8 +80,18 @@ def what_was_run(run: OneRun) -> str:
     return (
         f"Scenario {scenario['name']}: {counted(len(run.manifest['brokers']), 'broker')} of Kafka "
         f"{scenario['release']}{in_racks}, {counted(len(run.manifest['partitions']), 'partition')}"
-        f", {duration_text(run.duration_us)} of virtual time, seed {run.manifest['seed']}. This "
-        "is a simulation, not a real cluster."
+        f", {_how_it_was_run(run)}"
+    )
+
+
+def _how_it_was_run(run: OneRun) -> str:
+    length = duration_text(run.duration_us)
+    if run.is_of_logs:
+        first = run.manifest["logs"]["first_line"]
+        return f"{length} from {first} on. This is a real cluster, as its logs tell of it."
+    return (
+        f"{length} of virtual time, seed {run.manifest['seed']}. This is a simulation, not a real "
+        "cluster."
     )
 
 
@@ -124,7 +137,7 @@ def without_writes(run: OneRun) -> WithoutWrites:
     return WithoutWrites(**found)
 
 
-def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int) -> Words:
+def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int | None) -> Words:
     """The result in one sentence: ``2 of 80 partitions could not take acks=all writes ...``."""
     partitions = len(run.manifest["partitions"])
     all_of_them = counted(partitions, "partition")
@@ -152,6 +165,8 @@ def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int) -> Words:
         if records_lost
         else "no acknowledged record lost"
     )
+    if records_lost is None:
+        losses = "lost records are unknown"
     is_good = not idle.for_long and not idle.always and not records_lost
     return Words(f"{'; '.join([*parts, losses])}.", "verdict good" if is_good else "verdict bad")
 

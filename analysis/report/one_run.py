@@ -14,7 +14,7 @@ from tidegauge.analysis.report.quantities import nice_step_us
 from tidegauge.analysis.run_paths import FoundRun, from_here
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.traces.run_files import read_manifest, read_summary
+from tidegauge.traces.run_files import OF_LOGS, read_manifest, read_summary
 
 #: The most points of a line in a chart, for any length of the run.
 _POINTS = 1200
@@ -52,6 +52,11 @@ class OneRun:
         self.scenario: dict[str, Any] = self.manifest["scenario"]
         #: Its length; of a run that is not complete, until its last row.
         self.duration_us = run.end_us()
+
+    @property
+    def is_of_logs(self) -> bool:
+        """Whether it is that of a real cluster, made of its logs."""
+        return bool(self.manifest.get("source") == OF_LOGS)
 
     @property
     def bucket_us(self) -> int:

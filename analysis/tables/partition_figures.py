@@ -95,6 +95,22 @@ _PARTS = " ".join(
     for name, (_, _, sql) in _COUNTS.items()
 )
 
+#: What the logs of a real cluster do not tell; of a run that is made of them it is null.
+_NOT_IN_LOGS = {
+    *("records_lost", "records_unavailable", "records_truncated", "batches_given_up"),
+    *("records_given_up", "batches_appended_twice", "consumers_reset"),
+    "given_up_by_followers",
+}
+
+
+def _told(figure: str) -> str:
+    """A figure, 0 where there is nothing to count."""
+    counted = f"coalesce(of_{figure}.figure, 0)"
+    if figure in _NOT_IN_LOGS:
+        counted = f"case when runs.of_logs then null else {counted} end"
+    return f"{counted} as {figure}"
+
+
 PARTITION_FIGURES = ResultTable(
     "partition_figures",
     "one partition of the scenario, whether it exists or not",
@@ -110,8 +126,9 @@ PARTITION_FIGURES = ResultTable(
     select p.run, p.partition, p.topic, p.topic_partition, s.leader,
         case when s.isr is not null then size(s.isr) end as in_sync,
         case when s.isr is not null then size(s.replicas) - size(s.adding) end as replicas,
-        {", ".join(f"coalesce(of_{name}.figure, 0) as {name}" for name in _COUNTS)}
+        {", ".join(map(_told, _COUNTS))}
     from partitions as p
+    join runs on runs.run = p.run
     left join (select * from described_states where end_us is null) as s
         on s.run = p.run and s.partition = p.partition
     {_PARTS}

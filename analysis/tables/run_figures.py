@@ -160,6 +160,21 @@ _COLUMNS = (
     _column("records_acknowledged_unavailable", "bigint"),
 )
 
+#: What the logs of a real cluster do not tell; of a run that is made of them it is null.
+_NOT_IN_LOGS = {
+    *("isr_notifications", "controller_busy_seconds", "records_acknowledged"),
+    *("records_acknowledged_lost", "records_acknowledged_unavailable"),
+}
+
+
+def _told(figure: str) -> str:
+    """A figure, 0 where there is nothing to count."""
+    counted = f"coalesce({figure}, 0)"
+    if figure in _NOT_IN_LOGS:
+        counted = f"case when runs.of_logs then null else {counted} end"
+    return f"{counted} as {figure}"
+
+
 RUN_FIGURES = ResultTable(
     "run_figures",
     "one run, in the figures of its summary",
@@ -169,7 +184,7 @@ RUN_FIGURES = ResultTable(
         runs.ends_us / 1e6 as virtual_seconds, {}
     from runs join beginnings as begins on begins.run = runs.run {}
     """.format(
-        ", ".join(f"coalesce({each.name}, 0) as {each.name}" for each in _COLUMNS[3:]),
+        ", ".join(_told(each.name) for each in _COLUMNS[3:]),
         " ".join(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),

@@ -31,7 +31,7 @@ from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.enumerations import Enumerations
 from tidegauge.traces.directory import Directory, created_later
-from tidegauge.traces.run_files import read_manifest
+from tidegauge.traces.run_files import OF_LOGS, read_manifest
 
 #: More than a replica list can hold.
 _NEVER_CAPPED = 1 << 30
@@ -44,7 +44,7 @@ _WHEN = ("at", "after", "when", "within", "do")
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
 _SCHEMAS = {
-    "runs": {"run": _TEXT, "ends_us": _NUMBER, "measured_from_us": _NUMBER},
+    "runs": {"run": _TEXT, "ends_us": _NUMBER, "measured_from_us": _NUMBER, "of_logs": _FLAG},
     "brokers": {
         "run": _TEXT,
         "broker": _NUMBER,
@@ -150,7 +150,8 @@ def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
 
 def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
     measured_from = run.manifest["scenario"].get("measure_from")
-    yield run.name, run.end_us, None if measured_from is None else parse_duration(measured_from)
+    measured_from_us = None if measured_from is None else parse_duration(measured_from)
+    yield run.name, run.end_us, measured_from_us, run.manifest.get("source") == OF_LOGS
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:

@@ -53,19 +53,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *(
-            {"history", "real_input", "real_logs", "layouts"},
-            {"conformance", "rehearsal", "sweeps", "gallery", "real_rates"},
-            {"calibration"},
-        ),
-        *(
-            {"views"},
-            {"options"},
-            {"performing"},
-            {"commands", "real_cluster_commands"},
-            {""},
-            {"manual"},
-        ),
+        *({"history", "real_input", "real_logs", "layouts"}, {"incidents"}),
+        *({"conformance", "rehearsal", "sweeps", "gallery", "real_rates"}, {"calibration"}),
+        *({"views"}, {"options"}, {"performing"}, {"commands", "real_cluster_commands"}),
+        *({""}, {"manual"}),
     ),
 }
 

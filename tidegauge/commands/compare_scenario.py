@@ -1,4 +1,4 @@
-"""``tidegauge compare``: the same faults in two to four variants of a cluster, side by side."""
+"""``tidegauge compare``: variants of a cluster with the same faults, or two runs, side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
 from tidegauge.options.compare_request import CompareRequest, compared_axis
 from tidegauge.options.hosting import Hosting
+from tidegauge.options.run_argument import opened_run
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.perform_comparison import Comparison, perform_comparison
@@ -28,8 +29,19 @@ if TYPE_CHECKING:
 
 def compare_scenario(
     scenario: Annotated[
-        str, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
+        str,
+        typer.Argument(
+            help="A scenario file, or the name of a shipped scenario; or the folder of a run."
+        ),
     ],
+    other: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]",
+            help="The folder of a second run, to compare two runs.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     modes: Annotated[
         str | None,
@@ -80,11 +92,23 @@ def compare_scenario(
             "a new folder runs/NAME-compare.",
         ),
     ] = None,
+    shift: Annotated[
+        str | None,
+        typer.Option(
+            "--shift",
+            metavar="TIME",
+            help="Of two runs: what is added to times of the second, such as 12s or -3.5s. "
+            "Default: by the first changes that both have.",
+        ),
+    ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print comparison.json; all else goes to standard error.")
+        bool,
+        typer.Option(
+            "--json", help="Print the comparison as JSON; all else goes to standard error."
+        ),
     ] = False,
 ) -> None:
-    """Run a scenario with ZooKeeper and with KRaft, and compare what the same faults cost.
+    """Run a scenario with ZooKeeper and with KRaft, or put two runs side by side.
 
     Instead of modes, releases or the values of one field are compared. Brokers, topics and clients
     are the same in all variants. Fields that a mode or release does not have are left out, faults
@@ -99,6 +123,11 @@ def compare_scenario(
     resumes. A converted scenario is a file in DIR, which can be run alone. The exit status is 1 if
     a run failed, or if one of its checks has another verdict than the scenario expects.
 
+    With the folders of two runs nothing is run: a real one (tidegauge read-logs) and a simulated
+    one, or any two. The output has elections, ISR changes, times without a leader, brokers,
+    controllers, and the partitions that went through other leaders and ISRs, with the first state
+    that differs. What logs do not tell is "not told by logs". The exit status is 0.
+
     \b
     Examples:
       tidegauge compare incidents/broker-crash --modes zookeeper,kraft
@@ -107,7 +136,26 @@ def compare_scenario(
       tidegauge compare incidents/broker-crash --set mode=kraft --set 'release="4.1"' \\
           --set controllers.settings.broker.session.timeout.ms=6000,9000,18000
       tidegauge report runs/failover
+      tidegauge compare runs/real runs/proposed
+      tidegauge compare runs/real runs/proposed --shift 12s --json
     """
+    if other is not None:
+        options = {
+            "--modes": modes,
+            "--releases": releases,
+            "--set": changes,
+            "--seeds": seeds,
+            "--seed": seed,
+            "--trace-level": trace_level,
+            "--jobs": jobs,
+            "--address": address,
+            "--out": out,
+        }
+        _refuse_options([name for name, value in options.items() if value is not None])
+        _compare_runs(Path(scenario), Path(other), shift, as_json=as_json)
+        return
+    if shift is not None:
+        fail("--shift needs the folders of two runs")
     if seeds is not None and seed is not None:
         fail("--seeds and --seed exclude each other")
     fixed, axis = compared_axis(modes, releases, changes or [])
@@ -120,6 +168,45 @@ def compare_scenario(
         print_json(comparison.content)
     if not comparison.is_well:
         raise typer.Exit(1)
+
+
+def _refuse_options(names: list[str]) -> None:
+    """Fail if options of a scenario's comparison are used with two runs."""
+    if names:
+        fail(
+            f"{names[0]}: two runs are compared as they are; it needs a scenario, and one argument"
+        )
+
+
+def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -> None:
+    from tidegauge.incidents.pair_view import pair_content, show_run_pair
+    from tidegauge.incidents.run_pair import run_pair
+    from tidegauge.real_input.input_file import InputError
+    from tidegauge.traces.run_files import RunError
+    from tidegauge.traces.trace_file import TraceError
+    from tidegauge.views.working import working
+
+    shift_us = None if shift is None else _shift_us(shift)
+    try:
+        with report(as_json=as_json):
+            runs = (opened_run(one, "compare"), opened_run(other, "compare"))
+            with working(f"comparing {one} and {other}"):
+                pair = run_pair(*runs, shift_us=shift_us)
+            if not as_json:
+                show_run_pair(console(), pair)
+    except (RunError, TraceError, InputError) as error:
+        fail(str(error))
+    if as_json:
+        print_json(pair_content(pair))
+
+
+def _shift_us(text: str) -> int:
+    from tidegauge.simulation.durations import parse_time
+
+    try:
+        return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
+    except ValueError as error:
+        fail(f"--shift {text}: {error}")
 
 
 def _compare(request: CompareRequest) -> Comparison:

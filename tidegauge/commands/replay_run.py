@@ -65,6 +65,8 @@ def replay_run(
 
     try:
         recorded = opened_run(run, "replay")
+        if recorded.is_of_logs:
+            fail(f"{run}: is a real cluster's, made of its logs: it cannot be repeated")
         _note_other_release(recorded)
         scenario, switches = _manifest_parts(recorded)
         end_us = _recorded_until_us(recorded)

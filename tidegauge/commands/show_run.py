@@ -268,4 +268,9 @@ def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -
     from tidegauge.views.controller_view import show_zookeeper
     from tidegauge.views.quorum_view import show_quorum
 
+    if run.is_of_logs:
+        which = "--quorum: logs do not tell the states of all voters"
+        if not of_quorum:
+            which = "--zookeeper: logs do not tell ZooKeeper's tree"
+        fail(f"{which}; --controller shows the active controllers")
     (show_quorum if of_quorum else show_zookeeper)(console(), run, at_us)

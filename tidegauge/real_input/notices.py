@@ -10,7 +10,7 @@ from tidegauge.scenario.text.errors import one_line
 #: The subjects of notices, in the order of output.
 SUBJECTS = (
     *("input", "brokers", "controllers", "partitions", "logs", "settings", "release"),
-    *("workload", "steps"),
+    *("workload", "faults", "steps"),
 )
 
 #: Most items of a list in a sentence.

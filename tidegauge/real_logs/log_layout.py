@@ -28,42 +28,54 @@ _BEGINNINGS = (b"[20", b"20")
 SAMPLE_BYTES = 1 << 18
 
 
+_MOST_SECONDS = 100_000
+_SAMPLE_LINES = 400
+
+
 class Layout(NamedTuple):
     """How the entries of a file begin."""
 
     #: The bytes at the beginning of the first line of each entry.
     beginning: bytes
+    #: All lines are as ``[2024-05-01 10:00:00,123] INFO message``, or have no time.
+    is_plain: bool
+
+
+_PLAIN = re.compile(
+    rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3}\] (?:INFO|WARN|DEBUG|TRACE|ERROR|FATAL) \S"
+)
 
 
 def layout_of(sample: bytes) -> Layout | None:
     """The layout of a file that begins so; None if it is not the log of a Java process."""
+    lines = sample.split(b"\n")[:_SAMPLE_LINES]
     found = {
-        beginning: sum(
-            HEADER.match(line) is not None
-            for line in sample.split(b"\n")[:400]
-            if line.startswith(beginning)
-        )
+        beginning: [
+            line for line in lines if line.startswith(beginning) and HEADER.match(line) is not None
+        ]
         for beginning in _BEGINNINGS
     }
-    most = max(found, key=lambda beginning: found[beginning])
-    return Layout(most) if found[most] else None
+    beginning, with_time = max(found.items(), key=lambda each: len(each[1]))
+    if not with_time:
+        return None
+    return Layout(beginning, all(_PLAIN.match(line) for line in with_time))
 
 
 class LogClock:
-    """Times of lines as milliseconds since 1970; the second of the line before is kept."""
+    """Times of lines as milliseconds since 1970; seconds that were met before are kept."""
 
     def __init__(self) -> None:
-        self._second = b""
-        self._zone: bytes | None = b""
-        self._second_ms = 0
+        self._seconds_ms: dict[tuple[bytes, bytes | None], int] = {}
 
     def time_ms(self, header: re.Match[bytes]) -> int:
         """The time of a line, -1 if there is no such day or hour."""
         second, milliseconds, zone = header.group(1, 2, 3)
-        if second != self._second or zone != self._zone:
-            self._second_ms = _second_ms(second, zone)
-            self._second, self._zone = second, zone
-        return self._second_ms + int(milliseconds or 0)
+        second_ms = self._seconds_ms.get((second, zone))
+        if second_ms is None:
+            if len(self._seconds_ms) > _MOST_SECONDS:
+                self._seconds_ms.clear()
+            second_ms = self._seconds_ms[second, zone] = _second_ms(second, zone)
+        return second_ms + int(milliseconds or 0)
 
 
 def _second_ms(second: bytes, zone: bytes | None) -> int:

@@ -34,7 +34,9 @@ def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     names = Names.of(run)
-    width = max(len(name) for name in checks)
+    if not checks:
+        out.print("No check is judged: logs do not tell of records.")
+    width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
         text = _verdict_text(found, names)

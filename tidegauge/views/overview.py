@@ -62,12 +62,12 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
-    out.print(_heading(partitions, sum(map(bool, reasons))))
+    out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
         line = Text(
-            f"{each['topic_partition']:{width}}  {each['records_lost']:6,}"
+            f"{each['topic_partition']:{width}}  {_lost(each)}"
             f"  {each['isr_changes']:11}  {each['leader_terms']:5}  "
         )
         line.append(", ".join(its_reasons), style="red")
@@ -80,7 +80,15 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
 
 
-def _heading(partitions: list[dict[str, Any]], striking: int) -> str:
+def _lost(figures: dict[str, Any]) -> str:
+    """The lost records; logs do not tell of any."""
+    return f"{'-':>6}" if figures["records_lost"] is None else f"{figures['records_lost']:6,}"
+
+
+def _heading(partitions: list[dict[str, Any]], striking: int, *, of_logs: bool) -> str:
+    if of_logs:
+        of_all = counted(len(partitions), "partition")
+        return f"{of_all}, {striking} of them worth a look; logs do not tell of lost records"
     lost = sum(each["records_lost"] for each in partitions)
     where = sum(each["records_lost"] > 0 for each in partitions)
     losses = "no acknowledged record is lost"

@@ -1,0 +1,182 @@
+"""From the logs of real clusters to the faults that were played, held against the truth."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import tidegauge
+from tidegauge.command_line import app
+from tidegauge.incidents.run_pair import RunPair, run_pair
+from tidegauge.incidents.sightings import SIGHTINGS
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.simulation.durations import parse_duration
+from tidegauge.traces.run_folder import RunFolder
+
+LOGS = Path(__file__).resolve().parents[1] / "data" / "real_logs"
+
+#: A signal, and the fault that is proposed for it.
+KINDS = {"SIGKILL": "crash", "SIGTERM": "restart", "SIGSTOP": "pause"}
+#: The most that a proposed begin may be off: by a lost connection, a controlled shutdown, a lag.
+OFF_S = {"crash": 0.2, "restart": 1.0, "pause": 1.0}
+
+NAMES = (
+    *("kraft-4.1.0-b1_leader_kill", "kraft-4.1.0-c1_term_leader", "kraft-4.1.0-i1_controller_kill"),
+    *("zk-2.6.3-b1_leader_kill", "zk-2.6.3-d2_lag_shrink_4s", "zk-3.9.0-i1_controller_kill"),
+    "zk-2.6.3-s1_reassign",
+)
+
+
+class Read(NamedTuple):
+    """A recorded incident as a run, its proposed scenario, and the output of the command."""
+
+    run: RunFolder
+    scenario: Path
+    output: str
+    content: dict[str, Any]
+
+
+@cache
+def read(name: str) -> Read:
+    folder = Path(mkdtemp())
+    scenario = folder / "proposed.yaml"
+    arguments = ["read-logs", str(LOGS / name), "-o", str(folder / "run")]
+    result = CliRunner().invoke(app, [*arguments, "--scenario", str(scenario), "--json"])
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)["scenario"]
+    return Read(RunFolder(folder / "run"), scenario, result.stderr, content)
+
+
+@cache
+def played_again(name: str) -> RunPair:
+    folder = Path(mkdtemp()) / "again"
+    tidegauge.run(load_scenario(read(name).scenario), out=folder)
+    return run_pair(read(name).run, RunFolder(folder))
+
+
+def played(name: str) -> list[tuple[str, int, float]]:
+    """The faults of the schedule: kind, node, and time in the scenario in seconds."""
+    truth = json.loads((LOGS / name / "truth.json").read_text())
+    first_ms = read(name).run.manifest["logs"]["first_line_ms"]
+    earlier_ms = read(name).content["earlier_us"] / 1000
+    found: dict[tuple[str, int, int], float] = {}
+    for time_ms, node, what in truth["processes"]:
+        if what in KINDS:
+            # A process and its shell are killed one after the other.
+            key = (KINDS[what], node, round(time_ms / 1000))
+            found.setdefault(key, (time_ms - first_ms - earlier_ms) / 1000)
+    return [(kind, node, at_s) for (kind, node, _), at_s in found.items()]
+
+
+def node_of(name: str, selector: int | str) -> int:
+    """The node that a fault hits; a controller of a quorum by its place among the active ones."""
+    if isinstance(selector, int):
+        return selector
+    assert selector == "controller:0"
+    terms = list(read(name).run.rows("controller_active"))
+    node = read(name).run.directory.member_id(terms[0]["broker"])
+    assert node is not None
+    return node
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_faults_that_were_played_are_proposed(name: str) -> None:
+    faults = read(name).content["scenario"].get("faults", [])
+    proposed = [
+        (
+            each["kind"],
+            node_of(name, each["brokers"][0]),
+            parse_duration(each["at"]) / 1e6,
+        )
+        for each in faults
+    ]
+    truth = played(name)
+    assert [each[:2] for each in proposed] == [each[:2] for each in truth]
+    for (kind, _, at_s), (_, _, true_s) in zip(proposed, truth, strict=True):
+        assert abs(at_s - true_s) <= OFF_S[kind]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_proposed_scenario_has_the_same_leaders_and_isrs(name: str) -> None:
+    pair = played_again(name)
+    assert pair.same
+    assert not pair.parted
+    assert not pair.only_in_one
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_is_the_scenario_that_the_command_tells(name: str) -> None:
+    written = read_scenario_file(read(name).scenario).data
+    assert isinstance(written, dict)
+    assert written["name"] == "proposed"
+    assert json.loads(json.dumps(written)) == json.loads(json.dumps(read(name).content["scenario"]))
+
+
+def test_moves_and_the_election_after_them_are_steps() -> None:
+    steps = read("zk-2.6.3-s1_reassign").content["scenario"]["steps"]
+    assert [each["do"] for each in steps] == ["create_topic", "reassign", "preferred_election"]
+    moves = {each["partition"]: each["replicas"] for each in steps[1]["partitions"]}
+    assert moves == {0: [2, 3], 1: [3, 2, 1], 2: [2]}
+
+
+def test_both_runs_lose_and_regain_their_broker_at_the_same_times() -> None:
+    """The death is dated by lost connections in both: seconds from there agree to 0.2 s."""
+    (incident,) = played_again("zk-2.6.3-b1_leader_kill").incidents()
+    assert incident.one is not None
+    assert incident.other is not None
+    assert incident.broker == 1
+    for absence in (incident.one, incident.other):
+        assert absence.noticed_us is not None
+        assert 3_000_000 < absence.noticed_us - absence.begin.at_us < 6_000_000
+        assert absence.back_us is not None
+    lengths = [
+        absence.back_us - absence.begin.at_us
+        for absence in (incident.one, incident.other)
+        if absence.back_us is not None
+    ]
+    assert abs(lengths[0] - lengths[1]) < 500_000
+
+
+def test_sightings_are_kept_in_the_folder_of_the_run() -> None:
+    assert (read("zk-2.6.3-b1_leader_kill").run.path / SIGHTINGS).is_file()
+
+
+def test_without_lost_connections_a_death_is_known_up_to_a_session(tmp_path: Path) -> None:
+    """Only a controller's logs are there: it has no connections to brokers, and logs no losses."""
+    name = "kraft-4.1.0-b1_leader_kill"
+    shutil.copytree(LOGS / name / "controller-10", tmp_path / "logs" / "controller-10")
+    scenario = tmp_path / "found.yaml"
+    arguments = ["read-logs", str(tmp_path / "logs"), "-o", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, [*arguments, "--scenario", str(scenario)])
+    assert result.exit_code == 0, result.output
+    text = " ".join(scenario.read_text().replace("#", " ").split())
+    assert "crash-of-1" in text
+    assert "its own logs are missing, so it may have hung" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--scenario", "{there}"], "exists; name a file that does not"),
+        (["--properties", "{there}"], "--properties: has no effect without --scenario FILE"),
+        (["--scenario", "{new}", "--properties", "{there}"], "has no property"),
+    ],
+)
+def test_wrong_options_are_one_line(arguments: list[str], complaint: str, tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.write_text("")
+    names = {"there": there, "new": tmp_path / "new.yaml"}
+    texts = [argument.format(**names) for argument in arguments]
+    folder = str(LOGS / "zk-2.6.3-b1_leader_kill")
+    result = CliRunner().invoke(app, ["read-logs", folder, "-o", str(tmp_path / "run"), *texts])
+    assert result.exit_code == 2, result.output
+    assert complaint in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,134 @@
+"""What processes tell of each other: moments at which a connection to a process was lost.
+
+A process that is killed closes its connections at once, and its peers log that. A process that is
+paused, or cut off, closes none. So a lost connection dates a death to a tenth of a second, and
+tells it from a pause. Rows of a run have no such lines: the sightings of logs are a file of their
+own in the folder of the run that was made from them.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tidegauge.traces.run_folder import write_json_atomically
+
+#: The file in a run's folder.
+SIGHTINGS = "sightings.json"
+#: Peers that lose a connection within this time lose it for the same reason.
+_TOGETHER_US = 500_000
+#: So many lost connections are more than one that was closed since it was idle.
+_SEVERAL = 2
+#: Lines of a process that follow each other within this time are one span.
+_SPAN_US = 500_000
+
+#: Times at which a process logged lines: from the first to the last of each span.
+Spans = list[tuple[int, int]]
+
+
+class Sightings:
+    """The times at which peers lost connections, by process; and each process's own lines."""
+
+    def __init__(
+        self,
+        lost_us: Mapping[int, Iterable[int]] | None = None,
+        lines_us: Mapping[int, Iterable[tuple[int, int]]] | None = None,
+        paused_us: Mapping[int, Iterable[int]] | None = None,
+    ) -> None:
+        """Take the times, in the time of the run.
+
+        Args:
+            lost_us: by node id, when another process lost a connection to it.
+            lines_us: by node id, the spans in which it logged lines.
+            paused_us: by node id, when it was paused, if that is known.
+        """
+        self._lost = {node: sorted(times) for node, times in (lost_us or {}).items()}
+        self._lines: dict[int, Spans] = {
+            node: sorted(spans) for node, spans in (lines_us or {}).items()
+        }
+        self._paused = {node: sorted(times) for node, times in (paused_us or {}).items()}
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether any line was read."""
+        return bool(self._lines)
+
+    def death_us(
+        self, node: int, least_us: int, most_us: int, *, is_certain: bool = False
+    ) -> int | None:
+        """When connections to a process were lost together, between two times.
+
+        Args:
+            node: its id.
+            least_us: not before this time.
+            most_us: not after this time.
+            is_certain: whether it ended in this time, so that one lost connection is enough.
+        """
+        times = self._lost.get(node, [])
+        needed = 1 if is_certain else _SEVERAL
+        found = None
+        for place in range(bisect_left(times, least_us), bisect_right(times, most_us)):
+            together = bisect_right(times, times[place] + _TOGETHER_US) - place
+            if together >= _SEVERAL:
+                return times[place]
+            if found is None and together >= needed:
+                found = times[place]
+        return found
+
+    def pause_us(self, node: int, least_us: int, most_us: int) -> int | None:
+        """When a process was paused between two times."""
+        times = self._paused.get(node, [])
+        place = bisect_left(times, least_us)
+        return times[place] if place < len(times) and times[place] <= most_us else None
+
+    def last_line_us(self, node: int, before_us: int) -> int | None:
+        """The last line of a process before a time, up to a span."""
+        earlier = [end for begin, end in self._lines.get(node, []) if begin < before_us]
+        return min(earlier[-1], before_us - 1) if earlier else None
+
+    def first_line_us(self, node: int, after_us: int) -> int | None:
+        """The first line of a process after a time, up to a span."""
+        later = [begin for begin, end in self._lines.get(node, []) if end > after_us]
+        return max(later[0], after_us + 1) if later else None
+
+    def write(self, folder: Path) -> None:
+        """Write them into the folder of a run.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        content = {"format": "tidegauge-sightings", "lost_us": self._lost, "lines_us": self._lines}
+        write_json_atomically(folder / SIGHTINGS, content)
+
+
+def sightings_of(folder: Path) -> Sightings:
+    """The sightings in the folder of a run; none if it has no such file, or a damaged one."""
+    try:
+        content = json.loads((folder / SIGHTINGS).read_text(encoding="utf-8"))
+        return Sightings(
+            {int(node): times for node, times in content["lost_us"].items()},
+            {
+                int(node): [(int(begin), int(end)) for begin, end in spans]
+                for node, spans in content["lines_us"].items()
+            },
+        )
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return Sightings()
+
+
+def add_to_spans(spans: Spans, begin_us: int, end_us: int) -> None:
+    """Add a span behind the others, or to the last one if it follows closely."""
+    if spans and spans[-1][0] <= begin_us <= spans[-1][1] + _SPAN_US:
+        spans[-1] = (spans[-1][0], max(spans[-1][1], end_us))
+    else:
+        spans.append((begin_us, end_us))
+
+
+def merged_spans(spans: Iterable[tuple[int, int]]) -> Spans:
+    """Spans in their order, those that follow each other closely as one."""
+    merged: Spans = []
+    for begin_us, end_us in sorted(spans):
+        add_to_spans(merged, begin_us, end_us)
+    return merged

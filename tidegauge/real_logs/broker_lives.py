@@ -1,0 +1,402 @@
+"""Lives of brokers and controllers: what the control plane took a broker for, starts and stops.
+
+With ZooKeeper a broker is registered or not. It says itself that it has registered, and the controller
+says whom it has found new, gone or bounced; a new controller lists whom it finds. A quorum's controllers
+replay each record of a registration. All of them do, and again after a restart, so records are taken once.
+A record that the active controller replays before it is committed, and that no other controller has, did
+not happen if that controller then renounces.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from typing import NamedTuple
+
+from tidegauge.real_logs.clock_offsets import epochs_of
+from tidegauge.real_logs.told import Event
+
+#: States, as ``simulation/codes/occasions.py`` has them.
+ABSENT, FENCED, ACTIVE, SHUTTING_DOWN = 0, 1, 2, 3
+REGISTERED, UNFENCED, EXPIRED, CLOSED, DELETED, SHUTS_DOWN, ASKS_FOR_FENCE = 1, 2, 3, 4, 5, 6, 7
+
+_ENDLESS = 1 << 60
+#: A line about what another node has done is at most so late.
+_LATE_MS = 3_000
+#: A broker that has stopped cleanly leaves so soon.
+_LEAVES_MS = 15_000
+
+
+class BrokerChange(NamedTuple):
+    """The control plane takes a broker for something else."""
+
+    time_ms: int
+    broker: int
+    state: int
+    broker_epoch: int
+    reason: int
+
+
+class ControllerChange(NamedTuple):
+    """Another node is the active controller."""
+
+    time_ms: int
+    node: int
+    epoch: int
+
+
+class Life(NamedTuple):
+    """A process of a node, from its first line on."""
+
+    node: int
+    begin_ms: int
+    #: It serves requests from here; None: no line says so.
+    started_ms: int | None
+    #: Its last line, or the line that says that it has stopped; None: it runs at the end.
+    end_ms: int | None
+    stopped_cleanly: bool
+    #: Whether it was stopped cleanly before; None: no line says so.
+    clean_start: bool | None
+
+
+def lives_of(events: list[Event], last_ms: dict[int, int]) -> list[Life]:
+    """The processes of all nodes.
+
+    Args:
+        events: all events, on the common clock.
+        last_ms: the time of the last line of each node.
+    """
+    by_node: dict[int, list[Event]] = defaultdict(list)
+    for event in events:
+        by_node[event.teller].append(event)
+    lives = []
+    for node, of_node in sorted(by_node.items()):
+        starts = [event for event in of_node if event.kind == "starting"]
+        starts = [
+            event
+            for before, event in zip([None, *starts], starts, strict=False)
+            # In combined mode both servers of a process start.
+            if before is None
+            or event.time_ms - before.time_ms > _LATE_MS
+            or any(
+                each.kind == "stopped" and before.time_ms < each.time_ms <= event.time_ms
+                for each in of_node
+            )
+        ]
+        for place, start in enumerate(starts):
+            after = starts[place + 1] if place + 1 < len(starts) else None
+            end = after.time_ms if after is not None else last_ms.get(node, start.time_ms) + 1
+            within = [each for each in of_node if start.time_ms <= each.time_ms < end]
+            lives.append(_life(node, start, after, within))
+    return lives
+
+
+def _life(node: int, start: Event, after: Event | None, within: list[Event]) -> Life:
+    def first(kind: str) -> int | None:
+        return next((each.time_ms for each in within if each.kind == kind), None)
+
+    stopped = first("stopped")
+    end_ms = stopped
+    if stopped is None and after is not None:
+        last = after.values[0]
+        lowest = max(each.time_ms for each in within)
+        end_ms = min(max(last if isinstance(last, int) else -1, lowest), after.time_ms)
+    clean = True if first("clean_start") is not None else None
+    if clean is None and first("unclean_start") is not None:
+        clean = False
+    return Life(node, start.time_ms, first("started"), end_ms, stopped is not None, clean)
+
+
+def with_deaths(
+    lives: list[Life], changes: list[BrokerChange], last_ms: dict[int, int], timeout_ms: int
+) -> list[Life]:
+    """The lives with better times of deaths: a killed process says nothing.
+
+    It was alive at its last line, and its last heartbeat was less than a session timeout before it was
+    lost. A process whose last line is before its loss, and that never returns, is gone.
+
+    Args:
+        lives: the lives of all nodes.
+        changes: what the control plane took brokers for.
+        last_ms: the time of the last line of each node.
+        timeout_ms: the session timeout; 0 if no line tells it.
+    """
+    expired = [
+        change
+        for change in changes
+        if change.state in (ABSENT, FENCED) and change.reason == EXPIRED
+    ]
+    corrected = []
+    for place, life in enumerate(lives):
+        is_last = not any(each.node == life.node for each in lives[place + 1 :])
+        until = _ENDLESS if is_last else lives[place + 1].begin_ms
+        losses = [
+            change.time_ms
+            for change in expired
+            if change.broker == life.node and life.begin_ms <= change.time_ms <= until
+        ]
+        if not life.stopped_cleanly and losses:
+            loss = losses[-1]
+            last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
+            if last <= loss:
+                life = life._replace(end_ms=max(last, loss - timeout_ms) if timeout_ms else last)
+        corrected.append(life)
+    return corrected
+
+
+def session_timeout_ms(events: list[Event], *, is_kraft: bool) -> int:
+    """The session timeout that starts print; 0 if none does."""
+    name = "broker.session.timeout.ms" if is_kraft else "zookeeper.session.timeout.ms"
+    said = [
+        str(event.values[1]).strip()
+        for event in events
+        if event.kind == "setting" and event.values[0] == name
+    ]
+    return int(said[-1]) if said and said[-1].isdigit() else 0
+
+
+def controllers_of(events: list[Event]) -> list[ControllerChange]:
+    """The active controllers, each at the earliest time that a line tells it."""
+    found: dict[int, ControllerChange] = {}
+    for event in events:
+        epoch = event.values[0] if event.values else None
+        if not isinstance(epoch, int):
+            continue
+        if event.kind in ("elected", "quorum_leader", "active"):
+            found.setdefault(epoch, ControllerChange(event.time_ms, event.teller, epoch))
+        elif event.kind == "active_seen" and isinstance(event.values[1], int):
+            found.setdefault(epoch, ControllerChange(event.time_ms, event.values[1], epoch))
+    ordered = [found[epoch] for epoch in sorted(found)]
+    # A later epoch does not begin before an earlier one.
+    for place in range(len(ordered) - 2, -1, -1):
+        later = ordered[place + 1].time_ms
+        ordered[place] = ordered[place]._replace(time_ms=min(ordered[place].time_ms, later))
+    return ordered
+
+
+def broker_changes(
+    events: list[Event], lives: list[Life], controllers: list[ControllerChange]
+) -> list[BrokerChange]:
+    """What the control plane took each broker for, in order."""
+    if any(event.kind in ("register_record", "change_record") for event in events):
+        return _of_quorum(events)
+    return _of_zookeeper(events, lives, controllers)
+
+
+def _of_zookeeper(
+    events: list[Event], lives: list[Life], controllers: list[ControllerChange]
+) -> list[BrokerChange]:
+    changes: list[BrokerChange] = []
+    #: Registered brokers, with their epochs.
+    live: dict[int, int] = {}
+    own = _own_registrations(events)
+
+    def arrives(broker: int, seen_ms: int, epoch: int) -> None:
+        times = own.get(broker, [])
+        near = [each for each in times if abs(each[0] - seen_ms) <= _LATE_MS]
+        if near:
+            told_ms, told_epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
+            seen_ms, epoch = min(told_ms, seen_ms), told_epoch
+        if live.get(broker) == epoch and epoch >= 0:
+            return
+        live[broker] = epoch
+        changes.append(BrokerChange(seen_ms, broker, ACTIVE, epoch, REGISTERED))
+
+    def leaves(broker: int, seen_ms: int) -> None:
+        if broker not in live:
+            return
+        epoch = live.pop(broker)
+        stops = [
+            life.end_ms
+            for life in lives
+            if life.node == broker and life.stopped_cleanly and life.end_ms is not None
+        ]
+        is_clean = any(abs(each - seen_ms) <= _LEAVES_MS for each in stops)
+        changes.append(
+            BrokerChange(seen_ms, broker, ABSENT, epoch, CLOSED if is_clean else EXPIRED)
+        )
+
+    for event in events:
+        if event.kind == "registered" and isinstance(event.values[0], int):
+            broker, epoch = event.teller, event.values[0]
+            if broker in live and live[broker] not in (epoch, -1):
+                # Its session had ended; only the new registration tells it.
+                leaves(broker, event.time_ms)
+            arrives(broker, event.time_ms, epoch)
+        elif event.kind == "brokers_changed":
+            added, deleted, bounced, alive = (
+                value if isinstance(value, tuple) else () for value in event.values
+            )
+            for broker in deleted:
+                leaves(broker, event.time_ms)
+            for broker in bounced:
+                arrives(broker, event.time_ms, -1)
+            for broker in (*added, *alive):
+                if broker not in live:
+                    arrives(broker, event.time_ms, -1)
+        elif event.kind == "brokers_found":
+            found = dict(epochs_of(event))
+            for broker in sorted(set(live) - set(found)):
+                if not any(0 <= event.time_ms - at <= 50 for at, _ in own.get(broker, [])):  # noqa: PLR2004
+                    leaves(broker, event.time_ms)
+            for broker, epoch in found.items():
+                arrives(broker, event.time_ms, epoch)
+    changes.sort(key=lambda change: change.time_ms)
+    return _alternating(changes)
+
+
+def _own_registrations(events: list[Event]) -> dict[int, list[tuple[int, int]]]:
+    own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for event in events:
+        if event.kind == "registered" and isinstance(event.values[0], int):
+            own[event.teller].append((event.time_ms, event.values[0]))
+    return own
+
+
+def _alternating(changes: list[BrokerChange]) -> list[BrokerChange]:
+    """Without changes that change nothing."""
+    last: dict[int, tuple[int, int]] = {}
+    kept = []
+    for change in changes:
+        state = (change.state, change.broker_epoch)
+        if last.get(change.broker) != state:
+            kept.append(change)
+        last[change.broker] = state
+    return kept
+
+
+class _Record(NamedTuple):
+    """A record about a registration, as a controller replays it."""
+
+    time_ms: int
+    teller: int
+    kind: str
+    broker: int
+    broker_epoch: int
+    fenced: int
+    shuts_down: int
+
+
+def _of_quorum(events: list[Event]) -> list[BrokerChange]:
+    records = _committed(_records(events), events)
+    last: dict[int, BrokerChange] = {}
+    changes = []
+    for record in records:
+        before = last.get(record.broker)
+        state, reason = _state_after(record, before, events)
+        change = BrokerChange(record.time_ms, record.broker, state, record.broker_epoch, reason)
+        if before is None or (before.state, before.broker_epoch) != (state, record.broker_epoch):
+            changes.append(change)
+            last[record.broker] = change
+    return changes
+
+
+def _state_after(
+    record: _Record, before: BrokerChange | None, events: list[Event]
+) -> tuple[int, int]:
+    if record.kind == "unregister":
+        return ABSENT, DELETED
+    if record.kind == "register":
+        return (FENCED if record.fenced else ACTIVE), REGISTERED
+    if record.fenced > 0:
+        if before is not None and before.state == SHUTTING_DOWN:
+            return FENCED, ASKS_FOR_FENCE
+        timed_out = any(
+            each.kind == "fencing"
+            and each.values[0] == record.broker
+            and abs(each.time_ms - record.time_ms) < _LATE_MS
+            for each in events
+        )
+        return FENCED, EXPIRED if timed_out else ASKS_FOR_FENCE
+    if record.fenced < 0:
+        return ACTIVE, UNFENCED
+    if record.shuts_down > 0:
+        return SHUTTING_DOWN, SHUTS_DOWN
+    return (before.state, before.reason) if before is not None else (FENCED, REGISTERED)
+
+
+def _records(events: list[Event]) -> list[_Record]:
+    records = []
+    for event in events:
+        values = event.values
+        if event.kind == "register_record":
+            broker, _, epoch, fenced = values
+            parts = ("register", int(str(broker)), int(str(epoch)), int(fenced != "false"), 0)
+        elif event.kind == "change_record":
+            broker, epoch, fenced, shuts_down = (int(str(each)) for each in values)
+            parts = ("change", broker, epoch, fenced, shuts_down)
+        elif event.kind == "unregister_record":
+            parts = ("unregister", int(str(values[0])), int(str(values[1])), 1, 0)
+        else:
+            continue
+        records.append(_Record(event.time_ms, event.teller, *parts))
+    return records
+
+
+def _committed(records: list[_Record], events: list[Event]) -> list[_Record]:
+    """Each record once, at its earliest time; none that was never committed."""
+    starts: dict[int, list[int]] = defaultdict(list)
+    for event in events:
+        if event.kind == "starting":
+            starts[event.teller].append(event.time_ms)
+    #: What each life of each controller has replayed about each registration, in order.
+    replays: dict[tuple[int, int], dict[tuple[int, int], list[_Record]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for record in records:
+        life = bisect_left(starts[record.teller], record.time_ms + 1)
+        replays[record.teller, life][record.broker, record.broker_epoch].append(record)
+    renounced = [(event.teller, event.time_ms) for event in events if event.kind == "renounced"]
+    tellers = {record.teller for record in records}
+    merged: dict[tuple[int, int], list[list[_Record]]] = defaultdict(list)
+    for _, by_registration in sorted(
+        replays.items(), key=lambda item: min(each[0].time_ms for each in item[1].values())
+    ):
+        for registration, told in by_registration.items():
+            _merge(merged[registration], told)
+    found = [
+        min(same)
+        for sequences in merged.values()
+        for same in sequences
+        if not _is_lost(same, renounced, tellers, records)
+    ]
+    return sorted(found)
+
+
+def _merge(sequence: list[list[_Record]], told: list[_Record]) -> None:
+    """Add what one life has replayed to the records that are known: each is found, or is new."""
+    place = 0
+    for record in told:
+        same = [at for at in range(place, len(sequence)) if sequence[at][0][2:] == record[2:]]
+        near = [at for at in same if abs(sequence[at][0].time_ms - record.time_ms) <= _LATE_MS]
+        if near or (same and record.time_ms > sequence[same[0]][0].time_ms):
+            place = (near or same)[0]
+            sequence[place].append(record)
+        else:
+            sequence.append([record])
+            sequence.sort(key=lambda each: each[0].time_ms)
+            place = next(at for at, each in enumerate(sequence) if each[0] is record)
+        place += 1
+
+
+def _is_lost(
+    same: list[_Record],
+    renounced: list[tuple[int, int]],
+    tellers: set[int],
+    records: list[_Record],
+) -> bool:
+    """Whether a record was only appended by a controller that then renounced."""
+    if len({each.teller for each in same}) > 1:
+        return False
+    record = same[0]
+    for teller, at_ms in renounced:
+        if teller != record.teller or not record.time_ms <= at_ms:
+            continue
+        between = at_ms - record.time_ms
+        others = [each for each in tellers if each != teller]
+        told_later = any(
+            each.teller in others and each.time_ms >= record.time_ms - _LATE_MS for each in records
+        )
+        if between <= _LATE_MS or (others and told_later and between <= 20 * _LATE_MS):
+            return True
+    return False

@@ -1,0 +1,223 @@
+"""The offsets of the nodes' clocks, from causes that precede their effects.
+
+A line at one node that tells a cause, and a line at another that tells its effect, bound the difference
+of the two clocks from one side: were the clocks equal, the effect would not come before its cause. Pairs
+in both directions leave an interval:
+
+* the controller logs a partition's state before it sends it, and a broker logs that it leads or follows
+  in that epoch;
+* a follower logs that it follows before the leader can take it into the ISR;
+* a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's active
+  controller logs the registration before the broker learns of it;
+* the active controller of a quorum replays a record before any other node does.
+
+Clocks that may be equal are taken as equal. The others are taken in the middle of their interval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.real_logs.log_reading import ClusterTold
+from tidegauge.real_logs.told import Column, Event, Told
+
+#: A node whose clock nothing bounds.
+_ENDLESS = 1 << 50
+
+#: node -> node -> the most that the second clock is ahead of the first.
+Bounds = dict[int, dict[int, int]]
+
+
+class ClockOffset(NamedTuple):
+    """How far the clock of a node is ahead."""
+
+    node: int
+    offset_ms: int
+    #: The offset is at most so far from the truth; None: nothing bounds it from both sides.
+    uncertainty_ms: int | None
+
+
+def clock_offsets(told: ClusterTold, nodes: Iterable[int]) -> list[ClockOffset]:
+    """The offset of each node's clock, against most of the others."""
+    names = sorted(nodes)
+    bounds: Bounds = defaultdict(dict)
+    for cause, effect, difference in _differences(told):
+        if cause != effect and cause in names and effect in names:
+            known = bounds[cause].get(effect, _ENDLESS)
+            bounds[cause][effect] = min(known, difference)
+    return _solved(names, bounds)
+
+
+def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
+    """Pairs of cause and effect: their nodes, and the difference of their times."""
+    yield from _of_partitions(told.rows, told)
+    yield from _of_registrations(told.events)
+
+
+def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple[int, int, int]]:
+    is_active = ActiveSpans(told.events)
+    sent: dict[tuple[int, int], tuple[int, int]] = {}
+    created: dict[int, tuple[int, int]] = {}
+    follows: dict[tuple[int, int], int] = {}
+    for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
+        if kind in (Told.CREATED, Told.ELECTED):
+            if not is_active.of_quorum:
+                sent.setdefault((partition, epoch), (teller, time_ms))
+            elif is_active.at(teller, time_ms) and partition not in created:
+                created[partition] = (teller, time_ms)
+        elif kind == Told.FOLLOWS:
+            follows.setdefault((partition, teller), time_ms)
+    learned: set[tuple[int, ...]] = set()
+    for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
+        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE):
+            cause = sent.get((partition, epoch))
+            if cause is not None and (key := (partition, epoch, teller)) not in learned:
+                learned.add(key)
+                yield cause[0], teller, time_ms - cause[1]
+        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE) and partition in created:
+            if (key := (partition, teller)) not in learned:
+                learned.add(key)
+                yield created[partition][0], teller, time_ms - created[partition][1]
+        if kind in (Told.EXPANDING, Told.ISR_UPDATED):
+            for member in told.isrs[isr]:
+                followed = follows.get((partition, member))
+                if followed is not None and (key := (partition, teller, isr, 0)) not in learned:
+                    yield member, teller, time_ms - followed
+            learned.add((partition, teller, isr, 0))
+
+
+def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
+    is_active = ActiveSpans(events)
+    registering: dict[int, int] = {}
+    #: When the broker of a registration, by its epoch, was about to make it.
+    tries: dict[tuple[int, int], int] = {}
+    incarnations: dict[object, tuple[int, int]] = {}
+    replayed: dict[object, tuple[int, int]] = {}
+    for event in events:
+        if event.kind == "registering":
+            registering[event.teller] = event.time_ms
+        elif event.kind == "registered" and event.teller in registering:
+            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
+        elif event.kind == "incarnation":
+            incarnations.setdefault(event.values[0], (event.teller, event.time_ms))
+        elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
+            replayed.setdefault(event.values[2], (event.teller, event.time_ms))
+    yield from _of_czxids(events, tries)
+    seen: set[tuple[object, ...]] = set()
+    for event in events:
+        if event.kind not in ("register_record", "broker_epoch"):
+            continue
+        epoch = event.values[-2 if event.kind == "register_record" else -1]
+        if (key := (event.kind, event.teller, epoch)) in seen:
+            continue
+        seen.add(key)
+        cause = incarnations.get(event.values[1]) if event.kind == "register_record" else None
+        if cause is not None and is_active.at(event.teller, event.time_ms):
+            yield cause[0], event.teller, event.time_ms - cause[1]
+        if epoch in replayed:
+            yield replayed[epoch][0], event.teller, event.time_ms - replayed[epoch][1]
+
+
+def _of_czxids(
+    events: list[Event], tries: dict[tuple[int, int], int]
+) -> Iterator[tuple[int, int, int]]:
+    """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
+    changed: dict[int, Event] = {}
+    seen: set[tuple[int, int, int]] = set()
+    for event in events:
+        if event.kind == "brokers_changed":
+            changed[event.teller] = event
+        elif event.kind in ("brokers_cached", "brokers_found"):
+            for registration in epochs_of(event):
+                if (key := (event.teller, *registration)) in seen:
+                    continue
+                seen.add(key)
+                if registration in tries:
+                    at_ms = _seen_ms(event, changed.get(event.teller), registration[0])
+                    yield registration[0], event.teller, at_ms - tries[registration]
+
+
+def _seen_ms(event: Event, changed: Event | None, broker: int) -> int:
+    """When the controller has seen a broker: the line before names it, too, and is nearer."""
+    if changed is not None and event.kind == "brokers_cached":
+        new = (changed.values[0], changed.values[2])
+        if any(isinstance(each, tuple) and broker in each for each in new):
+            return min(event.time_ms, changed.time_ms)
+    return event.time_ms
+
+
+_EPOCH_OF = re.compile(r"(\d+) -> (\d+)")
+
+
+def epochs_of(event: Event) -> list[tuple[int, int]]:
+    """The brokers and their epochs in a controller's cache."""
+    return [(int(a), int(b)) for a, b in _EPOCH_OF.findall(str(event.values[0]))]
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else -1
+
+
+class ActiveSpans:
+    """When a controller of a quorum was the active one, by its own clock."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._changes: dict[int, list[tuple[int, bool]]] = defaultdict(list)
+        self.of_quorum = False
+        for event in events:
+            if event.kind == "active":
+                self.of_quorum = True
+                self._changes[event.teller].append((event.time_ms, True))
+            elif event.kind in ("renounced", "active_seen"):
+                self._changes[event.teller].append((event.time_ms, False))
+            elif event.kind == "register_record":
+                self.of_quorum = True
+
+    def at(self, node: int, time_ms: int) -> bool:
+        """Whether a node was the active controller at a time of its own clock."""
+        is_active = False
+        for at_ms, became in self._changes.get(node, ()):
+            if at_ms > time_ms:
+                break
+            is_active = became
+        return is_active
+
+
+def _solved(names: list[int], bounds: Bounds) -> list[ClockOffset]:
+    """Offsets that keep the bounds: as many as can be are 0, the others in the middle."""
+    count = len(names)
+    most = np.full((count, count), _ENDLESS, np.int64)
+    np.fill_diagonal(most, 0)
+    for row, cause in enumerate(names):
+        for column, effect in enumerate(names):
+            if row != column:
+                most[row, column] = bounds.get(cause, {}).get(effect, _ENDLESS)
+    for middle in range(count):
+        most = np.minimum(most, most[:, middle, None] + most[None, middle, :])
+    equal = (most >= 0) & (most.T >= 0)
+    if not count:
+        return []
+    reference = int(np.argmax(equal.sum(axis=1)))
+    alike = [place for place in range(count) if equal[reference, place]]
+    offsets = []
+    for place, node in enumerate(names):
+        others = [each for each in alike if each != place]
+        upper = int(min((most[each, place] for each in others), default=_ENDLESS))
+        lower = -int(min((most[place, each] for each in others), default=_ENDLESS))
+        bounded = upper < _ENDLESS // 2 and lower > -_ENDLESS // 2
+        half = abs(upper - lower + 1) // 2 if bounded else None
+        if place in alike:
+            widest = max(upper, -lower) if bounded else None
+            offsets.append(ClockOffset(node, 0, widest))
+        elif bounded:
+            offsets.append(ClockOffset(node, (upper + lower) // 2, half))
+        else:
+            # One side alone: the least that explains the lines.
+            offsets.append(ClockOffset(node, upper if upper < 0 else lower, None))
+    return offsets

@@ -1,0 +1,440 @@
+"""Rows of the trace from a history: the classes of rows that a simulated run has, too.
+
+A log's time has milliseconds. Rows of one millisecond are put into the order in which they cause each
+other, and get microseconds by that order. A row's cause is the row that it follows from, where lines
+leave no doubt: a state follows from the change that wrote it, an election from the loss of the leader.
+What logs cannot tell has the value that means "unknown" in its column, which is -1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.compiled.records import dtype_of
+from tidegauge.real_logs.broker_lives import ABSENT, ACTIVE, BrokerChange
+from tidegauge.real_logs.logged_cluster import LoggedCluster
+from tidegauge.real_logs.partition_states import State
+from tidegauge.real_logs.real_history import PartitionTold, RealHistory
+from tidegauge.real_logs.told import Assignment, Told
+from tidegauge.replication.replica_list import pack
+from tidegauge.simulation.codes.occasions import (
+    FORMER_WRITER,
+    STATE_CREATED,
+    STATE_DELETED,
+    STATE_WRITTEN,
+    STOP_CLEAN,
+    STOP_KILLED,
+)
+from tidegauge.simulation.trace_rows.broker_rows import BrokerStarted, BrokerStopped
+from tidegauge.simulation.trace_rows.control_plane_rows import (
+    BrokerState,
+    ControllerActive,
+    PartitionReplicas,
+    PartitionState,
+)
+from tidegauge.simulation.trace_rows.controller_rows import (
+    BrokerFailed,
+    BrokerRegistered,
+    ControllerElected,
+    LeaderElected,
+    LeaderEpochRaised,
+    RemovedFromIsr,
+)
+from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk
+from tidegauge.simulation.trace_rows.replica_rows import BecameFollower, BecameLeader, Truncated
+from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+
+_UNKNOWN = -1
+#: A lost leader causes an election at most so much later.
+_CAUSES_WITHIN_MS = 60_000
+
+# The order of rows within a millisecond.
+_PROCESS, _BROKERS, _CONTROLLERS, _PARTITIONS, _ROLES = range(5)
+
+
+class _Planned(NamedTuple):
+    """A row before it has its microsecond and its number."""
+
+    time_ms: int
+    rank: int
+    #: Ties keep the order in which rows were planned.
+    place: int
+    process: int
+    kind: int
+    values: tuple[int, ...]
+    #: Which planned row it follows from; None: unknown.
+    cause: int | None
+
+
+def rows_of(history: RealHistory, cluster: LoggedCluster) -> NDArray[np.void]:
+    """All rows of a history, in their total order but for the process."""
+    return _Rows(history, cluster).laid_out()
+
+
+class _Rows:
+    """The rows of a history, as they are planned."""
+
+    def __init__(self, history: RealHistory, cluster: LoggedCluster) -> None:
+        self._history = history
+        plan = cluster.plan
+        self._index = {broker: index for index, broker in enumerate(plan.brokers)}
+        roles: dict[str, list[int]] = defaultdict(list)
+        for number, process in enumerate(plan.processes):
+            roles[process.name.split()[0]].append(number)
+        self._brokers = dict(zip(plan.brokers, roles["broker"], strict=True))
+        if history.is_kraft:
+            self._controllers = dict(zip(cluster.controllers, roles["controller"], strict=True))
+            self._members = {
+                **{node: len(plan.brokers) + at for at, node in enumerate(cluster.controllers)}
+            }
+            self._plane = next(iter(self._controllers.values()))
+        else:
+            self._controllers = dict(zip(plan.brokers, roles["controller"], strict=True))
+            self._members = dict(self._index)
+            self._plane = roles["zookeeper"][0]
+        self._planned: list[_Planned] = []
+        #: When each controller became the active one.
+        self._active = [(each.time_ms, each.node, each.epoch) for each in history.controllers]
+        self._lost: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        self._plan_lives()
+        self._plan_brokers()
+        self._plan_controllers()
+        for number, each in enumerate(cluster.partitions):
+            if each is not None:
+                planned = plan.partitions[number]
+                slots = [plan.brokers[index] for index in planned.slots]
+                self._plan_partition(number, each, slots, len(planned.replicas))
+
+    def laid_out(self) -> NDArray[np.void]:
+        """The rows with microseconds, numbers and causes."""
+        order = sorted(range(len(self._planned)), key=lambda at: self._planned[at][:3])
+        rows = np.zeros(len(order), dtype_of(RowSlot))
+        sequences: dict[int, int] = defaultdict(int)
+        numbers = [0] * len(order)
+        first_ms = self._history.first_ms
+        last_us, within = -1, 0
+        for place, at in enumerate(order):
+            planned = self._planned[at]
+            at_us = (planned.time_ms - first_ms) * 1000
+            within = min(within + 1, 999) if at_us == last_us else 0
+            last_us = at_us
+            numbers[at] = sequences[planned.process]
+            sequences[planned.process] += 1
+            cause = (_UNKNOWN, _UNKNOWN)
+            if planned.cause is not None:
+                cause = (self._planned[planned.cause].process, numbers[planned.cause])
+            padding = (0,) * (ROW_VALUES - len(planned.values))
+            rows[place] = (
+                *(at_us + within, planned.process, numbers[at], 0, planned.kind, *cause),
+                *(_UNKNOWN, _UNKNOWN, planned.values + padding),
+            )
+        return rows
+
+    def _add(
+        self,
+        time_ms: int,
+        rank: int,
+        process: int,
+        row: type[Row],
+        cause: int | None = None,
+        **values: int,
+    ) -> int:
+        """Plan a row; columns that are not given are unknown."""
+        columns = ROW_KINDS[row.KIND].columns
+        assert values.keys() <= set(columns), (row, values)
+        time_ms = max(time_ms, self._history.first_ms)
+        if cause is not None:
+            # What a row follows from is not later.
+            time_ms = max(time_ms, self._planned[cause].time_ms)
+            rank = max(rank, self._planned[cause].rank)
+        place = len(self._planned)
+        told = tuple(values.get(name, _UNKNOWN) for name in columns)
+        self._planned.append(_Planned(time_ms, rank, place, process, row.KIND, told, cause))
+        return place
+
+    def _plan_lives(self) -> None:
+        for life in self._history.lives:
+            if life.node not in self._brokers or life.node in self._controllers_alone():
+                continue
+            process, broker = self._brokers[life.node], self._index[life.node]
+            if life.started_ms is not None:
+                self._add(life.started_ms, _PROCESS, process, BrokerStarted, broker=broker)
+            if life.end_ms is not None:
+                stop = STOP_CLEAN if life.stopped_cleanly else STOP_KILLED
+                self._add(
+                    *(life.end_ms, _PROCESS, process, BrokerStopped), broker=broker, stop=int(stop)
+                )
+
+    def _controllers_alone(self) -> set[int]:
+        return set(self._members) - set(self._index) if self._history.is_kraft else set()
+
+    def _plan_brokers(self) -> None:
+        epochs: dict[int, int] = {}
+        for change in self._history.brokers:
+            cause = self._seen(change)
+            at = self._add(
+                *(change.time_ms, _BROKERS, self._plane_at(change.time_ms), BrokerState, cause),
+                broker=self._index[change.broker],
+                state=change.state,
+                broker_epoch=change.broker_epoch,
+                state_reason=change.reason,
+            )
+            epochs[change.broker] = change.broker_epoch
+            if change.state != ACTIVE:
+                self._lost[change.broker].append((change.time_ms, at))
+
+    def _seen(self, change: BrokerChange) -> int | None:
+        """The row of a controller that sees a broker come or go; ZooKeeper's only."""
+        if self._history.is_kraft:
+            return None
+        row = {ABSENT: BrokerFailed, ACTIVE: BrokerRegistered}.get(change.state)
+        node = self._controller_at(change.time_ms)
+        if row is None or node not in self._controllers:
+            return None
+        process = self._controllers[node]
+        return self._add(
+            *(change.time_ms, _BROKERS, process, row), broker=self._index[change.broker]
+        )
+
+    def _plan_controllers(self) -> None:
+        for time_ms, node, epoch in self._active:
+            if node not in self._members:
+                continue
+            member = self._members[node]
+            cause = None
+            if not self._history.is_kraft:
+                cause = self._add(
+                    *(time_ms, _CONTROLLERS, self._controllers[node], ControllerElected),
+                    broker=member,
+                    controller_epoch=epoch,
+                )
+            self._add(
+                *(time_ms, _CONTROLLERS, self._plane_at(time_ms), ControllerActive, cause),
+                broker=member,
+                controller_epoch=epoch,
+            )
+
+    def _controller_at(self, time_ms: int) -> int | None:
+        node = None
+        for at_ms, active, _ in self._active:
+            if at_ms > time_ms and node is not None:
+                break
+            node = active
+        return node
+
+    def _plane_at(self, time_ms: int) -> int:
+        """The process that holds the cluster's state at a time."""
+        if not self._history.is_kraft:
+            return self._plane
+        return self._controllers.get(self._controller_at(time_ms) or -1, self._plane)
+
+    def _plan_partition(
+        self, number: int, told: PartitionTold, slots: list[int], first_replicas: int
+    ) -> None:
+        slot_of = {broker: slot for slot, broker in enumerate(slots)}
+
+        def packed(brokers: tuple[int, ...] | None) -> int:
+            known = dict.fromkeys(slot_of[each] for each in brokers or () if each in slot_of)
+            return int(pack(tuple(known)))
+
+        before: State | None = None
+        for state in told.states:
+            cause = self._plan_change(number, before, state, packed)
+            self._plan_state(number, before, state, packed, cause)
+            before = None if state.deleted else state
+        self._plan_roles(number, told, packed)
+        self._plan_assignments(number, told, slots[:first_replicas], packed)
+        for cut in told.truncations:
+            if cut.broker in self._brokers:
+                self._add(
+                    *(cut.time_ms, _PARTITIONS, self._brokers[cut.broker], Truncated),
+                    partition=number,
+                    end_offset=cut.offset,
+                )
+
+    def _plan_roles(self, number: int, told: PartitionTold, packed: Any) -> None:
+        leads: dict[int, bool] = {}
+        for role in told.roles:
+            if role.broker not in self._brokers:
+                continue
+            common = {
+                "partition": number,
+                "leader_epoch": role.leader_epoch,
+                "version": role.version,
+                "log_end_offset": role.log_end_offset,
+            }
+            process = self._brokers[role.broker]
+            if role.leads:
+                self._add(
+                    *(role.time_ms, _ROLES, process, BecameLeader),
+                    isr=packed(role.isr),
+                    is_new_leader=int(not leads.get(role.broker, False)),
+                    **common,
+                )
+            else:
+                leader = role.leader
+                if leader is None:
+                    leader = _leader_in(told.states, role.leader_epoch)
+                self._add(
+                    *(role.time_ms, _ROLES, process, BecameFollower),
+                    leader=self._broker(leader),
+                    **common,
+                )
+            leads[role.broker] = role.leads
+
+    def _plan_state(
+        self, number: int, before: State | None, state: State, packed: Any, cause: int | None
+    ) -> None:
+        change, writer = STATE_WRITTEN, self._writer(state)
+        if state.deleted:
+            change = STATE_DELETED
+        elif before is None:
+            change = STATE_CREATED
+            if not state.created:
+                writer = int(FORMER_WRITER)
+        self._add(
+            *(state.time_ms, _PARTITIONS, self._plane_at(state.time_ms), PartitionState, cause),
+            partition=number,
+            change=int(change),
+            leader=self._broker(state.leader),
+            leader_epoch=max(state.leader_epoch, _UNKNOWN),
+            partition_epoch=state.version,
+            isr=packed(state.isr),
+            controller_epoch=max(state.controller_epoch, _UNKNOWN),
+            writer=writer,
+        )
+
+    def _writer(self, state: State) -> int:
+        """Who wrote a state: the leader with ZooKeeper alone, else the controller."""
+        leader_writes = not self._history.is_kraft and Told.ALTERED not in state.kinds
+        if state.by_leader and leader_writes:
+            return self._broker(state.leader)
+        node = state.controller
+        if node is None or node not in self._members:
+            node = self._controller_at(state.time_ms)
+        return self._members.get(-1 if node is None else node, _UNKNOWN)
+
+    def _broker(self, broker: int) -> int:
+        return self._index.get(broker, _UNKNOWN)
+
+    def _plan_change(
+        self, number: int, before: State | None, state: State, packed: Any
+    ) -> int | None:
+        """The row of the change that leads to a state; none for the first state."""
+        if before is None or state.deleted:
+            return None
+        old, new = before.isr or (), state.isr or ()
+        common = {
+            "partition": number,
+            "isr": packed(new),
+            "leader_epoch": state.leader_epoch,
+            "version": state.version,
+        }
+        if state.by_leader and state.leader in self._brokers:
+            row = IsrShrunk if len(new) < len(old) else IsrExpanded
+            if set(old) != set(new):
+                process = self._brokers[state.leader]
+                return self._add(
+                    state.time_ms, _PARTITIONS, process, row, old_isr=packed(old), **common
+                )
+            return None
+        process = self._deciding(state)
+        lost = [broker for broker in old if broker not in new]
+        common["leader"] = self._broker(state.leader)
+        place = None
+        if state.leader not in (before.leader, -1):
+            unclean = state.unclean
+            if not self._history.is_kraft:
+                unclean = before.isr_told and state.leader not in old
+            place = self._add(
+                *(state.time_ms, _PARTITIONS, process, LeaderElected),
+                cause=self._loss_of((before.leader, *lost), before.time_ms, state.time_ms),
+                old_leader=self._broker(before.leader),
+                unclean=int(unclean),
+                **common,
+            )
+            if not self._history.is_kraft:
+                # ZooKeeper's controller elects among those that live, in one write.
+                return place
+        for broker in lost:
+            removed = self._add(
+                *(state.time_ms, _PARTITIONS, process, RemovedFromIsr),
+                cause=self._loss_of((broker,), before.time_ms, state.time_ms),
+                replica=self._broker(broker),
+                **common,
+            )
+            place = removed if place is None else place
+        if place is not None:
+            return place
+        if state.leader_epoch != before.leader_epoch:
+            assignment = state.assignment or Assignment()
+            return self._add(
+                *(state.time_ms, _PARTITIONS, process, LeaderEpochRaised),
+                replicas=packed(assignment.replicas or new),
+                **common,
+            )
+        return None
+
+    def _deciding(self, state: State) -> int:
+        node = state.controller
+        if node is None or node not in self._controllers:
+            node = self._controller_at(state.time_ms)
+        return self._controllers.get(-1 if node is None else node, self._plane)
+
+    def _loss_of(self, brokers: tuple[int, ...], after_ms: int, before_ms: int) -> int | None:
+        """The row that tells that one of these brokers was lost, just before a change."""
+        found = [
+            (time_ms, at)
+            for broker in brokers
+            for time_ms, at in self._lost.get(broker, ())
+            if after_ms <= time_ms <= before_ms and before_ms - time_ms <= _CAUSES_WITHIN_MS
+        ]
+        return max(found)[1] if found else None
+
+    def _plan_assignments(
+        self, number: int, told: PartitionTold, first_replicas: list[int], packed: Any
+    ) -> None:
+        """Rows of the replicas, where they or what belongs to them has changed."""
+        if not told.assignments:
+            return
+        known = Assignment()
+        last: tuple[int, ...] = (packed(first_replicas), 0, 0, 0, 0)
+        for each in told.assignments:
+            says = each.assignment
+            if says.replicas is None and says.removing == () and known.removing and known.replicas:
+                # The leader alone tells that a reassignment is done.
+                left = [broker for broker in known.replicas if broker not in known.removing]
+                says = says._replace(replicas=tuple(left))
+            pairs = zip(known, says, strict=True)
+            known = Assignment(*(old if new is None else new for old, new in pairs))
+            if known.replicas is None:
+                continue
+            values = (
+                *(packed(known.replicas), packed(known.adding), packed(known.removing)),
+                *(packed(known.eligible_leaders), int(bool(known.recovering))),
+            )
+            if values == last:
+                continue
+            last = values
+            replicas, adding, removing, eligible, recovering = values
+            last_known = known.last_known or ()
+            self._add(
+                *(each.time_ms, _PARTITIONS, self._plane_at(each.time_ms), PartitionReplicas),
+                partition=number,
+                replicas=replicas,
+                adding=adding,
+                removing=removing,
+                eligible_leaders=eligible,
+                last_known_leader=self._broker(last_known[0]) if last_known else _UNKNOWN,
+                recovering=recovering,
+            )
+
+
+def _leader_in(states: list[State], leader_epoch: int) -> int:
+    """The leader of an epoch; -1 if no line names it."""
+    return next((each.leader for each in states if each.leader_epoch == leader_epoch), _UNKNOWN)
