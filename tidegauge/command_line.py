@@ -21,11 +21,9 @@ from tidegauge.commands.conform import conform_schedules
 from tidegauge.commands.demo import demo
 from tidegauge.commands.describe_cluster import describe_cluster
 from tidegauge.commands.generate_scenario import generate_scenario
-from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
-from tidegauge.commands.read_logs import read_logs
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run
@@ -41,6 +39,8 @@ from tidegauge.commands.validate_scenario import validate_scenario
 from tidegauge.commands.verify_run import verify_run
 from tidegauge.commands.write_dashboards import write_dashboards
 from tidegauge.real_cluster_commands.calibrate_costs import calibrate_costs
+from tidegauge.real_cluster_commands.import_cluster import import_cluster
+from tidegauge.real_cluster_commands.read_logs import read_logs
 from tidegauge.views.output import INTERRUPTED
 
 # \b keeps the lines below it as they are.

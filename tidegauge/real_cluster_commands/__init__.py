@@ -1,4 +1,4 @@
-"""Commands that read measurements of a real cluster, one module each.
+"""Commands that read what a real cluster tells: descriptions, logs, measurements; one module each.
 
 As in ``commands``: ``tidegauge.command_line`` lists them.
 """
