@@ -114,8 +114,8 @@ def drop_requests(world: Brokers, broker: int) -> None:
 def forget_replica(world: Brokers, row: int) -> None:
     """Leave a replica as one that its broker has not been told to host.
 
-    A notification names it in any case, if its ISR has changed: isrChangeSet is of partitions, and not
-    of replicas (ReplicaManager@2.4.0).
+    A notification names it in any case, if its ISR has changed: isrChangeSet is of partitions,
+    and not of replicas (ReplicaManager@2.4.0).
     """
     hosted = world.hosted[row]
     hosted.offline = False
