@@ -10,6 +10,7 @@
 ``one_cluster.py``         whether series are of one cluster
 ``topic_names.py``         topics of series, as topics of the dump
 ``measured_topics.py``     messages and bytes of topics, as producers
+``producer_groups.py``     groups of producers of many topics
 ``measured_groups.py``     committed offsets and lag, as consumers
 ``measured_threads.py``    idle request handlers and network threads
 ``measured_clients.py``    all of it together

@@ -30,6 +30,7 @@ _LINE = re.compile(
     rf'([a-zA-Z_:][\w:]*)?\s*(?:\{{((?:[^"}}]|{_TEXT})*)\}})?\s*([^\s{{}}"]+)'
     r"(?:\s+(-?[\d.eE+]+))?(?:\s+#.*)?\s*"
 )
+_REST = re.compile(r'([^\s{}"]+)(?:\s+(-?[\d.eE+]+))?(?:\s+#.*)?\s*')
 _LABEL = re.compile(rf"\s*([a-zA-Z_]\w*)\s*=\s*({_TEXT})\s*(?:,|$)")
 _NAME = "__name__"
 #: A larger timestamp is in milliseconds: in seconds it would be in the year 5138.
@@ -64,6 +65,9 @@ class SampleReader:
         self._names: set[str] = set()
         self._series: dict[str, dict[tuple[tuple[str, str], ...], SampledSeries]] = {}
         self._has_times = False
+        self._last_name = ""
+        self._last_labels: dict[str, str] | None = None
+        self._last: list[tuple[float, float]] | None = None
 
     def source(self, given: Sequence[Path], default_s: float, at_s: float | None) -> SampledSource:
         """The samples of all scrapes, in the order in which they are given.
@@ -109,6 +113,7 @@ class SampleReader:
         else:
             found = _samples_of_text(file.path, self._is_kept)
         has_any = False
+        self._last_labels = None
         for name, labels, time, value in found:
             has_any = True
             if not name.lower().startswith(_PREFIX) and not self._is_wanted(name):
@@ -126,6 +131,12 @@ class SampleReader:
     def _add(
         self, file: _File, name: str, labels: dict[str, str], sample: tuple[float, float]
     ) -> None:
+        if name == self._last_name and labels is self._last_labels:
+            # The next sample of the same series, in a file of many times.
+            if self._last is not None:
+                self._last.append(sample)
+            return
+        self._last_name, self._last_labels, self._last = name, labels, None
         if file.instance and "instance" not in labels:
             labels = {**labels, "instance": file.instance}
         if not all_accept(self._matchers, labels):
@@ -134,7 +145,8 @@ class SampleReader:
         key = tuple(sorted(labels.items()))
         if key not in of_name:
             of_name[key] = SampledSeries(labels, [])
-        of_name[key].samples.append(sample)
+        self._last = of_name[key].samples
+        self._last.append(sample)
 
 
 #: Name, labels, time in seconds if there is one, value.
@@ -145,10 +157,15 @@ def _samples_of_text(path: Path, is_kept: Callable[[str], bool]) -> Iterator[_Sa
     """The samples of a text; of names that are not kept only the first, without labels."""
     known: dict[str, dict[str, str]] = {}
     seen: set[str] = set()
+    # The series of the line before, up to its value: of many times each has a line.
+    series, name, labels = "\n", "", dict[str, str]()
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.startswith("#") or not line.strip():
+                    continue
+                if line.startswith(series) and (match := _REST.fullmatch(line, len(series))):
+                    yield name, labels, _seconds(match[2]), _number(path, number, match[1])
                     continue
                 begin = line.partition("{")[0]
                 if begin in seen:
@@ -157,7 +174,7 @@ def _samples_of_text(path: Path, is_kept: Callable[[str], bool]) -> Iterator[_Sa
                 match = _LINE.fullmatch(line)
                 if match is None:
                     raise input_error(path, number, f"is not a sample: {line.strip()[:60]!r}")
-                name = match[1] or ""
+                series, name = "\n", match[1] or ""
                 if not is_kept(name):
                     if name not in seen:
                         seen.add(name)
@@ -170,8 +187,8 @@ def _samples_of_text(path: Path, is_kept: Callable[[str], bool]) -> Iterator[_Sa
                 if not name:
                     labels = dict(labels)
                     name = labels.pop(_NAME, "")
-                value = _number(path, number, match[3])
-                yield name, labels, _seconds(match[4]), value
+                series = line[: match.start(3)]
+                yield name, labels, _seconds(match[4]), _number(path, number, match[3])
     except OSError as error:
         raise input_error(path, None, f"cannot be read: {error.strerror}") from error
 
