@@ -3,7 +3,8 @@
 =========================  ==============================================================
 ``rate_source.py``         the contract of a source: aggregations over a window
 ``prometheus_api.py``      a source that asks a Prometheus
-``sample_files.py``        files of samples: text, OpenMetrics, tsdb dump, JSON
+``sample_files.py``        scrapes that are files, and the series in them
+``sample_formats.py``      the samples of a file: text, OpenMetrics, tsdb dump, JSON
 ``sampled_source.py``      a source of the series that files have
 ``label_matchers.py``      the matchers of ``--match``
 ``sought_metrics.py``      the metrics that are of use, and the spelling of their names
