@@ -119,7 +119,7 @@ def _number(path: Path, line: int, text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise input_error(path, line, f"has a value that is not a number: {text!r}") from error
+        raise input_error(path, line, f"has a value that is not a number: {text[:40]!r}") from error
 
 
 def _seconds(text: str | None) -> float | None:
