@@ -30,13 +30,13 @@ pytestmark = [pytest.mark.long, needs_prometheus]
 #: The clusters by the label that tells them apart: how many times the rates, and the spelling.
 CLUSTERS = {"a": (1.0, "strimzi"), "b": (1.5, "jmx-exporter")}
 #: A live run takes a snapshot each second, so that the ends of a window are known to a second.
-WINDOW = "40s"
-WATCHED_FROM_S = 45
+WINDOW = "35s"
+WATCHED_FROM_S = 39
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """A Prometheus that has scraped both clusters each second for some 45 s."""
+    """A Prometheus that has scraped both clusters each second for some 40 s."""
     folder = tmp_path_factory.mktemp("rates")
     with ExitStack() as entered:
         jobs = []

@@ -143,6 +143,9 @@ ANSWERS = {
     (b'{"data": []}', 200): "does not answer as a Prometheus does",
     (b'{"status": "success", "data": {}}', 200): "does not answer as a Prometheus does",
     (b'{"status": "success", "data": []}', 200): "has no messages of topics; none of the names",
+    (f'{{"status": "success", "data": ["{MESSAGES}"], "warnings": 7}}'.encode(), 200): (
+        "does not answer as a Prometheus does at /api/v1/query: is this its address?"
+    ),
     (b"not found", 404): "answers 404 Not Found at /api/v1/label/__name__/values: is this the",
     (b"", 401): "refuses access (401 Unauthorized); a user and a password can stand in the URL",
     (b'{"status": "error", "error": "too many\\nsamples"}', 422): (

@@ -306,20 +306,41 @@ def test_names_that_an_exporter_has_mangled_are_those_of_the_dump(dump: Path) ->
     }
 
 
-def test_many_topics_share_a_group_of_producers(tmp_path: Path) -> None:
-    topics = [f"t{number}" for number in range(700)]
-    dump = tmp_path / "describe.txt"
+@pytest.mark.parametrize("kinds", [7, 700])
+def test_many_topics_share_groups_of_producers(kinds: int, tmp_path: Path) -> None:
+    """Similar ones, so that the rate of each is right as long as there are few kinds."""
+    partitions = {f"t{number}": number % 3 + 1 for number in range(700)}
+    rates = {topic: 1.0 + place % kinds for place, topic in enumerate(partitions)}
+    dump, file = tmp_path / "describe.txt", tmp_path / "many.om"
     dump.write_text(
         "".join(
-            f"Topic: {topic}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
-            f"\tTopic: {topic}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
-            for topic in topics
+            f"Topic: {topic}\tPartitionCount: {count}\tReplicationFactor: 1\tConfigs: \n"
+            + "".join(
+                f"\tTopic: {topic}\tPartition: {number}\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+                for number in range(count)
+            )
+            for topic, count in partitions.items()
         )
     )
-    file = tmp_path / "many.om"
-    file.write_text(page(*topics))
-    data = imported(dump, "--samples", file)
-    assert [len(group["topics"]) for group in data["workload"]["producers"]] == [*[1] * 499, 201]
+    name = "kafka_server_brokertopicmetrics_messagesin_total"
+    file.write_text(
+        "".join(
+            f'{name}{{topic="{topic}"}} {rate * at} {1000 + at}\n'
+            for topic, rate in rates.items()
+            for at in (0, 60)
+        )
+    )
+    groups = imported(dump, "--samples", file)["workload"]["producers"]
+    assert 501 <= len(groups) <= 700
+    deviations = []
+    for group in groups:
+        of_partition = group["batches_per_second"] * group["records_per_batch"]
+        of_partition /= sum(partitions[topic] for topic in group["topics"])
+        deviations += [
+            abs(of_partition * partitions[topic] / rates[topic] - 1) for topic in group["topics"]
+        ]
+    assert len(deviations) == 700
+    assert max(deviations) < 0.05
 
 
 # Errors.

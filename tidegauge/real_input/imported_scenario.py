@@ -270,9 +270,10 @@ def _workload(
     topics = [topic.name for topic in imported.cluster.topics]
     if request.measured:
         in_force = {**broker_defaults(release.release, release.mode), **settings.common}
+        partitions = {topic.name: len(topic.partitions) for topic in imported.cluster.topics}
         for own in settings.own.values():
             in_force = {name: value for name, value in in_force.items() if name not in own}
-        measured = request.measured.read(MeasuredCluster(topics, in_force))
+        measured = request.measured.read(MeasuredCluster(partitions, in_force))
         imported.notices += measured.notices
         groups = {"producers": measured.producers, "consumers": measured.consumers}
         return {name: part for name, part in groups.items() if part}

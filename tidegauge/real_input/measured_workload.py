@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 from tidegauge.real_input.notices import Notice
@@ -12,7 +12,8 @@ from tidegauge.scenario.model.settings import Value
 class MeasuredCluster(NamedTuple):
     """The facts of an imported cluster that measured values are compared with."""
 
-    topics: Sequence[str]
+    #: The number of partitions of each topic.
+    topics: Mapping[str, int]
     #: Settings that are the same in all brokers, defaults among them.
     settings: Mapping[str, Value]
 

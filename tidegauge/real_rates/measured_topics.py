@@ -7,6 +7,7 @@ brokers is counted elsewhere (ReplicationBytesIn), so bytes are those of produce
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
@@ -22,6 +23,7 @@ from tidegauge.real_input.topic_rates import (
 )
 from tidegauge.real_rates.label_matchers import Matcher
 from tidegauge.real_rates.one_cluster import check_one_cluster
+from tidegauge.real_rates.producer_groups import producer_groups
 from tidegauge.real_rates.rate_source import Over, RateSource, Together
 from tidegauge.real_rates.sought_metrics import (
     BYTES_IN,
@@ -37,8 +39,6 @@ from tidegauge.scenario.model.limits import LEAST_PER_SECOND
 
 _TOPIC = "topic"
 _PARTITION = "partition"
-#: With more topics than this, the slowest share one group.
-_MOST_GROUPS = 500
 #: A record's size is a whole number of bytes.
 _MOST_DEVIATION = 0.05
 
@@ -63,7 +63,7 @@ class MeasuredTopics(NamedTuple):
 def read_topics(
     source: RateSource,
     vocabulary: Vocabulary,
-    topics: Sequence[str],
+    topics: Mapping[str, int],
     matchers: Sequence[Matcher],
 ) -> MeasuredTopics:
     """The producers of these topics.
@@ -84,7 +84,7 @@ def read_topics(
         )
     measured = MeasuredTopics([], by_topic, bytes_of, names, [])
     mean = None if bytes_of else _mean_record_bytes(source, vocabulary, messages)
-    _add_producers(source, measured, mean)
+    _add_producers(source, measured, topics, mean)
     origins = f"messages of {messages.metric}"
     origins += "" if sizes is None else f", bytes of {sizes.metric}"
     measured.notices[:0] = list(_notices(source, vocabulary, measured, topics, origins))
@@ -182,7 +182,10 @@ def _mean_record_bytes(source: RateSource, vocabulary: Vocabulary, messages: Rat
 
 
 def _add_producers(
-    source: RateSource, measured: MeasuredTopics, mean_record_bytes: float | None
+    source: RateSource,
+    measured: MeasuredTopics,
+    topics: Mapping[str, int],
+    mean_record_bytes: float | None,
 ) -> None:
     """A group of producers for each topic that has messages."""
     rates: dict[str, TopicRate] = {}
@@ -200,32 +203,10 @@ def _add_producers(
         origin = ", the mean of all topics," if mean_record_bytes else ""
         text = f"no bytes of these topics: records of {size} bytes{origin} are assumed: "
         measured.notices.append(Notice("workload", text + named(assumed)))
-    by_rate = sorted(rates, key=lambda topic: -rates[topic].messages_per_second)
-    shared = set(by_rate[_MOST_GROUPS - 1 :]) if len(by_rate) > _MOST_GROUPS else set()
-    for topic, rate in rates.items():
-        if topic not in shared:
-            measured.producers.append(_producers(source, topic, rate))
-    if shared:
-        _add_shared(source, measured, [topic for topic in rates if topic in shared], rates)
+    groups, notices = producer_groups(rates, topics, partial(_producers, source))
+    measured.producers.extend(groups)
+    measured.notices.extend(notices)
     _tell_of_small_records(measured, rates)
-
-
-def _add_shared(
-    source: RateSource,
-    measured: MeasuredTopics,
-    topics: Sequence[str],
-    rates: Mapping[str, TopicRate],
-) -> None:
-    messages = sum(rates[topic].messages_per_second for topic in topics)
-    size = sum(rates[topic].bytes_per_second for topic in topics)
-    group = _producers(source, "the slowest topics", TopicRate(messages, size))
-    measured.producers.append({**group, "topics": list(topics)})
-    share = messages / sum(rate.messages_per_second for rate in rates.values())
-    text = (
-        f"the {len(topics):,} slowest of {len(rates):,} topics share one group of producers, which "
-        f"writes to all their partitions at the same rate: {share:.1%} of all messages"
-    )
-    measured.notices.append(Notice("workload", text))
 
 
 def _producers(source: RateSource, name: str, rate: TopicRate) -> dict[str, Any]:
@@ -256,11 +237,12 @@ def _notices(
     source: RateSource,
     vocabulary: Vocabulary,
     measured: MeasuredTopics,
-    topics: Sequence[str],
+    topics: Iterable[str],
     origins: str,
 ) -> Iterable[Notice]:
     names = measured.names
-    own = [topic for topic in topics if not is_internal(topic)]
+    all_topics = list(topics)
+    own = [topic for topic in all_topics if not is_internal(topic)]
     known = [topic for topic in own if topic in measured.messages]
     yield Notice(
         "input",
@@ -276,7 +258,7 @@ def _notices(
     silent = [topic for topic in known if measured.messages[topic] < LEAST_PER_SECOND]
     if silent:
         yield Notice("workload", f"these topics had no messages, so no producer: {named(silent)}")
-    if len(own) < len(topics):
+    if len(own) < len(all_topics):
         yield Notice("workload", "Kafka's own topics (__...) have no producer")
     if names.mangled:
         found = named(f"{topic} is {name}" for topic, name in names.mangled.items())

@@ -132,7 +132,8 @@ class PrometheusSource:
             raise self._not_prometheus(path) from error
         if not isinstance(response, dict) or response.get("status") != "success":
             raise self._not_prometheus(path)
-        for warning in response.get("warnings") or ():
+        warnings = response.get("warnings")
+        for warning in warnings if isinstance(warnings, list) else ():
             self.notices.append(Notice("input", f"{self.place} warns: {warning}"))
         return response.get("data")
 

@@ -1,11 +1,4 @@
-"""Files of samples: pages of exporters, OpenMetrics, a dump of a storage, saved responses.
-
-Read are
-
-* the text format of Prometheus and OpenMetrics, with timestamps or without
-  (``curl BROKER/metrics``, ``tidegauge run --openmetrics``),
-* the lines of ``promtool tsdb dump``,
-* the JSON of ``/api/v1/query`` and ``/api/v1/query_range``, whose series have their names.
+"""Scrapes that are files of samples, and the series in them; ``sample_formats.py`` reads a file.
 
 A scrape is a file, or a folder or a pattern with a file for each broker. Samples without a
 timestamp have the time at which their file was written, unless the time between two scrapes is
@@ -14,26 +7,16 @@ given.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from glob import glob, has_magic
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tidegauge.real_input.input_file import InputError, input_error, read_bytes
-from tidegauge.real_rates.label_matchers import Matcher, all_accept, unquoted
+from tidegauge.real_input.input_file import InputError, input_error
+from tidegauge.real_rates.label_matchers import Matcher, all_accept
+from tidegauge.real_rates.sample_formats import samples_in
 from tidegauge.real_rates.sampled_source import SampledSeries, SampledSource
 
-_TEXT = r'"(?:[^"\\]|\\.)*"'
-_LINE = re.compile(
-    rf'([a-zA-Z_:][\w:]*)?\s*(?:\{{((?:[^"}}]|{_TEXT})*)\}})?\s*([^\s{{}}"]+)'
-    r"(?:\s+(-?[\d.eE+]+))?(?:\s+#.*)?\s*"
-)
-_LABEL = re.compile(rf"\s*([a-zA-Z_]\w*)\s*=\s*({_TEXT})\s*(?:,|$)")
-_NAME = "__name__"
-#: A larger timestamp is in milliseconds: in seconds it would be in the year 5138.
-_MOST_SECONDS = 1e11
 #: Names of Kafka's metrics begin so.
 _PREFIX = "kafka_"
 _LEAST_BETWEEN_S = 0.5
@@ -64,6 +47,9 @@ class SampleReader:
         self._names: set[str] = set()
         self._series: dict[str, dict[tuple[tuple[str, str], ...], SampledSeries]] = {}
         self._has_times = False
+        self._last_name = ""
+        self._last_labels: dict[str, str] | None = None
+        self._last: list[tuple[float, float]] | None = None
 
     def source(self, given: Sequence[Path], default_s: float, at_s: float | None) -> SampledSource:
         """The samples of all scrapes, in the order in which they are given.
@@ -104,11 +90,9 @@ class SampleReader:
         return _written_at(files[0].path) + file.scrape * self._over_s
 
     def _read(self, file: _File, time_s: float) -> None:
-        if _is_json(file.path):
-            found = _samples_of_response(file.path)
-        else:
-            found = _samples_of_text(file.path, self._is_kept)
+        found = samples_in(file.path, self._is_wanted)
         has_any = False
+        self._last_labels = None
         for name, labels, time, value in found:
             has_any = True
             if not name.lower().startswith(_PREFIX) and not self._is_wanted(name):
@@ -120,12 +104,15 @@ class SampleReader:
         if not has_any:
             raise input_error(file.path, None, "has no samples")
 
-    def _is_kept(self, name: str) -> bool:
-        return not name or self._is_wanted(name)
-
     def _add(
         self, file: _File, name: str, labels: dict[str, str], sample: tuple[float, float]
     ) -> None:
+        if name == self._last_name and labels is self._last_labels:
+            # The next sample of the same series, in a file of many times.
+            if self._last is not None:
+                self._last.append(sample)
+            return
+        self._last_name, self._last_labels, self._last = name, labels, None
         if file.instance and "instance" not in labels:
             labels = {**labels, "instance": file.instance}
         if not all_accept(self._matchers, labels):
@@ -134,128 +121,8 @@ class SampleReader:
         key = tuple(sorted(labels.items()))
         if key not in of_name:
             of_name[key] = SampledSeries(labels, [])
-        of_name[key].samples.append(sample)
-
-
-#: Name, labels, time in seconds if there is one, value.
-_Sample = tuple[str, dict[str, str], float | None, float]
-
-
-def _samples_of_text(path: Path, is_kept: Callable[[str], bool]) -> Iterator[_Sample]:
-    """The samples of a text; of names that are not kept only the first, without labels."""
-    known: dict[str, dict[str, str]] = {}
-    seen: set[str] = set()
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.startswith("#") or not line.strip():
-                    continue
-                begin = line.partition("{")[0]
-                if begin in seen:
-                    # Most of a page: there is no need to read it.
-                    continue
-                match = _LINE.fullmatch(line)
-                if match is None:
-                    raise input_error(path, number, f"is not a sample: {line.strip()[:60]!r}")
-                name = match[1] or ""
-                if not is_kept(name):
-                    if name not in seen:
-                        seen.add(name)
-                        yield name, {}, None, 0.0
-                    continue
-                text = match[2] or ""
-                if text not in known:
-                    known[text] = _labels_of(path, number, text)
-                labels = known[text]
-                if not name:
-                    labels = dict(labels)
-                    name = labels.pop(_NAME, "")
-                value = _number(path, number, match[3])
-                yield name, labels, _seconds(match[4]), value
-    except OSError as error:
-        raise input_error(path, None, f"cannot be read: {error.strerror}") from error
-
-
-def _labels_of(path: Path, line: int, text: str) -> dict[str, str]:
-    labels, at = {}, 0
-    while at < len(text.rstrip()):
-        match = _LABEL.match(text, at)
-        if match is None:
-            raise input_error(path, line, f"has labels that cannot be read: {text[:60]!r}")
-        labels[match[1]] = unquoted(match[2])
-        at = match.end()
-    return labels
-
-
-def _number(path: Path, line: int, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise input_error(path, line, f"has a value that is not a number: {text!r}") from error
-
-
-def _seconds(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        time = float(text)
-    except ValueError:
-        return None
-    return time / 1000 if abs(time) > _MOST_SECONDS else time
-
-
-def _is_json(path: Path) -> bool:
-    """Whether a file begins as a saved response does."""
-    try:
-        with path.open("rb") as file:
-            begin = file.read(4096)
-    except OSError as error:
-        raise input_error(path, None, f"cannot be read: {error.strerror}") from error
-    return re.match(rb'(?:\xef\xbb\xbf)?\s*(?:\[|<|\{\s*(?:"|\}))', begin) is not None
-
-
-def _samples_of_response(path: Path) -> Iterator[_Sample]:
-    """The samples of a response of Prometheus's HTTP API."""
-    try:
-        response = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise input_error(path, None, "is neither samples nor JSON") from error
-    if isinstance(response, dict) and response.get("status") == "error":
-        raise input_error(path, None, f"is an error of Prometheus: {response.get('error')}")
-    try:
-        found = [
-            (each["metric"], each["values"] if "values" in each else [each["value"]])
-            for each in response["data"]["result"]
-        ]
-        samples = [
-            ({str(label): str(value) for label, value in labels.items()}, pairs)
-            for labels, pairs in found
-        ]
-    except (TypeError, KeyError, AttributeError) as error:
-        raise input_error(
-            path, None, "is not a response of /api/v1/query or /api/v1/query_range"
-        ) from error
-    yield from _named_samples(path, samples)
-
-
-def _named_samples(path: Path, series: Sequence[tuple[dict[str, str], Any]]) -> Iterator[_Sample]:
-    for labels, pairs in series:
-        name = labels.pop(_NAME, "")
-        if not name:
-            raise input_error(
-                path,
-                None,
-                "has series without a name: save the series themselves, such as those of the "
-                'query {__name__=~"kafka_.*"}[5m], without a function such as rate()',
-            )
-        try:
-            read = [(float(time), float(value)) for time, value in pairs]
-        except (TypeError, ValueError) as error:
-            raise input_error(path, None, f"has samples of {name} that are none") from error
-        for time, value in read:
-            yield name, labels, time, value
+        self._last = of_name[key].samples
+        self._last.append(sample)
 
 
 def _files_of(given: Path, scrape: int) -> list[_File]:
