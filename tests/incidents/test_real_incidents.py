@@ -162,6 +162,47 @@ def test_without_lost_connections_a_death_is_known_up_to_a_session(tmp_path: Pat
     assert "its own logs are missing, so it may have hung" in text
 
 
+def from_the_middle(name: str, since: str, folder: Path) -> Path:
+    """The logs of a cluster from a time of the day on, as after a rotation."""
+    for file in (LOGS / name).glob("*/*"):
+        target = folder / file.parent.name / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if file.suffix == ".properties":
+            shutil.copy(file, target)
+            continue
+        kept, lines = False, []
+        for line in file.read_text().splitlines(keepends=True):
+            if line.startswith("[20"):
+                kept = line[12:20] >= since
+            lines += [line] if kept else []
+        target.write_text("".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "since", "same"),
+    [
+        ("kraft-4.1.0-b1_leader_kill", "23:46:46", 3),
+        # The assignment of a partition with no preferred election is told nowhere.
+        ("zk-2.6.3-b1_leader_kill", "23:46:45", 2),
+    ],
+)
+def test_logs_may_begin_just_before_the_incident(
+    name: str, since: str, same: int, tmp_path: Path
+) -> None:
+    logs = from_the_middle(name, since, tmp_path / "logs")
+    scenario = tmp_path / "found.yaml"
+    arguments = ["read-logs", str(logs), "-o", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, [*arguments, "--scenario", str(scenario)])
+    assert result.exit_code == 0, result.output
+    proposed = load_scenario(scenario)
+    assert [(fault.kind, fault.brokers) for fault in proposed.faults] == [("crash", (1,))]  # type: ignore[union-attr]
+    tidegauge.run(proposed, out=tmp_path / "again")
+    pair = run_pair(RunFolder(tmp_path / "run"), RunFolder(tmp_path / "again"))
+    assert len(pair.same) >= same
+    assert len(pair.same_leaders) == 3
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

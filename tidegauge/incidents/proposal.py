@@ -103,9 +103,11 @@ class _Writer:
         self._sightings = sightings
         self._timings: Timings = timings_of(topology)
         self._first = first_registrations(history)
-        self._starts_in_run = set(self._first) == set(history.brokers) and all(
-            is_created_in_run(states) for states in history.states.values()
-        )
+        registered = [registered_us for _, registered_us in self._first.values()]
+        is_whole = set(self._first) == set(history.brokers)
+        at_once = max(registered, default=0) <= history.begin_us + _SOON_US
+        are_new = all(is_created_in_run(states) for states in history.states.values())
+        self._starts_in_run = is_whole and (are_new or at_once)
         if self._starts_in_run:
             firsts = [min(started or back, back) for started, back in self._first.values()]
             self._earlier_us = min(firsts) - _REGISTERING_US[history.has_kraft]
