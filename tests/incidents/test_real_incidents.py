@@ -196,7 +196,8 @@ def test_logs_may_begin_just_before_the_incident(
     result = CliRunner().invoke(app, [*arguments, "--scenario", str(scenario)])
     assert result.exit_code == 0, result.output
     proposed = load_scenario(scenario)
-    assert [(fault.kind, fault.brokers) for fault in proposed.faults] == [("crash", (1,))]  # type: ignore[union-attr]
+    (fault,) = proposed.resolved()["faults"]
+    assert (fault["kind"], fault["brokers"]) == ("crash", [1])
     tidegauge.run(proposed, out=tmp_path / "again")
     pair = run_pair(RunFolder(tmp_path / "run"), RunFolder(tmp_path / "again"))
     assert len(pair.same) >= same
