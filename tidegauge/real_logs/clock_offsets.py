@@ -30,6 +30,10 @@ from tidegauge.real_logs.told import Column, Event, Told
 #: A node whose clock nothing bounds.
 _ENDLESS = 1 << 50
 
+#: Bounds so narrow are better than any usual difference; so many differences are a usual one.
+_NARROW_MS = 40
+_ENOUGH = 3
+
 #: node -> node -> the most that the second clock is ahead of the first.
 Bounds = dict[int, dict[int, int]]
 
@@ -51,7 +55,18 @@ def clock_offsets(told: ClusterTold, nodes: Iterable[int]) -> list[ClockOffset]:
         if cause != effect and cause in names and effect in names:
             known = bounds[cause].get(effect, _ENDLESS)
             bounds[cause][effect] = min(known, difference)
-    return _solved(names, bounds)
+    return _solved(names, bounds, _learned_times(told.rows))
+
+
+def _learned_times(rows: NDArray[np.int64]) -> list[dict[int, int]]:
+    """When each broker has learned of a state, state by state: brokers learn at about one time."""
+    times: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
+    kinds = rows[:, Column.KIND]
+    for _, time_ms, teller, partition, _, epoch, version, *_ in rows[
+        np.isin(kinds, (Told.LEADS, Told.FOLLOWS, Told.STATE))
+    ].tolist():
+        times[partition, epoch, version].setdefault(teller, time_ms)
+    return [told for told in times.values() if len(told) > 1]
 
 
 def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
@@ -189,8 +204,13 @@ class ActiveSpans:
         return is_active
 
 
-def _solved(names: list[int], bounds: Bounds) -> list[ClockOffset]:
-    """Offsets that keep the bounds: as many as can be are 0, the others in the middle."""
+def _solved(
+    names: list[int], bounds: Bounds, learned: list[dict[int, int]]
+) -> list[ClockOffset]:
+    """Offsets that keep the bounds: as many as can be are 0.
+
+    The others are where brokers learn of states at the same time, else in the middle of the bounds.
+    """
     count = len(names)
     most = np.full((count, count), _ENDLESS, np.int64)
     np.fill_diagonal(most, 0)
@@ -211,13 +231,29 @@ def _solved(names: list[int], bounds: Bounds) -> list[ClockOffset]:
         upper = int(min((most[each, place] for each in others), default=_ENDLESS))
         lower = -int(min((most[place, each] for each in others), default=_ENDLESS))
         bounded = upper < _ENDLESS // 2 and lower > -_ENDLESS // 2
-        half = abs(upper - lower + 1) // 2 if bounded else None
         if place in alike:
             widest = max(upper, -lower) if bounded else None
             offsets.append(ClockOffset(node, 0, widest))
         elif bounded:
-            offsets.append(ClockOffset(node, (upper + lower) // 2, half))
+            ahead = _usual(node, [names[each] for each in others], learned, lower, upper)
+            offsets.append(ClockOffset(node, ahead, max(upper - ahead, ahead - lower, 0)))
         else:
             # One side alone: the least that explains the lines.
             offsets.append(ClockOffset(node, upper if upper < 0 else lower, None))
     return offsets
+
+
+def _usual(
+    node: int, others: list[int], learned: list[dict[int, int]], lower: int, upper: int
+) -> int:
+    """The usual difference to the others' clocks that is within the bounds."""
+    differences = sorted(
+        difference
+        for times in learned
+        if node in times
+        for difference in [times[node] - min(times.get(each, _ENDLESS) for each in others)]
+        if lower <= difference <= upper
+    )
+    if upper - lower <= _NARROW_MS or len(differences) < _ENOUGH:
+        return (upper + lower) // 2
+    return differences[len(differences) // 2]

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import attrgetter
 
 from tidegauge.real_logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
@@ -62,8 +62,12 @@ class State:
     by_leader: bool = False
     #: The controller that wrote it; None: no line says so.
     controller: int | None = None
-    #: The leader's time without a fetch, of a shrink.
-    kinds: set[int] = field(default_factory=set)
+    #: The kinds of lines that tell it, a bit for each.
+    kinds: int = 0
+
+    def is_told_by(self, kind: Told) -> bool:
+        """Whether a line of a kind tells it."""
+        return bool(self.kinds >> kind & 1)
 
 
 def states_of(lines: list[Line], births: Sequence[int], deaths: Sequence[int]) -> list[State]:
@@ -119,7 +123,7 @@ def _take(state: State, line: Line) -> None:
     """Add to a state what a line tells of it; what was told first stays."""
     if not state.kinds or line.time_ms < state.time_ms:
         state.time_ms = line.time_ms
-    state.kinds.add(line.kind)
+    state.kinds |= 1 << line.kind
     if state.leader == UNTOLD:
         state.leader = line.leader
     if state.leader_epoch == UNTOLD:

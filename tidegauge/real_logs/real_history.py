@@ -24,13 +24,17 @@ from tidegauge.real_logs.broker_lives import (
     with_deaths,
 )
 from tidegauge.real_logs.clock_offsets import ClockOffset, clock_offsets
-from tidegauge.real_logs.log_files import FoundLogs
+from tidegauge.real_logs.log_files import FoundLogs, LogsError
 from tidegauge.real_logs.log_reading import ClusterTold, read_logs
 from tidegauge.real_logs.partition_states import Line, State, earlier_by_brokers, states_of
 from tidegauge.real_logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
 #: The kinds of lines from which no state follows, and which matter for themselves.
 _MOMENTS = (Told.ASSIGNED, Told.TRUNCATED)
+
+
+#: More would take more than a gigabyte of memory.
+_MOST_LINES = 1_000_000
 
 
 class TopicPartition(NamedTuple):
@@ -179,6 +183,11 @@ def _partitions(
     rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
     found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
     partitions = []
+    if len(rows) > _MOST_LINES:
+        raise LogsError(
+            f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,} that a run"
+            " can hold: read fewer nodes, or a shorter time"
+        )
     for number, begin, end in zip(
         found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
     ):

@@ -311,7 +311,7 @@ class _Rows:
 
     def _writer(self, state: State) -> int:
         """Who wrote a state: the leader with ZooKeeper alone, else the controller."""
-        leader_writes = not self._history.is_kraft and Told.ALTERED not in state.kinds
+        leader_writes = not self._history.is_kraft and not state.is_told_by(Told.ALTERED)
         if state.by_leader and leader_writes:
             return self._broker(state.leader)
         node = state.controller
