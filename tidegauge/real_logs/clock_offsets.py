@@ -9,6 +9,7 @@ in both directions leave an interval:
 * a follower logs that it follows before the leader can take it into the ISR;
 * a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's active
   controller logs the registration before the broker learns of it;
+* a broker logs that it asks to be unfenced, the active controller that it is, then the broker;
 * the active controller of a quorum replays a record before any other node does.
 
 Clocks that may be equal are taken as equal. The others are taken in the middle of their interval.
@@ -124,6 +125,7 @@ def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
         elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
             replayed.setdefault(event.values[2], (event.teller, event.time_ms))
     yield from _of_czxids(events, tries)
+    yield from _of_unfencing(events, is_active)
     seen: set[tuple[object, ...]] = set()
     for event in events:
         if event.kind not in ("register_record", "broker_epoch"):
@@ -137,6 +139,33 @@ def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
             yield cause[0], event.teller, event.time_ms - cause[1]
         if epoch in replayed:
             yield replayed[epoch][0], event.teller, event.time_ms - replayed[epoch][1]
+
+
+def _of_unfencing(events: list[Event], is_active: ActiveSpans) -> Iterator[tuple[int, int, int]]:
+    """A broker asks to be unfenced, the active controller unfences it, and the broker is told."""
+    epochs: dict[int, object] = {}
+    asked: dict[tuple[int, object], int] = {}
+    told: dict[tuple[int, object], int] = {}
+    for event in events:
+        if event.kind == "broker_epoch":
+            epochs[event.teller] = event.values[0]
+        elif event.kind == "recovering":
+            asked.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
+        elif event.kind == "unfenced":
+            told.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
+    seen: set[tuple[int, object]] = set()
+    for event in events:
+        if event.kind != "change_record" or not is_active.at(event.teller, event.time_ms):
+            continue
+        broker, epoch, fenced, _ = event.values
+        key = (_number(broker), epoch)
+        if fenced != -1 or key in seen:
+            continue
+        seen.add(key)
+        if key in asked:
+            yield key[0], event.teller, event.time_ms - asked[key]
+        if key in told:
+            yield event.teller, key[0], told[key] - event.time_ms
 
 
 def _of_czxids(

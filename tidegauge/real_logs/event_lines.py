@@ -188,6 +188,16 @@ EVENT_LINES: tuple[EventLine, ...] = (
         "i",
     ),
     _line(
+        "recovering",
+        b" Transitioning from STARTING to RECOVERY",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)",
+    ),
+    _line(
+        "unfenced",
+        b" Transitioning from RECOVERY to RUNNING",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)",
+    ),
+    _line(
         "quorum_leader",
         b"] Completed transition to Leader",
         rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] Completed transition to Leader(?:State)?\(.*?"
