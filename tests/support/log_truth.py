@@ -49,7 +49,9 @@ def compared(folder: Path) -> Compared:
         history,
         counted(states, told_states(history)),
         counted(brokers, told_brokers(history)),
-        counted(controllers, [((each.node, each.epoch), each.time_ms) for each in history.controllers]),
+        counted(
+            controllers, [((each.node, each.epoch), each.time_ms) for each in history.controllers]
+        ),
     )
 
 
@@ -118,7 +120,13 @@ def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Told, Told, Told]:
         elif not path.startswith("/") and data is not None:
             states.append(
                 (
-                    (path, version, data["leader"], data["leader_epoch"], tuple(sorted(data["isr"]))),
+                    (
+                        path,
+                        version,
+                        data["leader"],
+                        data["leader_epoch"],
+                        tuple(sorted(data["isr"])),
+                    ),
                     time_ms,
                 )
             )

@@ -11,6 +11,7 @@ import typer
 from tidegauge.views.output import fail, print_json, report
 from tidegauge.views.working import working
 
+
 def read_logs(
     folder: Annotated[
         Path,

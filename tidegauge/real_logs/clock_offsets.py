@@ -233,9 +233,7 @@ class ActiveSpans:
         return is_active
 
 
-def _solved(
-    names: list[int], bounds: Bounds, learned: list[dict[int, int]]
-) -> list[ClockOffset]:
+def _solved(names: list[int], bounds: Bounds, learned: list[dict[int, int]]) -> list[ClockOffset]:
     """Offsets that keep the bounds: as many as can be are 0.
 
     The others are where brokers learn of states at the same time, else in the middle of the bounds.

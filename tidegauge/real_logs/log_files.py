@@ -8,15 +8,15 @@ number at the end of the folder's name.
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, layout_of
+from tidegauge.real_logs.log_stream import LogStream
 
 #: What a file's name says of its content: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
@@ -156,10 +156,8 @@ def _sample_of(path: Path) -> bytes | str:
     if not path.is_file():
         return "is not a file"
     try:
-        with _opened(path) as stream:
+        with LogStream(path) as stream:
             sample = stream.read(SAMPLE_BYTES)
-    except EOFError:
-        return "is a torn compressed file without a whole block"
     except (OSError, zlib.error) as error:
         return f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if not sample or layout_of(sample) is not None:
@@ -167,10 +165,6 @@ def _sample_of(path: Path) -> bytes | str:
     if b"\0" in sample:
         return "is binary, not a log"
     return "has no line of a Kafka log: [2024-05-01 10:00:00,123] INFO message (logger)"
-
-
-def _opened(path: Path) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def _first_ms(sample: bytes) -> int:

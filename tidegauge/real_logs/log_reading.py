@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain, repeat
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tidegauge.real_logs.event_lines import EVENT_LINES, SETTINGS, EventLine
 from tidegauge.real_logs.log_files import LogFile
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
-from tidegauge.real_logs.log_lines import open_log
+from tidegauge.real_logs.log_stream import LogStream
 from tidegauge.real_logs.partition_lines import PARTITION_LINES, PartitionLine
 from tidegauge.real_logs.told import (
     UNTOLD,
@@ -184,10 +184,10 @@ def read_part(part: Part) -> Read:
     reader = _Reader(part.file)
     problem = None
     try:
-        with open_log(part.file) as stream:
+        with LogStream(part.file.path) as stream:
             reader.read(stream, part)
-    except EOFError:
-        problem = "is torn: the end of the compressed file is missing"
+            if stream.is_torn:
+                problem = "is torn: the end of the compressed file is missing"
     except (OSError, zlib.error) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
     return Read(part, reader.told(), problem)
@@ -207,7 +207,7 @@ class _Reader:
         self._first_ms = self._last_ms = -1
         self._bytes = 0
 
-    def read(self, stream: BinaryIO, part: Part) -> None:
+    def read(self, stream: LogStream, part: Part) -> None:
         """Read the entries that begin in a part."""
         layout = layout_of(stream.read(SAMPLE_BYTES))
         if layout is None:
@@ -216,7 +216,7 @@ class _Reader:
         first = b"\n" + layout.beginning
         carried = b""
         left = part.end - part.begin
-        is_whole = part.begin == 0 and part.file.path.suffix == ".gz"
+        is_whole = stream.is_compressed
         is_first = part.begin > 0
         while is_whole or left > 0:
             read = stream.read(_BLOCK_BYTES if is_whole else min(_BLOCK_BYTES, left))

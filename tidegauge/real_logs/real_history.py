@@ -174,22 +174,22 @@ def _partitions(
         if offset:
             rows[rows[:, Column.TELLER] == node, Column.TIME_MS] -= offset
     # Lines of one partition together, in the order of time.
-    numbers = np.array([-1 if name is None else number for number, name in enumerate(names)])
-    same = _same_partition(names)
-    rows[:, Column.PARTITION] = same[rows[:, Column.PARTITION]] if len(numbers) else 0
+    if not len(rows):
+        return []
+    rows[:, Column.PARTITION] = _same_partition(names)[rows[:, Column.PARTITION]]
     rows = rows[rows[:, Column.PARTITION] >= 0]
     roles = _roles(rows, told, events)
     rows = first_told(rows, (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED))
     rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
-    found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
-    partitions = []
     if len(rows) > _MOST_LINES:
         raise LogsError(
             f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,} that a run"
             " can hold: read fewer nodes, or a shorter time"
         )
+    found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
+    partitions: list[PartitionTold] = []
     for number, begin, end in zip(
-        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
+        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=False
     ):
         name = names[number]
         assert name is not None
