@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from real_clusters import history_of, states_in
-
 from tidegauge.real_logs.broker_lives import ABSENT, ACTIVE, FENCED
 
 _REGISTERED = (

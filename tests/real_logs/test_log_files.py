@@ -6,8 +6,8 @@ import gzip
 from pathlib import Path
 
 import pytest
-from real_clusters import history_of, recorded, states_in, written
 
+from real_clusters import history_of, recorded, states_in, written
 from tidegauge.real_logs.log_files import LogsError, found_logs, log_files_of
 from tidegauge.real_logs.log_lines import lines_of
 from tidegauge.real_logs.real_history import real_history

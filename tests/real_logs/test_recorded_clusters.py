@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+
 from log_truth import Compared, compared
 from real_clusters import RECORDED, recorded
-
 from tidegauge.real_logs.real_history import RealHistory
 
 #: A line is at most so late; measured on two loaded CPUs.

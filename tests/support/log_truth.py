@@ -1,8 +1,8 @@
 """What the logs of a cluster tell, held against the truth that was recorded beside them.
 
-The truth of a shared cluster is ``truth.json``: every write that ZooKeeper accepted, or every record of
-the metadata log (tests/data/real_logs/README.md). ``compared(folder)`` reads the logs of one and counts
-what is missing, what is invented, and how late it is told.
+The truth of a shared cluster is ``truth.json``: every write that ZooKeeper accepted, or every
+record of the metadata log (tests/data/real_logs/README.md). ``compared(folder)`` reads the logs of
+one and counts what is missing, what is invented, and how late it is told.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Lives of brokers and controllers: what the control plane took a broker for, starts and stops.
 
-With ZooKeeper a broker is registered or not. It says itself that it has registered, and the controller
-says whom it has found new, gone or bounced; a new controller lists whom it finds. A quorum's controllers
-replay each record of a registration. All of them do, and again after a restart, so records are taken once.
-A record that the active controller replays before it is committed, and that no other controller has, did
-not happen if that controller then renounces.
+With ZooKeeper a broker is registered or not. It says itself that it has registered, and the
+controller says whom it has found new, gone or bounced; a new controller lists whom it finds. A
+quorum's controllers replay each record of a registration. All of them do, and again after a
+restart, so records are taken once. A record that the active controller replays before it is
+committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def with_deaths(
 ) -> list[Life]:
     """The lives with better times of deaths: a killed process says nothing.
 
-    It was alive at its last line, and its last heartbeat was less than a session timeout before it was
-    lost. A process whose last line is before its loss, and that never returns, is gone.
+    It was alive at its last line, and its last heartbeat was less than a session timeout before it
+    was lost. A process whose last line is before its loss, and that never returns, is gone.
 
     Args:
         lives: the lives of all nodes.

@@ -1,14 +1,14 @@
 """The offsets of the nodes' clocks, from causes that precede their effects.
 
-A line at one node that tells a cause, and a line at another that tells its effect, bound the difference
-of the two clocks from one side: were the clocks equal, the effect would not come before its cause. Pairs
-in both directions leave an interval:
+A line at one node that tells a cause, and a line at another that tells its effect, bound the
+difference of the two clocks from one side: were the clocks equal, the effect would not come before
+its cause. Pairs in both directions leave an interval:
 
-* the controller logs a partition's state before it sends it, and a broker logs that it leads or follows
-  in that epoch;
+* the controller logs a partition's state before it sends it, and a broker logs that it leads or
+  follows in that epoch;
 * a follower logs that it follows before the leader can take it into the ISR;
-* a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's active
-  controller logs the registration before the broker learns of it;
+* a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's
+  active controller logs the registration before the broker learns of it;
 * a broker logs that it asks to be unfenced, the active controller that it is, then the broker;
 * the active controller of a quorum replays a record before any other node does.
 

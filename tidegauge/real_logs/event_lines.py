@@ -1,8 +1,8 @@
 """Lines about brokers, controllers and topics: patterns, and the event that each tells.
 
-``EVENT_LINES`` is the table: a marker by which the line is found, a pattern that must match, the kind of
-event, and a character for each group: ``i`` integer, ``s`` text, ``l`` list of brokers. A teller of
-``None`` is the node whose file it is; a group named ``node`` tells it otherwise.
+``EVENT_LINES`` is the table: a marker by which the line is found, a pattern that must match, the
+kind of event, and a character for each group: ``i`` integer, ``s`` text, ``l`` list of brokers. A
+teller of ``None`` is the node whose file it is; a group named ``node`` tells it otherwise.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The log files of a cluster: a folder for each node, with its rotated and compressed files.
 
-Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the files, or
-put the date before the suffix, and logrotate compresses them. All files of one folder are of one node.
-Its id is that of the ``server.properties`` beside them, else that which its own lines say, else the
-number at the end of the folder's name.
+Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
+files, or put the date before the suffix, and logrotate compresses them. All files of one folder
+are of one node. Its id is that of the ``server.properties`` beside them, else that which its own
+lines say, else the number at the end of the folder's name.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The entries of a log file that matter, with their time, level, logger and message.
 
 An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
-settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is read
-in blocks, and only entries that hold one of the wanted literals are taken apart.
+settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is
+read in blocks, and only entries that hold one of the wanted literals are taken apart.
 """
 
 from __future__ import annotations

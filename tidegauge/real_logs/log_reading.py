@@ -1,8 +1,8 @@
 """All that the files of a cluster tell, read by as many processes as there are CPUs for.
 
-Each file is read in blocks. In a block the markers of all kinds of lines are looked for, which the C
-library does at a gigabyte a second, and only lines that have one are matched against a pattern. A large
-file is cut into parts, so that one process does not read it alone.
+Each file is read in blocks. In a block the markers of all kinds of lines are looked for, which the
+C library does at a gigabyte a second, and only lines that have one are matched against a pattern.
+A large file is cut into parts, so that one process does not read it alone.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ _KEY_BYTES = 6
 def _kinds_by_beginning() -> dict[bytes, tuple[tuple[bytes, PartitionLine | EventLine], ...]]:
     """The kinds of lines by the first bytes of their messages, and of what follows the speaker.
 
-    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with ``Chan``, and
-    if that is not there without. Kinds in which anything may follow are in all of these.
+    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with
+    ``Chan``, and if that is not there without. Kinds in which anything may follow are in all of
+    these.
     """
     kinds: dict[bytes, list[tuple[bytes, PartitionLine | EventLine]]] = {}
     following = {line.marker: _following(line.pattern.pattern) for line in _ALL_KINDS}
@@ -273,8 +274,9 @@ class _Reader:
     def _read_plain_lines(self, block: bytes) -> None:
         """Read a block of the layout that Kafka's own configurations have.
 
-        The first bytes of a message choose the kinds of lines that it may be of; most are of none. A
-        line that was torn may have the next one right behind it: so a line begins wherever a time is.
+        The first bytes of a message choose the kinds of lines that it may be of; most are of none.
+        A line that was torn may have the next one right behind it: so a line begins wherever a
+        time is.
         """
         kinds, seconds, find = _KINDS, self._seconds, block.find
         known = None

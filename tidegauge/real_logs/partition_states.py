@@ -1,13 +1,14 @@
 """The states of partitions, one for each version, from all lines that tell of them.
 
-A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of them
-long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka 2.6 and
-before lack the version of what the controller has written, but then each of its writes raises the leader
-epoch by one, while the writes of leaders keep it and have their version in the line: so the controller's
-writes fill the versions that no leader has written, in the order of their epochs.
+A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of
+them long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka
+2.6 and before lack the version of what the controller has written, but then each of its writes
+raises the leader epoch by one, while the writes of leaders keep it and have their version in the
+line: so the controller's writes fill the versions that no leader has written, in the order of
+their epochs.
 
-What a line only intends, restates, or logs without a write adds no state: its epoch or version is there
-already.
+What a line only intends, restates, or logs without a write adds no state: its epoch or version is
+there already.
 """
 
 from __future__ import annotations
@@ -247,8 +248,8 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
     """Note which changes leaders made without a line of their own that says so.
 
-    An ISR that grows under the same leader does so by its leader. One that shrinks does if the leader
-    has said just before that it is about to do so.
+    An ISR that grows under the same leader does so by its leader. One that shrinks does if the
+    leader has said just before that it is about to do so.
     """
     intents = [line for line in lines if line.kind == Told.SHRINKING]
     for before, state in zip(states, states[1:], strict=False):
@@ -278,8 +279,9 @@ def earlier_by_brokers(
 ) -> None:
     """Move changes that a quorum makes when it fences a broker to the time of the fence.
 
-    Its active controller appends a broker's fence, and what that changes of partitions, in one batch;
-    the lines of other brokers come later, or, if none of them runs, when the first one starts.
+    Its active controller appends a broker's fence, and what that changes of partitions, in one
+    batch; the lines of other brokers come later, or, if none of them runs, when the first one
+    starts.
 
     Args:
         states: the states of a partition.
@@ -303,7 +305,8 @@ def earlier_by_brokers(
 def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
     """Add the state in which a partition lost its leader, if only a later one is told.
 
-    Its version is missing, and the epoch was raised once in between: the fence of the leader did it.
+    Its version is missing, and the epoch was raised once in between: the fence of the leader did
+    it.
     """
     for before, state in list(zip(states, states[1:], strict=False)):
         if not (

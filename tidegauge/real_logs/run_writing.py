@@ -1,8 +1,9 @@
 """The folder of a run that logs tell: manifest, rows and summary, as a simulated run has them.
 
-The manifest says ``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's time 0,
-the offsets of clocks, the files. The summary has the figures that follow from states of partitions, and
-the hash of the rows; what only processes know, such as acknowledged records, is absent in it.
+The manifest says ``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's
+time 0, the offsets of clocks, the files. The summary has the figures that follow from states of
+partitions, and the hash of the rows; what only processes know, such as acknowledged records, is
+absent in it.
 """
 
 from __future__ import annotations
