@@ -86,15 +86,17 @@ def test_a_compressed_file_that_is_torn_tells_what_it_has(tmp_path: Path) -> Non
     assert problem == "is torn: the end of the compressed file is missing"
 
 
+def _entry(second: int, text: str) -> str:
+    return f"[2026-03-01 00:00:0{second},000] INFO [Partition t-0 broker=1] {text}"
+
+
 def test_a_torn_line_tells_nothing_and_the_one_behind_it_all(tmp_path: Path) -> None:
     text = "\n".join(
         (
             f"00:00:01,000 {_UPDATED.format('1,2', 1)}",
-            "[2026-03-01 00:00:02,000] INFO [Partition t-0 broker=1] ISR updated to [1,2"
-            "[2026-03-01 00:00:03,000] INFO [Partition t-0 broker=1] ISR updated to [1,3] and"
-            " zkVersion updated to [3] (kafka.cluster.Partition)",
-            "[2026-03-01 00:00:04,000] INFO [Partition t-0 broker=1] ISR updated to [1] and zkVersion"
-            " updated to [1",
+            _entry(2, "ISR updated to [1,2")
+            + _entry(3, "ISR updated to [1,3] and zkVersion updated to [3] "),
+            _entry(4, "ISR updated to [1] and zkVersion updated to [1"),
         )
     )
     history = history_of(tmp_path, {"broker-1/server.log": text})

@@ -88,7 +88,6 @@ def test_the_clock_of_a_broker_of_a_quorum_is_corrected(tmp_path: Path, ahead_ms
 def _shifted(line: str, ahead_ms: int) -> str:
     if not line.startswith("[20"):
         return line
-    moment = datetime.strptime(line[1:24], "%Y-%m-%d %H:%M:%S,%f") + timedelta(
-        milliseconds=ahead_ms
-    )
+    written = datetime.fromisoformat(line[1:24].replace(",", "."))
+    moment = written + timedelta(milliseconds=ahead_ms)
     return f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03}{line[24:]}"

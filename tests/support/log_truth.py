@@ -180,13 +180,13 @@ def main() -> None:
                 f"{name} {each.found}/{each.expected} +{len(each.invented)}"
                 f" [{delays[0]}..{delays[len(delays) // 2]}..{delays[-1]}]"
             )
-        print(f"{folder.name:36} {'  '.join(parts)}")
+        sys.stdout.write(f"{folder.name:36} {'  '.join(parts)}\n")
         if "-v" in sys.argv:
             for name in ("states", "brokers", "controllers"):
                 each = getattr(result, name)
                 for word in ("missing", "invented"):
                     for row in getattr(each, word):
-                        print(f"    {name} {word}: {row}")
+                        sys.stdout.write(f"    {name} {word}: {row}\n")
 
 
 if __name__ == "__main__":

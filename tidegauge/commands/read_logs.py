@@ -67,7 +67,7 @@ def read_logs(
             run = write_run(history, out)
     except LogsError as error:
         fail(str(error))
-    # A scenario of this cluster, for `--scenario`, is made of the finished run: `run` is its folder.
+    # A scenario of this cluster is proposed from the finished run: `run` is its folder.
     told = found_in_logs(history, run)
     with report(as_json=as_json):
         for line in told.lines():

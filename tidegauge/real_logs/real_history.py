@@ -128,7 +128,7 @@ def real_history(
     )
     lives = lives_of(events, last_of)
     controllers = controllers_of(events)
-    brokers = broker_changes(events, lives, controllers)
+    brokers = broker_changes(events, lives)
     timeout_ms = session_timeout_ms(events, is_kraft=is_kraft)
     lives = with_deaths(lives, brokers, last_of, timeout_ms)
     partitions = _partitions(told, ahead, events, brokers if is_kraft else [])
