@@ -76,56 +76,68 @@ def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
     yield from _of_registrations(told.events)
 
 
+#: Kinds of lines by which a broker tells that it has learned of a state.
+_LEARNS = (Told.LEADS, Told.FOLLOWS, Told.STATE)
+
+
 def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple[int, int, int]]:
-    is_active = ActiveSpans(told.events)
-    sent: dict[tuple[int, int], tuple[int, int]] = {}
-    created: dict[int, tuple[int, int]] = {}
-    follows: dict[tuple[int, int], int] = {}
-    for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in (Told.CREATED, Told.ELECTED):
-            if not is_active.of_quorum:
-                sent.setdefault((partition, epoch), (teller, time_ms))
-            elif is_active.at(teller, time_ms) and partition not in created:
-                created[partition] = (teller, time_ms)
-        elif kind == Told.FOLLOWS:
-            follows.setdefault((partition, teller), time_ms)
+    """A controller sends a state before brokers learn of it; a follower follows before it joins."""
+    sent, created, follows = _causes(rows, ActiveSpans(told.events))
     learned: set[tuple[int, ...]] = set()
     for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE):
-            cause = sent.get((partition, epoch))
-            if cause is not None and (key := (partition, epoch, teller)) not in learned:
-                learned.add(key)
-                yield cause[0], teller, time_ms - cause[1]
-        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE) and partition in created:
-            if (key := (partition, teller)) not in learned:
-                learned.add(key)
-                yield created[partition][0], teller, time_ms - created[partition][1]
-        if kind in (Told.EXPANDING, Told.ISR_UPDATED):
+        if kind in _LEARNS:
+            for cause, key in (
+                (sent.get((partition, epoch)), (partition, teller, epoch)),
+                (created.get(partition), (partition, teller)),
+            ):
+                if cause is not None and key not in learned:
+                    learned.add(key)
+                    yield cause[0], teller, time_ms - cause[1]
+        elif kind in (Told.EXPANDING, Told.ISR_UPDATED):
+            key = (partition, teller, isr, 0)
+            if key in learned:
+                continue
+            learned.add(key)
             for member in told.isrs[isr]:
-                followed = follows.get((partition, member))
-                if followed is not None and (key := (partition, teller, isr, 0)) not in learned:
-                    yield member, teller, time_ms - followed
-            learned.add((partition, teller, isr, 0))
+                if (partition, member) in follows:
+                    yield member, teller, time_ms - follows[partition, member]
+
+
+#: The node that tells something, and when it does.
+_Moment = tuple[int, int]
+
+
+def _causes(
+    rows: NDArray[np.int64], is_active: ActiveSpans
+) -> tuple[dict[tuple[int, int], _Moment], dict[int, _Moment], dict[tuple[int, int], int]]:
+    """When ZooKeeper's controller sent each epoch, a quorum's created each partition, and when each
+    broker followed each partition first.
+    """
+    sent: dict[tuple[int, int], _Moment] = {}
+    created: dict[int, _Moment] = {}
+    follows: dict[tuple[int, int], int] = {}
+    for kind, time_ms, teller, partition, _, epoch, *_ in rows.tolist():
+        if kind == Told.FOLLOWS:
+            follows.setdefault((partition, teller), time_ms)
+        elif kind in (Told.CREATED, Told.ELECTED):
+            if not is_active.of_quorum:
+                sent.setdefault((partition, epoch), (teller, time_ms))
+            elif is_active.at(teller, time_ms):
+                created.setdefault(partition, (teller, time_ms))
+    return sent, created, follows
 
 
 def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
     is_active = ActiveSpans(events)
-    registering: dict[int, int] = {}
-    #: When the broker of a registration, by its epoch, was about to make it.
-    tries: dict[tuple[int, int], int] = {}
-    incarnations: dict[object, tuple[int, int]] = {}
-    replayed: dict[object, tuple[int, int]] = {}
+    yield from _of_czxids(events)
+    yield from _of_unfencing(events, is_active)
+    incarnations: dict[object, _Moment] = {}
+    replayed: dict[object, _Moment] = {}
     for event in events:
-        if event.kind == "registering":
-            registering[event.teller] = event.time_ms
-        elif event.kind == "registered" and event.teller in registering:
-            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
-        elif event.kind == "incarnation":
+        if event.kind == "incarnation":
             incarnations.setdefault(event.values[0], (event.teller, event.time_ms))
         elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
             replayed.setdefault(event.values[2], (event.teller, event.time_ms))
-    yield from _of_czxids(events, tries)
-    yield from _of_unfencing(events, is_active)
     seen: set[tuple[object, ...]] = set()
     for event in events:
         if event.kind not in ("register_record", "broker_epoch"):
@@ -168,10 +180,16 @@ def _of_unfencing(events: list[Event], is_active: ActiveSpans) -> Iterator[tuple
             yield event.teller, key[0], told[key] - event.time_ms
 
 
-def _of_czxids(
-    events: list[Event], tries: dict[tuple[int, int], int]
-) -> Iterator[tuple[int, int, int]]:
+def _of_czxids(events: list[Event]) -> Iterator[tuple[int, int, int]]:
     """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
+    registering: dict[int, int] = {}
+    #: When the broker of a registration was about to make it.
+    tries: dict[tuple[int, int], int] = {}
+    for event in events:
+        if event.kind == "registering":
+            registering[event.teller] = event.time_ms
+        elif event.kind == "registered" and event.teller in registering:
+            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
     changed: dict[int, Event] = {}
     seen: set[tuple[int, int, int]] = set()
     for event in events:

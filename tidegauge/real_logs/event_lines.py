@@ -130,7 +130,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "registered",
         b"Registered broker ",
-        rb"Registered broker (?P<node>\d+) at path \S+ with addresses: .*, czxid \(broker epoch\): (\d+)(?= )",
+        rb"Registered broker (?P<node>\d+) at path \S+ with addresses: .*, czxid \(broker epoch\):"
+        rb" (\d+)(?= )",
         "i",
     ),
     _line(
@@ -176,15 +177,15 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "incarnation",
         b"] Incarnation ",
-        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Incarnation ([\w-]+) of broker \d+ in cluster"
-        rb" \S+ is now STARTING",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Incarnation ([\w-]+) of broker \d+"
+        rb" in cluster \S+ is now STARTING",
         "s",
     ),
     _line(
         "broker_epoch",
         b"] Successfully registered broker ",
-        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Successfully registered broker \d+ with"
-        rb" broker epoch (\d+)(?= )",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Successfully registered broker \d+"
+        rb" with broker epoch (\d+)(?= )",
         "i",
     ),
     _line(
@@ -200,8 +201,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "quorum_leader",
         b"] Completed transition to Leader",
-        rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] Completed transition to Leader(?:State)?\(.*?"
-        rb"\bepoch=(\d+), ",
+        rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] Completed transition to Leader(?:State)?"
+        rb"\(.*?\bepoch=(\d+), ",
         "i",
     ),
     _line(
@@ -267,8 +268,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "topic_setting",
         b"Replayed ConfigRecord for ConfigResource(type=TOPIC",
-        rb"ConfigResource\(type=TOPIC, name='([^']*)'\) which set configuration (min\.insync\.replicas|"
-        rb"unclean\.leader\.election\.enable) to (\w+)",
+        rb"ConfigResource\(type=TOPIC, name='([^']*)'\) which set configuration"
+        rb" (min\.insync\.replicas|unclean\.leader\.election\.enable) to (\w+)",
         "sss",
         begins=_BY_QUORUM,
     ),

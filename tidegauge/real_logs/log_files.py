@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, layout_of
 from tidegauge.real_logs.log_stream import LogStream
 
-#: What a file's name says of its content: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
+#: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
 #: Logs of Kafka that tell nothing of replication.
 _SILENT = re.compile(r"kafka-request|log-cleaner|kafka-authorizer|gc\.log|-gc|garbage")
@@ -99,16 +99,11 @@ def found_logs(folder: Path) -> FoundLogs:
     timed: list[tuple[tuple[object, ...], LogFile]] = []
     unread: list[Unread] = []
     for place, paths in _folders_below(folder):
-        readable = []
-        for path in paths:
-            kind = _kind_of(path)
-            if kind is None:
-                continue
-            sample = _sample_of(path)
-            if isinstance(sample, str):
-                unread.append(Unread(path, sample))
-            elif sample:
-                readable.append((path, kind, sample))
+        samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
+        unread += [Unread(path, said) for path, _, said in samples if isinstance(said, str)]
+        readable = [
+            (path, kind, said) for path, kind, said in samples if isinstance(said, bytes) and said
+        ]
         node, role = _node_of(place, [sample for _, _, sample in readable])
         for path, kind, sample in readable:
             order = (node is None, node or 0, str(place), kind, _first_ms(sample), str(path))

@@ -12,7 +12,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -164,7 +164,7 @@ def _parts_of(file: LogFile) -> list[Part]:
     if file.path.suffix == ".gz" or size <= 2 * _PART_BYTES:
         return [Part(file, 0, size)]
     cuts = [*range(0, size, _PART_BYTES), size]
-    return [Part(file, begin, end) for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [Part(file, begin, end) for begin, end in pairwise(cuts)]
 
 
 def _all_read(parts: list[Part], whole: int) -> Iterator[Read]:
@@ -278,41 +278,40 @@ class _Reader:
         A line that was torn may have the next one right behind it: so a line begins wherever a
         time is.
         """
-        kinds, seconds, find = _KINDS, self._seconds, block.find
+        find = block.find
         known = None
         for found in chain(_PLAIN_LINE.finditer(block), (None,)):
             header, known = known, found
             if header is None:
                 continue
-            begin = header.start()
             end = find(b"\n", header.end())
             if end < 0:  # a torn line
                 break
-            if found is not None:
-                end = min(end, found.start())
-            key = header[3]
-            said = find(b"] ", header.end(), end) + 2
-            of_kind = kinds.get(key + block[said : said + 4]) if said > 1 else None
-            for marker, kind in kinds[key] if of_kind is None else of_kind:
-                if find(marker, begin, end) < 0:
-                    continue
-                match = kind.pattern.search(block, begin, end)
-                if match is None:
-                    continue
-                second = seconds.get(header[1])
-                if second is None:
-                    second = self._second_of(header[1])
-                if second < 0:
-                    break
-                time_ms = second + int(header[2])
-                if isinstance(kind, PartitionLine):
-                    self._take_rows(kind, match, time_ms)
-                else:
-                    before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
-                    self._take(kind, match, time_ms, before)
+            self._read_plain_line(block, header, end if found is None else min(end, found.start()))
         if find(b" values: ") >= 0:
             for setting in _SETTING_LINE.finditer(block):
                 self._take_setting(setting)
+
+    def _read_plain_line(self, block: bytes, header: re.Match[bytes], end: int) -> None:
+        find, begin, key = block.find, header.start(), header[3]
+        said = find(b"] ", header.end(), end) + 2
+        of_kind = _KINDS.get(key + block[said : said + 4]) if said > 1 else None
+        for marker, kind in _KINDS[key] if of_kind is None else of_kind:
+            if find(marker, begin, end) < 0:
+                continue
+            match = kind.pattern.search(block, begin, end)
+            if match is None:
+                continue
+            second = self._seconds.get(header[1])
+            if second is None:
+                second = self._second_of(header[1])
+            if second < 0:
+                return
+            if isinstance(kind, PartitionLine):
+                self._take_rows(kind, match, second + int(header[2]))
+            else:
+                before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
+                self._take(kind, match, second + int(header[2]), before)
 
     def _second_of(self, second: bytes) -> int:
         """The time of a second, kept for the lines that have it, too; -1 if there is none."""

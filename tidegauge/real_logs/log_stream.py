@@ -18,7 +18,8 @@ class LogStream:
             OSError: it cannot be opened.
         """
         self.is_compressed = path.suffix == ".gz"
-        self._file = cast("BinaryIO", gzip.open(path)) if self.is_compressed else path.open("rb")
+        opened = gzip.GzipFile(path) if self.is_compressed else path.open("rb")
+        self._file = cast("BinaryIO", opened)
         #: The end of the compressed file is missing.
         self.is_torn = False
 

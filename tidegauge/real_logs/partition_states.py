@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 from tidegauge.real_logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
@@ -108,10 +109,10 @@ def _of_one_life(lines: list[Line]) -> list[State]:
             _take(state, line)
     known = {state.leader_epoch for state in versioned.values()}
     for line in lines:
-        if line.version == UNTOLD and line.leader_epoch != UNTOLD and line.leader != UNTOLD:
-            if line.leader_epoch not in known and line.isr is not None:
-                state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
-                _take(state, line)
+        is_whole = UNTOLD not in (line.leader_epoch, line.leader) and line.isr is not None
+        if line.version == UNTOLD and is_whole and line.leader_epoch not in known:
+            state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
+            _take(state, line)
     _give_versions(versioned, [epochs[epoch] for epoch in sorted(epochs)])
     states = [versioned[version] for version in sorted(versioned)]
     _fill(states)
@@ -156,7 +157,7 @@ def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> Non
     )
     bounds = [None, *anchors, None]
     left = list(unversioned)
-    for before, after in zip(bounds, bounds[1:], strict=False):
+    for before, after in pairwise(bounds):
         of_gap = [
             state
             for state in left
@@ -252,7 +253,7 @@ def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
     leader has said just before that it is about to do so.
     """
     intents = [line for line in lines if line.kind == Told.SHRINKING]
-    for before, state in zip(states, states[1:], strict=False):
+    for before, state in pairwise(states):
         if state.leader != before.leader or state.leader < 0 or not state.isr_told:
             continue
         old, new = set(before.isr or ()), set(state.isr or ())
@@ -288,7 +289,7 @@ def earlier_by_brokers(
         gone_ms: when each broker was fenced, or began to shut down.
         back_ms: when each broker was unfenced.
     """
-    for before, state in zip(states, states[1:], strict=False):
+    for before, state in pairwise(states):
         if state.by_leader or state.created or state.deleted:
             continue
         lost = set(before.isr or ()) - set(state.isr or ())
@@ -308,7 +309,7 @@ def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None
     Its version is missing, and the epoch was raised once in between: the fence of the leader did
     it.
     """
-    for before, state in list(zip(states, states[1:], strict=False)):
+    for before, state in list(pairwise(states)):
         if not (
             state.version > before.version + 1
             and before.leader >= 0 > state.leader

@@ -1,4 +1,4 @@
-"""What the logs of a cluster tell of it: states of partitions, brokers, controllers, on one clock."""
+"""All that the logs of a cluster tell: partitions, brokers, controllers, on one clock."""
 
 from __future__ import annotations
 
@@ -153,22 +153,8 @@ def _partitions(
     told: ClusterTold, ahead: dict[int, int], events: list[Event], fences: list[BrokerChange]
 ) -> list[PartitionTold]:
     names = _named(told.partitions, events)
-    births: dict[str, list[int]] = defaultdict(list)
-    deaths: dict[str, list[int]] = defaultdict(list)
-    topic_ids: set[object] = set()
-    for event in events:
-        if event.kind == "topic_record" and event.values[1] not in topic_ids:
-            topic_ids.add(event.values[1])
-            births[str(event.values[0])].append(event.time_ms)
-        elif event.kind == "topic_deleted":
-            deaths[str(event.values[0])].append(event.time_ms)
-    gone: dict[int, list[int]] = defaultdict(list)
-    back: dict[int, list[int]] = defaultdict(list)
-    for change in fences:
-        if change.state in (FENCED, SHUTTING_DOWN):
-            gone[change.broker].append(change.time_ms)
-        elif change.state == ACTIVE:
-            back[change.broker].append(change.time_ms)
+    births, deaths = _topics_lives(events)
+    gone, back = _fences(fences)
     rows = told.rows.copy()
     for node, offset in ahead.items():
         if offset:
@@ -183,8 +169,8 @@ def _partitions(
     rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
     if len(rows) > _MOST_LINES:
         raise LogsError(
-            f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,} that a run"
-            " can hold: read fewer nodes, or a shorter time"
+            f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
+            " that a run can hold: read fewer nodes, or a shorter time"
         )
     found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
     partitions: list[PartitionTold] = []
@@ -202,6 +188,32 @@ def _partitions(
             partitions.append(_partition(name, states, lines, roles.get(number, [])))
     partitions.sort(key=lambda each: each.partition)
     return partitions
+
+
+def _topics_lives(events: list[Event]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """When topics were created, as far as ids tell it, and deleted."""
+    births: dict[str, list[int]] = defaultdict(list)
+    deaths: dict[str, list[int]] = defaultdict(list)
+    topic_ids: set[object] = set()
+    for event in events:
+        if event.kind == "topic_record" and event.values[1] not in topic_ids:
+            topic_ids.add(event.values[1])
+            births[str(event.values[0])].append(event.time_ms)
+        elif event.kind == "topic_deleted":
+            deaths[str(event.values[0])].append(event.time_ms)
+    return births, deaths
+
+
+def _fences(changes: list[BrokerChange]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """When each broker was fenced, or began to shut down; and when it was unfenced."""
+    gone: dict[int, list[int]] = defaultdict(list)
+    back: dict[int, list[int]] = defaultdict(list)
+    for change in changes:
+        if change.state in (FENCED, SHUTTING_DOWN):
+            gone[change.broker].append(change.time_ms)
+        elif change.state == ACTIVE:
+            back[change.broker].append(change.time_ms)
+    return gone, back
 
 
 def _roles(

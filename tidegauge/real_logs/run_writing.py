@@ -8,7 +8,7 @@ absent in it.
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import shutil
 from pathlib import Path
@@ -108,7 +108,7 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
 
 def wall_clock(time_ms: int) -> str:
     """A time of lines, as they write it."""
-    moment = datetime.datetime.fromtimestamp(time_ms // 1000, tz=datetime.UTC)
+    moment = dt.datetime.fromtimestamp(time_ms // 1000, tz=dt.UTC)
     return f"{moment:%Y-%m-%d %H:%M:%S},{time_ms % 1000:03}"
 
 
