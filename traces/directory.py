@@ -108,6 +108,11 @@ class Directory:
         self.registered_before = frozenset(map(self.brokers.index, manifest["registered_before"]))
         self.faults = tuple(NamedFault(**each) for each in manifest["faults"])
 
+    @property
+    def is_of_logs(self) -> bool:
+        """Whether the rows are those of a real cluster, made of its logs."""
+        return bool(self._manifest.get("source") == "logs")
+
     @cached_property
     def processes(self) -> dict[int, NamedProcess]:
         """All processes, by number."""

@@ -18,8 +18,8 @@ _LIMITS = (
 )
 _OF_LOGS = (
     "Logs tell the states of partitions, changes of ISRs, elections, brokers and controllers. They "
-    "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks of "
-    "nodes are corrected by estimated offsets, which manifest.json has."
+    "do not tell records, acknowledgements, requests or clients: such figures are absent. Clocks "
+    "of nodes are corrected by estimated offsets, which manifest.json has."
 )
 _ORIGIN = "of the scenario"
 

@@ -1,8 +1,8 @@
 """What the logs of a cluster tell, held against the truth that was recorded beside them.
 
-The truth of a shared cluster is ``truth.json``: every write that ZooKeeper accepted, or every record of
-the metadata log (tests/data/real_logs/README.md). ``compared(folder)`` reads the logs of one and counts
-what is missing, what is invented, and how late it is told.
+The truth of a shared cluster is ``truth.json``: every write that ZooKeeper accepted, or every
+record of the metadata log (tests/data/real_logs/README.md). ``compared(folder)`` reads the logs of
+one and counts what is missing, what is invented, and how late it is told.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def compared(folder: Path) -> Compared:
         history,
         counted(states, told_states(history)),
         counted(brokers, told_brokers(history)),
-        counted(controllers, [((each.node, each.epoch), each.time_ms) for each in history.controllers]),
+        counted(
+            controllers, [((each.node, each.epoch), each.time_ms) for each in history.controllers]
+        ),
     )
 
 
@@ -118,7 +120,13 @@ def _of_zookeeper(rows: Iterable[list[Any]]) -> tuple[Told, Told, Told]:
         elif not path.startswith("/") and data is not None:
             states.append(
                 (
-                    (path, version, data["leader"], data["leader_epoch"], tuple(sorted(data["isr"]))),
+                    (
+                        path,
+                        version,
+                        data["leader"],
+                        data["leader_epoch"],
+                        tuple(sorted(data["isr"])),
+                    ),
                     time_ms,
                 )
             )
@@ -172,13 +180,13 @@ def main() -> None:
                 f"{name} {each.found}/{each.expected} +{len(each.invented)}"
                 f" [{delays[0]}..{delays[len(delays) // 2]}..{delays[-1]}]"
             )
-        print(f"{folder.name:36} {'  '.join(parts)}")
+        sys.stdout.write(f"{folder.name:36} {'  '.join(parts)}\n")
         if "-v" in sys.argv:
             for name in ("states", "brokers", "controllers"):
                 each = getattr(result, name)
                 for word in ("missing", "invented"):
                     for row in getattr(each, word):
-                        print(f"    {name} {word}: {row}")
+                        sys.stdout.write(f"    {name} {word}: {row}\n")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,9 @@ _SPOKEN: dict[Type, Callable[[Names, TraceRow, int], str]] = {
     Type.DIRECTORY: _directory,
 }
 
+#: What lines of logs often do not tell.
+_UNTOLD = (Type.OFFSET, Type.TIME)
+
 #: A story names no fault that is further away.
 _STEPS = 20
 
@@ -154,6 +157,8 @@ def spoken(row: TraceRow, column: str, names: Names) -> str:
     if described is not None:
         if described.names is not None:
             return str(described.names.get(value, value))
+        if value < 0 and names.is_of_logs and described.type in _UNTOLD:
+            return "unknown"
         if described.type in _SPOKEN:
             return _SPOKEN[described.type](names, row, value)
     if column.endswith("_us"):

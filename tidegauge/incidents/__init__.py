@@ -13,6 +13,7 @@ the proposed one, are compared.
 ``lagging.py``           followers that leaders took out of ISRs while they were registered
 ``operator_steps.py``    topics that were made or deleted, moves, preferred elections
 ``untold_begin.py``      what logs leave open that begin in the middle
+``assumed_workload.py``  producers, where states show that topics were written
 ``topology.py``          brokers, controllers, topics and settings of the cluster
 ``proposed_faults.py``   the faults for what was found, each with its evidence
 ``proposal.py``          all of it as a scenario, with a notice of the evidence for each part

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tidegauge.incidents.absences import absences, first_registrations
+from tidegauge.incidents.assumed_workload import assumed_workload
 from tidegauge.incidents.cluster_history import ClusterHistory, PartitionState, cluster_history
 from tidegauge.incidents.controller_loss import controller_losses
 from tidegauge.incidents.lagging import lags
@@ -47,11 +48,7 @@ _AT_BEGIN_US = 1_000_000
 _MIN_ISR = "min.insync.replicas"
 _UNCLEAN = "unclean.leader.election.enable"
 _REBALANCE = "auto.leader.rebalance.enable"
-#: Batches per second of a topic, for each of its partitions, and at the most.
-_BATCHES, _MOST_BATCHES = 2, 200
 _MS_US = 1000
-#: A share of partitions.
-_NEARLY_ALL = 0.9
 
 
 @dataclass
@@ -103,9 +100,11 @@ class _Writer:
         self._sightings = sightings
         self._timings: Timings = timings_of(topology)
         self._first = first_registrations(history)
-        self._starts_in_run = set(self._first) == set(history.brokers) and all(
-            is_created_in_run(states) for states in history.states.values()
-        )
+        registered = [registered_us for _, registered_us in self._first.values()]
+        is_whole = set(self._first) == set(history.brokers)
+        at_once = max(registered, default=0) <= history.begin_us + _SOON_US
+        are_new = all(is_created_in_run(states) for states in history.states.values())
+        self._starts_in_run = is_whole and (are_new or at_once)
         if self._starts_in_run:
             firsts = [min(started or back, back) for started, back in self._first.values()]
             self._earlier_us = min(firsts) - _REGISTERING_US[history.has_kraft]
@@ -343,69 +342,6 @@ class _Writer:
         return states[0].time_us <= self._history.begin_us + _AT_BEGIN_US
 
     def _workload(self) -> dict[str, Any]:
-        """Producers, so that followers have something to fetch: an idle follower never lags."""
-        history = self._history
-        counts: dict[str, int] = {}
-        for place in history.partitions.values():
-            counts[place.name] = counts.get(place.name, 0) + 1
-        idle = self._idle_topics()
-        lagged = {history.partitions[each.partition].name for each in history.removals}
-        busy = [
-            topic
-            for topic in counts
-            if topic not in idle and (not topic.startswith("__") or topic in lagged)
-        ]
-        if idle:
-            text = (
-                f"no producer for {named(idle)}: while brokers were gone no leader removed "
-                "them by lag, so nothing was written then"
-            )
-            self._notices.append(Notice("workload", text))
-        if not busy:
-            return {}
-        text = (
-            f"logs do not tell of clients: producers of {named(busy)} are assumed, "
-            f"{_BATCHES} batches a second for each partition, {_MOST_BATCHES} at the most"
-        )
-        self._notices.append(Notice("workload", text))
-        groups = []
-        written = self._topics_written_throughout()
-        for topic in busy:
-            batches = min(counts[topic] * _BATCHES, _MOST_BATCHES)
-            group = {"name": topic, "topics": [topic], "batches_per_second": batches}
-            groups.append({**group, "settings": {"acks": 1 if topic in written else "all"}})
-        return {"producers": groups}
-
-    def _topics_written_throughout(self) -> set[str]:
-        """The topics in which nearly all partitions lagged that could.
-
-        With acks=all few clients wait for the first partition that lags, and write to no other.
-        """
-        history = self._history
-        lagged: dict[str, int] = {}
-        could: dict[str, int] = {}
-        for lag in self._lags:
-            for partition, place in history.partitions.items():
-                state = history.state_at(partition, lag.removed_us)
-                if state is None or lag.follower not in state.isr:
-                    continue
-                if state.leader in lag.leaders:
-                    could[place.name] = could.get(place.name, 0) + 1
-            for partition in lag.partitions:
-                name = history.partitions[partition].name
-                lagged[name] = lagged.get(name, 0) + 1
-        return {
-            topic for topic, count in could.items() if lagged.get(topic, 0) >= _NEARLY_ALL * count
-        }
-
-    def _idle_topics(self) -> list[str]:
-        """The topics in which leaders removed no lagging follower, although there was time."""
-        timings = self._timings
-        if timings.lag_us > timings.session_us + timings.check_us:
-            return []
-        gone = {each.broker for each in self._absences if each.noticed_us is not None}
-        removed = {self._history.partitions[each.partition].name for each in self._history.removals}
-        hit = {
-            place.name for place in self._history.partitions.values() if gone & {*place.replicas}
-        }
-        return sorted(hit - removed)
+        found = assumed_workload(self._history, self._timings, self._absences, self._lags)
+        self._notices += found.notices
+        return {"producers": found.producers} if found.producers else {}

@@ -54,14 +54,15 @@ def read_logs(
 ) -> None:
     """Turn the logs of a real cluster into a run.
 
-    The command reads server.log, controller.log and state-change.log of each node, with their rotated
-    and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with Kafka's own log4j
-    and log4j2 layouts. Nodes are told apart by folder: broker-1/server.log, broker-2/server.log.
+    The command reads server.log, controller.log and state-change.log of each node, with their
+    rotated and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with
+    Kafka's own log4j and log4j2 layouts. Nodes are told apart by folder: broker-1/server.log,
+    broker-2/server.log.
 
     The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
-    controllers. show, picture, describe, report, analyze and compare take it like a simulated run. What
-    logs do not tell, such as acknowledged records, is absent in it. The offset of each node's clock is
-    estimated, and times are corrected by it.
+    controllers. show, picture, describe, report, analyze and compare take it like a simulated run.
+    What logs do not tell, such as acknowledged records, is absent in it. The offset of each node's
+    clock is estimated, and times are corrected by it.
 
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
     them, and compare puts both runs side by side. Deaths are dated by lost connections, or by

@@ -1,10 +1,10 @@
 """Lives of brokers and controllers: what the control plane took a broker for, starts and stops.
 
-With ZooKeeper a broker is registered or not. It says itself that it has registered, and the controller
-says whom it has found new, gone or bounced; a new controller lists whom it finds. A quorum's controllers
-replay each record of a registration. All of them do, and again after a restart, so records are taken once.
-A record that the active controller replays before it is committed, and that no other controller has, did
-not happen if that controller then renounces.
+With ZooKeeper a broker is registered or not. It says itself that it has registered, and the
+controller says whom it has found new, gone or bounced; a new controller lists whom it finds. A
+quorum's controllers replay each record of a registration. All of them do, and again after a
+restart, so records are taken once. A record that the active controller replays before it is
+committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ _ENDLESS = 1 << 60
 _LATE_MS = 3_000
 #: A broker that has stopped cleanly leaves so soon.
 _LEAVES_MS = 15_000
+#: A controller that has just begun may not see who registers at the same time.
+_JUST_MS = 50
 
 
 class BrokerChange(NamedTuple):
@@ -112,8 +114,8 @@ def with_deaths(
 ) -> list[Life]:
     """The lives with better times of deaths: a killed process says nothing.
 
-    It was alive at its last line, and its last heartbeat was less than a session timeout before it was
-    lost. A process whose last line is before its loss, and that never returns, is gone.
+    It was alive at its last line, and its last heartbeat was less than a session timeout before it
+    was lost. A process whose last line is before its loss, and that never returns, is gone.
 
     Args:
         lives: the lives of all nodes.
@@ -139,7 +141,9 @@ def with_deaths(
             loss = losses[-1]
             last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
             if last <= loss:
-                life = life._replace(end_ms=max(last, loss - timeout_ms) if timeout_ms else last)
+                gone_ms = max(last, loss - timeout_ms) if timeout_ms else last
+                corrected.append(life._replace(end_ms=gone_ms))
+                continue
         corrected.append(life)
     return corrected
 
@@ -174,75 +178,82 @@ def controllers_of(events: list[Event]) -> list[ControllerChange]:
     return ordered
 
 
-def broker_changes(
-    events: list[Event], lives: list[Life], controllers: list[ControllerChange]
-) -> list[BrokerChange]:
+def broker_changes(events: list[Event], lives: list[Life]) -> list[BrokerChange]:
     """What the control plane took each broker for, in order."""
     if any(event.kind in ("register_record", "change_record") for event in events):
         return _of_quorum(events)
-    return _of_zookeeper(events, lives, controllers)
+    return _Registrations(events, lives).changes()
 
 
-def _of_zookeeper(
-    events: list[Event], lives: list[Life], controllers: list[ControllerChange]
-) -> list[BrokerChange]:
-    changes: list[BrokerChange] = []
-    #: Registered brokers, with their epochs.
-    live: dict[int, int] = {}
-    own = _own_registrations(events)
+class _Registrations:
+    """Brokers that are registered with ZooKeeper, as lines tell it."""
 
-    def arrives(broker: int, seen_ms: int, epoch: int) -> None:
-        times = own.get(broker, [])
-        near = [each for each in times if abs(each[0] - seen_ms) <= _LATE_MS]
+    def __init__(self, events: list[Event], lives: list[Life]) -> None:
+        self._events = events
+        self._stops: dict[int, list[int]] = defaultdict(list)
+        for life in lives:
+            if life.stopped_cleanly and life.end_ms is not None:
+                self._stops[life.node].append(life.end_ms)
+        self._own = _own_registrations(events)
+        #: Registered brokers, with their epochs; -1 is not known yet.
+        self._live: dict[int, int] = {}
+        self._changes: list[BrokerChange] = []
+
+    def changes(self) -> list[BrokerChange]:
+        """What the control plane took each broker for, in order."""
+        for event in self._events:
+            if event.kind == "registered" and isinstance(event.values[0], int):
+                self._registers(event.teller, event.time_ms, event.values[0])
+            elif event.kind == "brokers_changed":
+                self._are_seen(event)
+            elif event.kind == "brokers_found":
+                self._are_found(event)
+        return _alternating(sorted(self._changes, key=lambda change: change.time_ms))
+
+    def _registers(self, broker: int, time_ms: int, epoch: int) -> None:
+        if self._live.get(broker, epoch) not in (epoch, -1):
+            # Its session had ended; only the new registration tells it.
+            self._leaves(broker, time_ms)
+        self._arrives(broker, time_ms, epoch)
+
+    def _are_seen(self, event: Event) -> None:
+        added, deleted, bounced, alive = (
+            value if isinstance(value, tuple) else () for value in event.values
+        )
+        for broker in deleted:
+            self._leaves(broker, event.time_ms)
+        for broker in bounced:
+            self._arrives(broker, event.time_ms, -1)
+        for broker in (*added, *alive):
+            if broker not in self._live:
+                self._arrives(broker, event.time_ms, -1)
+
+    def _are_found(self, event: Event) -> None:
+        """A new controller lists the brokers that are registered."""
+        found = dict(epochs_of(event))
+        for broker in sorted(set(self._live) - set(found)):
+            if not any(0 <= event.time_ms - at <= _JUST_MS for at, _ in self._own.get(broker, [])):
+                self._leaves(broker, event.time_ms)
+        for broker, epoch in found.items():
+            self._arrives(broker, event.time_ms, epoch)
+
+    def _arrives(self, broker: int, seen_ms: int, epoch: int) -> None:
+        near = [each for each in self._own.get(broker, []) if abs(each[0] - seen_ms) <= _LATE_MS]
         if near:
             told_ms, told_epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
             seen_ms, epoch = min(told_ms, seen_ms), told_epoch
-        if live.get(broker) == epoch and epoch >= 0:
+        if self._live.get(broker) == epoch and epoch >= 0:
             return
-        live[broker] = epoch
-        changes.append(BrokerChange(seen_ms, broker, ACTIVE, epoch, REGISTERED))
+        self._live[broker] = epoch
+        self._changes.append(BrokerChange(seen_ms, broker, ACTIVE, epoch, REGISTERED))
 
-    def leaves(broker: int, seen_ms: int) -> None:
-        if broker not in live:
+    def _leaves(self, broker: int, seen_ms: int) -> None:
+        if broker not in self._live:
             return
-        epoch = live.pop(broker)
-        stops = [
-            life.end_ms
-            for life in lives
-            if life.node == broker and life.stopped_cleanly and life.end_ms is not None
-        ]
-        is_clean = any(abs(each - seen_ms) <= _LEAVES_MS for each in stops)
-        changes.append(
-            BrokerChange(seen_ms, broker, ABSENT, epoch, CLOSED if is_clean else EXPIRED)
-        )
-
-    for event in events:
-        if event.kind == "registered" and isinstance(event.values[0], int):
-            broker, epoch = event.teller, event.values[0]
-            if broker in live and live[broker] not in (epoch, -1):
-                # Its session had ended; only the new registration tells it.
-                leaves(broker, event.time_ms)
-            arrives(broker, event.time_ms, epoch)
-        elif event.kind == "brokers_changed":
-            added, deleted, bounced, alive = (
-                value if isinstance(value, tuple) else () for value in event.values
-            )
-            for broker in deleted:
-                leaves(broker, event.time_ms)
-            for broker in bounced:
-                arrives(broker, event.time_ms, -1)
-            for broker in (*added, *alive):
-                if broker not in live:
-                    arrives(broker, event.time_ms, -1)
-        elif event.kind == "brokers_found":
-            found = dict(epochs_of(event))
-            for broker in sorted(set(live) - set(found)):
-                if not any(0 <= event.time_ms - at <= 50 for at, _ in own.get(broker, [])):  # noqa: PLR2004
-                    leaves(broker, event.time_ms)
-            for broker, epoch in found.items():
-                arrives(broker, event.time_ms, epoch)
-    changes.sort(key=lambda change: change.time_ms)
-    return _alternating(changes)
+        epoch = self._live.pop(broker)
+        is_clean = any(abs(each - seen_ms) <= _LEAVES_MS for each in self._stops.get(broker, ()))
+        reason = CLOSED if is_clean else EXPIRED
+        self._changes.append(BrokerChange(seen_ms, broker, ABSENT, epoch, reason))
 
 
 def _own_registrations(events: list[Event]) -> dict[int, list[tuple[int, int]]]:
@@ -299,20 +310,22 @@ def _state_after(
     if record.kind == "register":
         return (FENCED if record.fenced else ACTIVE), REGISTERED
     if record.fenced > 0:
-        if before is not None and before.state == SHUTTING_DOWN:
-            return FENCED, ASKS_FOR_FENCE
-        timed_out = any(
-            each.kind == "fencing"
-            and each.values[0] == record.broker
-            and abs(each.time_ms - record.time_ms) < _LATE_MS
-            for each in events
-        )
-        return FENCED, EXPIRED if timed_out else ASKS_FOR_FENCE
-    if record.fenced < 0:
-        return ACTIVE, UNFENCED
-    if record.shuts_down > 0:
-        return SHUTTING_DOWN, SHUTS_DOWN
-    return (before.state, before.reason) if before is not None else (FENCED, REGISTERED)
+        return FENCED, _why_fenced(record, before, events)
+    changes = {(-1, 0): (ACTIVE, UNFENCED), (0, 1): (SHUTTING_DOWN, SHUTS_DOWN)}
+    unchanged = (FENCED, REGISTERED) if before is None else (before.state, before.reason)
+    return changes.get((record.fenced, max(record.shuts_down, 0)), unchanged)
+
+
+def _why_fenced(record: _Record, before: BrokerChange | None, events: list[Event]) -> int:
+    if before is not None and before.state == SHUTTING_DOWN:
+        return ASKS_FOR_FENCE
+    timed_out = any(
+        each.kind == "fencing"
+        and each.values[0] == record.broker
+        and abs(each.time_ms - record.time_ms) < _LATE_MS
+        for each in events
+    )
+    return EXPIRED if timed_out else ASKS_FOR_FENCE
 
 
 def _records(events: list[Event]) -> list[_Record]:

@@ -1,14 +1,15 @@
 """The offsets of the nodes' clocks, from causes that precede their effects.
 
-A line at one node that tells a cause, and a line at another that tells its effect, bound the difference
-of the two clocks from one side: were the clocks equal, the effect would not come before its cause. Pairs
-in both directions leave an interval:
+A line at one node that tells a cause, and a line at another that tells its effect, bound the
+difference of the two clocks from one side: were the clocks equal, the effect would not come before
+its cause. Pairs in both directions leave an interval:
 
-* the controller logs a partition's state before it sends it, and a broker logs that it leads or follows
-  in that epoch;
+* the controller logs a partition's state before it sends it, and a broker logs that it leads or
+  follows in that epoch;
 * a follower logs that it follows before the leader can take it into the ISR;
-* a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's active
-  controller logs the registration before the broker learns of it;
+* a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's
+  active controller logs the registration before the broker learns of it;
+* a broker logs that it asks to be unfenced, the active controller that it is, then the broker;
 * the active controller of a quorum replays a record before any other node does.
 
 Clocks that may be equal are taken as equal. The others are taken in the middle of their interval.
@@ -29,6 +30,10 @@ from tidegauge.real_logs.told import Column, Event, Told
 
 #: A node whose clock nothing bounds.
 _ENDLESS = 1 << 50
+
+#: Bounds so narrow are better than any usual difference; so many differences are a usual one.
+_NARROW_MS = 40
+_ENOUGH = 3
 
 #: node -> node -> the most that the second clock is ahead of the first.
 Bounds = dict[int, dict[int, int]]
@@ -51,7 +56,18 @@ def clock_offsets(told: ClusterTold, nodes: Iterable[int]) -> list[ClockOffset]:
         if cause != effect and cause in names and effect in names:
             known = bounds[cause].get(effect, _ENDLESS)
             bounds[cause][effect] = min(known, difference)
-    return _solved(names, bounds)
+    return _solved(names, bounds, _learned_times(told.rows))
+
+
+def _learned_times(rows: NDArray[np.int64]) -> list[dict[int, int]]:
+    """When each broker has learned of a state, state by state: brokers learn at about one time."""
+    times: dict[tuple[int, int, int], dict[int, int]] = defaultdict(dict)
+    kinds = rows[:, Column.KIND]
+    for _, time_ms, teller, partition, _, epoch, version, *_ in rows[
+        np.isin(kinds, (Told.LEADS, Told.FOLLOWS, Told.STATE))
+    ].tolist():
+        times[partition, epoch, version].setdefault(teller, time_ms)
+    return [told for told in times.values() if len(told) > 1]
 
 
 def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
@@ -60,55 +76,68 @@ def _differences(told: ClusterTold) -> Iterator[tuple[int, int, int]]:
     yield from _of_registrations(told.events)
 
 
+#: Kinds of lines by which a broker tells that it has learned of a state.
+_LEARNS = (Told.LEADS, Told.FOLLOWS, Told.STATE)
+
+
 def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple[int, int, int]]:
-    is_active = ActiveSpans(told.events)
-    sent: dict[tuple[int, int], tuple[int, int]] = {}
-    created: dict[int, tuple[int, int]] = {}
-    follows: dict[tuple[int, int], int] = {}
-    for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in (Told.CREATED, Told.ELECTED):
-            if not is_active.of_quorum:
-                sent.setdefault((partition, epoch), (teller, time_ms))
-            elif is_active.at(teller, time_ms) and partition not in created:
-                created[partition] = (teller, time_ms)
-        elif kind == Told.FOLLOWS:
-            follows.setdefault((partition, teller), time_ms)
+    """A controller sends a state before brokers learn of it; a follower follows before it joins."""
+    sent, created, follows = _causes(rows, ActiveSpans(told.events))
     learned: set[tuple[int, ...]] = set()
     for kind, time_ms, teller, partition, _, epoch, _, isr, *_ in rows.tolist():
-        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE):
-            cause = sent.get((partition, epoch))
-            if cause is not None and (key := (partition, epoch, teller)) not in learned:
-                learned.add(key)
-                yield cause[0], teller, time_ms - cause[1]
-        if kind in (Told.LEADS, Told.FOLLOWS, Told.STATE) and partition in created:
-            if (key := (partition, teller)) not in learned:
-                learned.add(key)
-                yield created[partition][0], teller, time_ms - created[partition][1]
-        if kind in (Told.EXPANDING, Told.ISR_UPDATED):
+        if kind in _LEARNS:
+            for cause, key in (
+                (sent.get((partition, epoch)), (partition, teller, epoch)),
+                (created.get(partition), (partition, teller)),
+            ):
+                if cause is not None and key not in learned:
+                    learned.add(key)
+                    yield cause[0], teller, time_ms - cause[1]
+        elif kind in (Told.EXPANDING, Told.ISR_UPDATED):
+            key = (partition, teller, isr, 0)
+            if key in learned:
+                continue
+            learned.add(key)
             for member in told.isrs[isr]:
-                followed = follows.get((partition, member))
-                if followed is not None and (key := (partition, teller, isr, 0)) not in learned:
-                    yield member, teller, time_ms - followed
-            learned.add((partition, teller, isr, 0))
+                if (partition, member) in follows:
+                    yield member, teller, time_ms - follows[partition, member]
+
+
+#: The node that tells something, and when it does.
+_Moment = tuple[int, int]
+
+
+def _causes(
+    rows: NDArray[np.int64], is_active: ActiveSpans
+) -> tuple[dict[tuple[int, int], _Moment], dict[int, _Moment], dict[tuple[int, int], int]]:
+    """When ZooKeeper's controller sent each epoch, a quorum's created each partition, and when each
+    broker followed each partition first.
+    """
+    sent: dict[tuple[int, int], _Moment] = {}
+    created: dict[int, _Moment] = {}
+    follows: dict[tuple[int, int], int] = {}
+    for kind, time_ms, teller, partition, _, epoch, *_ in rows.tolist():
+        if kind == Told.FOLLOWS:
+            follows.setdefault((partition, teller), time_ms)
+        elif kind in (Told.CREATED, Told.ELECTED):
+            if not is_active.of_quorum:
+                sent.setdefault((partition, epoch), (teller, time_ms))
+            elif is_active.at(teller, time_ms):
+                created.setdefault(partition, (teller, time_ms))
+    return sent, created, follows
 
 
 def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
     is_active = ActiveSpans(events)
-    registering: dict[int, int] = {}
-    #: When the broker of a registration, by its epoch, was about to make it.
-    tries: dict[tuple[int, int], int] = {}
-    incarnations: dict[object, tuple[int, int]] = {}
-    replayed: dict[object, tuple[int, int]] = {}
+    yield from _of_czxids(events)
+    yield from _of_unfencing(events, is_active)
+    incarnations: dict[object, _Moment] = {}
+    replayed: dict[object, _Moment] = {}
     for event in events:
-        if event.kind == "registering":
-            registering[event.teller] = event.time_ms
-        elif event.kind == "registered" and event.teller in registering:
-            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
-        elif event.kind == "incarnation":
+        if event.kind == "incarnation":
             incarnations.setdefault(event.values[0], (event.teller, event.time_ms))
         elif event.kind == "register_record" and is_active.at(event.teller, event.time_ms):
             replayed.setdefault(event.values[2], (event.teller, event.time_ms))
-    yield from _of_czxids(events, tries)
     seen: set[tuple[object, ...]] = set()
     for event in events:
         if event.kind not in ("register_record", "broker_epoch"):
@@ -124,10 +153,43 @@ def _of_registrations(events: list[Event]) -> Iterator[tuple[int, int, int]]:
             yield replayed[epoch][0], event.teller, event.time_ms - replayed[epoch][1]
 
 
-def _of_czxids(
-    events: list[Event], tries: dict[tuple[int, int], int]
-) -> Iterator[tuple[int, int, int]]:
+def _of_unfencing(events: list[Event], is_active: ActiveSpans) -> Iterator[tuple[int, int, int]]:
+    """A broker asks to be unfenced, the active controller unfences it, and the broker is told."""
+    epochs: dict[int, object] = {}
+    asked: dict[tuple[int, object], int] = {}
+    told: dict[tuple[int, object], int] = {}
+    for event in events:
+        if event.kind == "broker_epoch":
+            epochs[event.teller] = event.values[0]
+        elif event.kind == "recovering":
+            asked.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
+        elif event.kind == "unfenced":
+            told.setdefault((event.teller, epochs.get(event.teller)), event.time_ms)
+    seen: set[tuple[int, object]] = set()
+    for event in events:
+        if event.kind != "change_record" or not is_active.at(event.teller, event.time_ms):
+            continue
+        broker, epoch, fenced, _ = event.values
+        key = (_number(broker), epoch)
+        if fenced != -1 or key in seen:
+            continue
+        seen.add(key)
+        if key in asked:
+            yield key[0], event.teller, event.time_ms - asked[key]
+        if key in told:
+            yield event.teller, key[0], told[key] - event.time_ms
+
+
+def _of_czxids(events: list[Event]) -> Iterator[tuple[int, int, int]]:
     """Registrations that the controller of a cluster with ZooKeeper sees, by their czxid."""
+    registering: dict[int, int] = {}
+    #: When the broker of a registration was about to make it.
+    tries: dict[tuple[int, int], int] = {}
+    for event in events:
+        if event.kind == "registering":
+            registering[event.teller] = event.time_ms
+        elif event.kind == "registered" and event.teller in registering:
+            tries.setdefault((event.teller, _number(event.values[0])), registering[event.teller])
     changed: dict[int, Event] = {}
     seen: set[tuple[int, int, int]] = set()
     for event in events:
@@ -189,8 +251,11 @@ class ActiveSpans:
         return is_active
 
 
-def _solved(names: list[int], bounds: Bounds) -> list[ClockOffset]:
-    """Offsets that keep the bounds: as many as can be are 0, the others in the middle."""
+def _solved(names: list[int], bounds: Bounds, learned: list[dict[int, int]]) -> list[ClockOffset]:
+    """Offsets that keep the bounds: as many as can be are 0.
+
+    The others are where brokers learn of states at the same time, else in the middle of the bounds.
+    """
     count = len(names)
     most = np.full((count, count), _ENDLESS, np.int64)
     np.fill_diagonal(most, 0)
@@ -211,13 +276,29 @@ def _solved(names: list[int], bounds: Bounds) -> list[ClockOffset]:
         upper = int(min((most[each, place] for each in others), default=_ENDLESS))
         lower = -int(min((most[place, each] for each in others), default=_ENDLESS))
         bounded = upper < _ENDLESS // 2 and lower > -_ENDLESS // 2
-        half = abs(upper - lower + 1) // 2 if bounded else None
         if place in alike:
             widest = max(upper, -lower) if bounded else None
             offsets.append(ClockOffset(node, 0, widest))
         elif bounded:
-            offsets.append(ClockOffset(node, (upper + lower) // 2, half))
+            ahead = _usual(node, [names[each] for each in others], learned, lower, upper)
+            offsets.append(ClockOffset(node, ahead, max(upper - ahead, ahead - lower, 0)))
         else:
             # One side alone: the least that explains the lines.
             offsets.append(ClockOffset(node, upper if upper < 0 else lower, None))
     return offsets
+
+
+def _usual(
+    node: int, others: list[int], learned: list[dict[int, int]], lower: int, upper: int
+) -> int:
+    """The usual difference to the others' clocks that is within the bounds."""
+    differences = sorted(
+        difference
+        for times in learned
+        if node in times
+        for difference in [times[node] - min(times.get(each, _ENDLESS) for each in others)]
+        if lower <= difference <= upper
+    )
+    if upper - lower <= _NARROW_MS or len(differences) < _ENOUGH:
+        return (upper + lower) // 2
+    return differences[len(differences) // 2]

@@ -1,8 +1,8 @@
 """Lines about brokers, controllers and topics: patterns, and the event that each tells.
 
-``EVENT_LINES`` is the table: a marker by which the line is found, a pattern that must match, the kind of
-event, and a character for each group: ``i`` integer, ``s`` text, ``l`` list of brokers. A teller of
-``None`` is the node whose file it is; a group named ``node`` tells it otherwise.
+``EVENT_LINES`` is the table: a marker by which the line is found, a pattern that must match, the
+kind of event, and a character for each group: ``i`` integer, ``s`` text, ``l`` list of brokers. A
+teller of ``None`` is the node whose file it is; a group named ``node`` tells it otherwise.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "registered",
         b"Registered broker ",
-        rb"Registered broker (?P<node>\d+) at path \S+ with addresses: .*, czxid \(broker epoch\): (\d+)(?= )",
+        rb"Registered broker (?P<node>\d+) at path \S+ with addresses: .*, czxid \(broker epoch\):"
+        rb" (\d+)(?= )",
         "i",
     ),
     _line(
@@ -176,22 +177,32 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "incarnation",
         b"] Incarnation ",
-        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Incarnation ([\w-]+) of broker \d+ in cluster"
-        rb" \S+ is now STARTING",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Incarnation ([\w-]+) of broker \d+"
+        rb" in cluster \S+ is now STARTING",
         "s",
     ),
     _line(
         "broker_epoch",
         b"] Successfully registered broker ",
-        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Successfully registered broker \d+ with"
-        rb" broker epoch (\d+)(?= )",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)[^\]]*\] Successfully registered broker \d+"
+        rb" with broker epoch (\d+)(?= )",
         "i",
+    ),
+    _line(
+        "recovering",
+        b" Transitioning from STARTING to RECOVERY",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)",
+    ),
+    _line(
+        "unfenced",
+        b" Transitioning from RECOVERY to RUNNING",
+        rb"\[BrokerLifecycleManager id=(?P<node>\d+)",
     ),
     _line(
         "quorum_leader",
         b"] Completed transition to Leader",
-        rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] Completed transition to Leader(?:State)?\(.*?"
-        rb"\bepoch=(\d+), ",
+        rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] Completed transition to Leader(?:State)?"
+        rb"\(.*?\bepoch=(\d+), ",
         "i",
     ),
     _line(
@@ -257,8 +268,8 @@ EVENT_LINES: tuple[EventLine, ...] = (
     _line(
         "topic_setting",
         b"Replayed ConfigRecord for ConfigResource(type=TOPIC",
-        rb"ConfigResource\(type=TOPIC, name='([^']*)'\) which set configuration (min\.insync\.replicas|"
-        rb"unclean\.leader\.election\.enable) to (\w+)",
+        rb"ConfigResource\(type=TOPIC, name='([^']*)'\) which set configuration"
+        rb" (min\.insync\.replicas|unclean\.leader\.election\.enable) to (\w+)",
         "sss",
         begins=_BY_QUORUM,
     ),

@@ -1,24 +1,24 @@
 """The log files of a cluster: a folder for each node, with its rotated and compressed files.
 
-Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the files, or
-put the date before the suffix, and logrotate compresses them. All files of one folder are of one node.
-Its id is that of the ``server.properties`` beside them, else that which its own lines say, else the
-number at the end of the folder's name.
+Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
+files, or put the date before the suffix, and logrotate compresses them. All files of one folder
+are of one node. Its id is that of the ``server.properties`` beside them, else that which its own
+lines say, else the number at the end of the folder's name.
 """
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, layout_of
+from tidegauge.real_logs.log_stream import LogStream
 
-#: What a file's name says of its content: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
+#: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
 #: Logs of Kafka that tell nothing of replication.
 _SILENT = re.compile(r"kafka-request|log-cleaner|kafka-authorizer|gc\.log|-gc|garbage")
@@ -99,16 +99,11 @@ def found_logs(folder: Path) -> FoundLogs:
     timed: list[tuple[tuple[object, ...], LogFile]] = []
     unread: list[Unread] = []
     for place, paths in _folders_below(folder):
-        readable = []
-        for path in paths:
-            kind = _kind_of(path)
-            if kind is None:
-                continue
-            sample = _sample_of(path)
-            if isinstance(sample, str):
-                unread.append(Unread(path, sample))
-            elif sample:
-                readable.append((path, kind, sample))
+        samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
+        unread += [Unread(path, said) for path, _, said in samples if isinstance(said, str)]
+        readable = [
+            (path, kind, said) for path, kind, said in samples if isinstance(said, bytes) and said
+        ]
         node, role = _node_of(place, [sample for _, _, sample in readable])
         for path, kind, sample in readable:
             order = (node is None, node or 0, str(place), kind, _first_ms(sample), str(path))
@@ -156,10 +151,8 @@ def _sample_of(path: Path) -> bytes | str:
     if not path.is_file():
         return "is not a file"
     try:
-        with _opened(path) as stream:
+        with LogStream(path) as stream:
             sample = stream.read(SAMPLE_BYTES)
-    except EOFError:
-        return "is a torn compressed file without a whole block"
     except (OSError, zlib.error) as error:
         return f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if not sample or layout_of(sample) is not None:
@@ -167,10 +160,6 @@ def _sample_of(path: Path) -> bytes | str:
     if b"\0" in sample:
         return "is binary, not a log"
     return "has no line of a Kafka log: [2024-05-01 10:00:00,123] INFO message (logger)"
-
-
-def _opened(path: Path) -> BinaryIO:
-    return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def _first_ms(sample: bytes) -> int:

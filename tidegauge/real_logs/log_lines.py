@@ -1,22 +1,21 @@
 """The entries of a log file that matter, with their time, level, logger and message.
 
 An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
-settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is read
-in blocks, and only entries that hold one of the wanted literals are taken apart.
+settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is
+read in blocks, and only entries that hold one of the wanted literals are taken apart.
 """
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from itertools import chain
-from typing import BinaryIO, NamedTuple, cast
+from typing import NamedTuple
 
 from tidegauge.real_logs.log_files import LogFile, LogsError
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
+from tidegauge.real_logs.log_stream import LogStream
 
 #: Read at once; what an entry may have beyond it is left out.
 _BLOCK_BYTES = 4 << 20
@@ -75,17 +74,10 @@ def entries_with(block: bytes, markers: Sequence[bytes], layout: Layout) -> list
     return sorted(found.items())
 
 
-def open_log(file: LogFile) -> BinaryIO:
-    """The bytes of a log file, compressed or not."""
-    if file.path.suffix == ".gz":
-        return cast("BinaryIO", gzip.open(file.path, "rb"))
-    return file.path.open("rb")
-
-
 def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, Layout]]:
     """The file in blocks that begin with an entry, and its layout."""
     try:
-        with closing(open_log(file)) as stream:
+        with LogStream(file.path) as stream:
             sample = stream.read(SAMPLE_BYTES)
             layout = layout_of(sample)
             if layout is None:
@@ -104,9 +96,6 @@ def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, Layout]]:
                 yield data[:cut], layout
                 carried = data[cut:]
             yield carried, layout
-    except EOFError:
-        # A compressed file that is torn: what was in it has been given.
-        return
     except (OSError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise LogsError(f"{file.path}: cannot be read: {reason}") from error

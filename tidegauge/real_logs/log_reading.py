@@ -1,8 +1,8 @@
 """All that the files of a cluster tell, read by as many processes as there are CPUs for.
 
-Each file is read in blocks. In a block the markers of all kinds of lines are looked for, which the C
-library does at a gigabyte a second, and only lines that have one are matched against a pattern. A large
-file is cut into parts, so that one process does not read it alone.
+Each file is read in blocks. In a block the markers of all kinds of lines are looked for, which the
+C library does at a gigabyte a second, and only lines that have one are matched against a pattern.
+A large file is cut into parts, so that one process does not read it alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from itertools import chain, repeat
-from typing import BinaryIO, NamedTuple
+from itertools import chain, pairwise, repeat
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tidegauge.real_logs.event_lines import EVENT_LINES, SETTINGS, EventLine
 from tidegauge.real_logs.log_files import LogFile
 from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
-from tidegauge.real_logs.log_lines import open_log
+from tidegauge.real_logs.log_stream import LogStream
 from tidegauge.real_logs.partition_lines import PARTITION_LINES, PartitionLine
 from tidegauge.real_logs.told import (
     UNTOLD,
@@ -55,8 +55,9 @@ _KEY_BYTES = 6
 def _kinds_by_beginning() -> dict[bytes, tuple[tuple[bytes, PartitionLine | EventLine], ...]]:
     """The kinds of lines by the first bytes of their messages, and of what follows the speaker.
 
-    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with ``Chan``, and
-    if that is not there without. Kinds in which anything may follow are in all of these.
+    A message is ``[Controller id=1 epoch=2] Changed partition ...``: it is looked up with
+    ``Chan``, and if that is not there without. Kinds in which anything may follow are in all of
+    these.
     """
     kinds: dict[bytes, list[tuple[bytes, PartitionLine | EventLine]]] = {}
     following = {line.marker: _following(line.pattern.pattern) for line in _ALL_KINDS}
@@ -163,7 +164,7 @@ def _parts_of(file: LogFile) -> list[Part]:
     if file.path.suffix == ".gz" or size <= 2 * _PART_BYTES:
         return [Part(file, 0, size)]
     cuts = [*range(0, size, _PART_BYTES), size]
-    return [Part(file, begin, end) for begin, end in zip(cuts, cuts[1:], strict=False)]
+    return [Part(file, begin, end) for begin, end in pairwise(cuts)]
 
 
 def _all_read(parts: list[Part], whole: int) -> Iterator[Read]:
@@ -184,10 +185,10 @@ def read_part(part: Part) -> Read:
     reader = _Reader(part.file)
     problem = None
     try:
-        with open_log(part.file) as stream:
+        with LogStream(part.file.path) as stream:
             reader.read(stream, part)
-    except EOFError:
-        problem = "is torn: the end of the compressed file is missing"
+            if stream.is_torn:
+                problem = "is torn: the end of the compressed file is missing"
     except (OSError, zlib.error) as error:
         problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
     return Read(part, reader.told(), problem)
@@ -207,7 +208,7 @@ class _Reader:
         self._first_ms = self._last_ms = -1
         self._bytes = 0
 
-    def read(self, stream: BinaryIO, part: Part) -> None:
+    def read(self, stream: LogStream, part: Part) -> None:
         """Read the entries that begin in a part."""
         layout = layout_of(stream.read(SAMPLE_BYTES))
         if layout is None:
@@ -216,7 +217,7 @@ class _Reader:
         first = b"\n" + layout.beginning
         carried = b""
         left = part.end - part.begin
-        is_whole = part.begin == 0 and part.file.path.suffix == ".gz"
+        is_whole = stream.is_compressed
         is_first = part.begin > 0
         while is_whole or left > 0:
             read = stream.read(_BLOCK_BYTES if is_whole else min(_BLOCK_BYTES, left))
@@ -273,44 +274,44 @@ class _Reader:
     def _read_plain_lines(self, block: bytes) -> None:
         """Read a block of the layout that Kafka's own configurations have.
 
-        The first bytes of a message choose the kinds of lines that it may be of; most are of none. A
-        line that was torn may have the next one right behind it: so a line begins wherever a time is.
+        The first bytes of a message choose the kinds of lines that it may be of; most are of none.
+        A line that was torn may have the next one right behind it: so a line begins wherever a
+        time is.
         """
-        kinds, seconds, find = _KINDS, self._seconds, block.find
+        find = block.find
         known = None
         for found in chain(_PLAIN_LINE.finditer(block), (None,)):
             header, known = known, found
             if header is None:
                 continue
-            begin = header.start()
             end = find(b"\n", header.end())
             if end < 0:  # a torn line
                 break
-            if found is not None:
-                end = min(end, found.start())
-            key = header[3]
-            said = find(b"] ", header.end(), end) + 2
-            of_kind = kinds.get(key + block[said : said + 4]) if said > 1 else None
-            for marker, kind in kinds[key] if of_kind is None else of_kind:
-                if find(marker, begin, end) < 0:
-                    continue
-                match = kind.pattern.search(block, begin, end)
-                if match is None:
-                    continue
-                second = seconds.get(header[1])
-                if second is None:
-                    second = self._second_of(header[1])
-                if second < 0:
-                    break
-                time_ms = second + int(header[2])
-                if isinstance(kind, PartitionLine):
-                    self._take_rows(kind, match, time_ms)
-                else:
-                    before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
-                    self._take(kind, match, time_ms, before)
+            self._read_plain_line(block, header, end if found is None else min(end, found.start()))
         if find(b" values: ") >= 0:
             for setting in _SETTING_LINE.finditer(block):
                 self._take_setting(setting)
+
+    def _read_plain_line(self, block: bytes, header: re.Match[bytes], end: int) -> None:
+        find, begin, key = block.find, header.start(), header[3]
+        said = find(b"] ", header.end(), end) + 2
+        of_kind = _KINDS.get(key + block[said : said + 4]) if said > 1 else None
+        for marker, kind in _KINDS[key] if of_kind is None else of_kind:
+            if find(marker, begin, end) < 0:
+                continue
+            match = kind.pattern.search(block, begin, end)
+            if match is None:
+                continue
+            second = self._seconds.get(header[1])
+            if second is None:
+                second = self._second_of(header[1])
+            if second < 0:
+                return
+            if isinstance(kind, PartitionLine):
+                self._take_rows(kind, match, second + int(header[2]))
+            else:
+                before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
+                self._take(kind, match, second + int(header[2]), before)
 
     def _second_of(self, second: bytes) -> int:
         """The time of a second, kept for the lines that have it, too; -1 if there is none."""

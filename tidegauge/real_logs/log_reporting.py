@@ -50,7 +50,8 @@ class FoundInLogs(NamedTuple):
     def lines(self) -> Iterator[str]:
         """The lines to print."""
         yield f"Kafka {self.release} with {'KRaft' if self.mode == 'kraft' else 'ZooKeeper'}"
-        yield f"{'node':>16}  files       MB  first line               last line                clock"
+        heads = ("first line", "last line")
+        yield f"{'node':>16}  files       MB  {heads[0]:23}  {heads[1]:23}  clock"
         for node in self.nodes:
             name = "unknown" if node.node is None else f"{node.role} {node.node}"
             yield (

@@ -1,4 +1,4 @@
-"""The cluster of the logs as a scenario without clients or faults, and its names for numbers in rows."""
+"""The cluster of the logs as a scenario without clients or faults; names for numbers in rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tidegauge.real_logs.broker_lives import ABSENT, FENCED, REGISTERED
+from tidegauge.real_logs.broker_lives import REGISTERED
 from tidegauge.real_logs.log_files import LogsError
 from tidegauge.real_logs.real_history import PartitionTold, RealHistory
 from tidegauge.replication.records import SLOTS
@@ -222,8 +222,7 @@ def _registered_before(history: RealHistory) -> set[int]:
     """Brokers that no line tells the arrival of before it tells that they are there."""
     first: dict[int, bool] = {}
     for change in history.brokers:
-        arrives = change.reason == REGISTERED or change.state in (ABSENT, FENCED)
-        first.setdefault(change.broker, not (change.reason == REGISTERED) and arrives)
+        first.setdefault(change.broker, change.reason != REGISTERED)
     told = {broker for broker, was_there in first.items() if was_there}
     # Members of an ISR that the control plane says nothing of were there all the time.
     silent = {

@@ -1,8 +1,8 @@
 """Lines about partitions: patterns, and what each tells.
 
-``PARTITION_LINES`` is the table. A line is found by its marker, a literal that few other lines have;
-its pattern must match, or the line tells nothing: a torn line does not. The function makes of the match
-the row after kind, time and teller (``told.Column``).
+``PARTITION_LINES`` is the table. A line is found by its marker, a literal that few other lines
+have; its pattern must match, or the line tells nothing: a torn line does not. The function makes
+of the match the row after kind, time and teller (``told.Column``).
 """
 
 from __future__ import annotations

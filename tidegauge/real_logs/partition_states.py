@@ -1,13 +1,14 @@
 """The states of partitions, one for each version, from all lines that tell of them.
 
-A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of them
-long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka 2.6 and
-before lack the version of what the controller has written, but then each of its writes raises the leader
-epoch by one, while the writes of leaders keep it and have their version in the line: so the controller's
-writes fill the versions that no leader has written, in the order of their epochs.
+A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of
+them long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka
+2.6 and before lack the version of what the controller has written, but then each of its writes
+raises the leader epoch by one, while the writes of leaders keep it and have their version in the
+line: so the controller's writes fill the versions that no leader has written, in the order of
+their epochs.
 
-What a line only intends, restates, or logs without a write adds no state: its epoch or version is there
-already.
+What a line only intends, restates, or logs without a write adds no state: its epoch or version is
+there already.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 
 from tidegauge.real_logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
@@ -62,8 +64,12 @@ class State:
     by_leader: bool = False
     #: The controller that wrote it; None: no line says so.
     controller: int | None = None
-    #: The leader's time without a fetch, of a shrink.
-    kinds: set[int] = field(default_factory=set)
+    #: The kinds of lines that tell it, a bit for each.
+    kinds: int = 0
+
+    def is_told_by(self, kind: Told) -> bool:
+        """Whether a line of a kind tells it."""
+        return bool(self.kinds >> kind & 1)
 
 
 def states_of(lines: list[Line], births: Sequence[int], deaths: Sequence[int]) -> list[State]:
@@ -103,10 +109,10 @@ def _of_one_life(lines: list[Line]) -> list[State]:
             _take(state, line)
     known = {state.leader_epoch for state in versioned.values()}
     for line in lines:
-        if line.version == UNTOLD and line.leader_epoch != UNTOLD and line.leader != UNTOLD:
-            if line.leader_epoch not in known and line.isr is not None:
-                state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
-                _take(state, line)
+        is_whole = UNTOLD not in (line.leader_epoch, line.leader) and line.isr is not None
+        if line.version == UNTOLD and is_whole and line.leader_epoch not in known:
+            state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
+            _take(state, line)
     _give_versions(versioned, [epochs[epoch] for epoch in sorted(epochs)])
     states = [versioned[version] for version in sorted(versioned)]
     _fill(states)
@@ -119,7 +125,7 @@ def _take(state: State, line: Line) -> None:
     """Add to a state what a line tells of it; what was told first stays."""
     if not state.kinds or line.time_ms < state.time_ms:
         state.time_ms = line.time_ms
-    state.kinds.add(line.kind)
+    state.kinds |= 1 << line.kind
     if state.leader == UNTOLD:
         state.leader = line.leader
     if state.leader_epoch == UNTOLD:
@@ -151,7 +157,7 @@ def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> Non
     )
     bounds = [None, *anchors, None]
     left = list(unversioned)
-    for before, after in zip(bounds, bounds[1:], strict=False):
+    for before, after in pairwise(bounds):
         of_gap = [
             state
             for state in left
@@ -243,11 +249,11 @@ def _left_of(before: State, state: State) -> tuple[int, ...]:
 def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
     """Note which changes leaders made without a line of their own that says so.
 
-    An ISR that grows under the same leader does so by its leader. One that shrinks does if the leader
-    has said just before that it is about to do so.
+    An ISR that grows under the same leader does so by its leader. One that shrinks does if the
+    leader has said just before that it is about to do so.
     """
     intents = [line for line in lines if line.kind == Told.SHRINKING]
-    for before, state in zip(states, states[1:], strict=False):
+    for before, state in pairwise(states):
         if state.leader != before.leader or state.leader < 0 or not state.isr_told:
             continue
         old, new = set(before.isr or ()), set(state.isr or ())
@@ -274,15 +280,16 @@ def earlier_by_brokers(
 ) -> None:
     """Move changes that a quorum makes when it fences a broker to the time of the fence.
 
-    Its active controller appends a broker's fence, and what that changes of partitions, in one batch;
-    the lines of other brokers come later, or, if none of them runs, when the first one starts.
+    Its active controller appends a broker's fence, and what that changes of partitions, in one
+    batch; the lines of other brokers come later, or, if none of them runs, when the first one
+    starts.
 
     Args:
         states: the states of a partition.
         gone_ms: when each broker was fenced, or began to shut down.
         back_ms: when each broker was unfenced.
     """
-    for before, state in zip(states, states[1:], strict=False):
+    for before, state in pairwise(states):
         if state.by_leader or state.created or state.deleted:
             continue
         lost = set(before.isr or ()) - set(state.isr or ())
@@ -299,9 +306,10 @@ def earlier_by_brokers(
 def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
     """Add the state in which a partition lost its leader, if only a later one is told.
 
-    Its version is missing, and the epoch was raised once in between: the fence of the leader did it.
+    Its version is missing, and the epoch was raised once in between: the fence of the leader did
+    it.
     """
-    for before, state in list(zip(states, states[1:], strict=False)):
+    for before, state in list(pairwise(states)):
         if not (
             state.version > before.version + 1
             and before.leader >= 0 > state.leader

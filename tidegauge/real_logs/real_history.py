@@ -1,4 +1,4 @@
-"""What the logs of a cluster tell of it: states of partitions, brokers, controllers, on one clock."""
+"""All that the logs of a cluster tell: partitions, brokers, controllers, on one clock."""
 
 from __future__ import annotations
 
@@ -24,13 +24,17 @@ from tidegauge.real_logs.broker_lives import (
     with_deaths,
 )
 from tidegauge.real_logs.clock_offsets import ClockOffset, clock_offsets
-from tidegauge.real_logs.log_files import FoundLogs
+from tidegauge.real_logs.log_files import FoundLogs, LogsError
 from tidegauge.real_logs.log_reading import ClusterTold, read_logs
 from tidegauge.real_logs.partition_states import Line, State, earlier_by_brokers, states_of
 from tidegauge.real_logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
 #: The kinds of lines from which no state follows, and which matter for themselves.
 _MOMENTS = (Told.ASSIGNED, Told.TRUNCATED)
+
+
+#: More would take more than a gigabyte of memory.
+_MOST_LINES = 1_000_000
 
 
 class TopicPartition(NamedTuple):
@@ -124,7 +128,7 @@ def real_history(
     )
     lives = lives_of(events, last_of)
     controllers = controllers_of(events)
-    brokers = broker_changes(events, lives, controllers)
+    brokers = broker_changes(events, lives)
     timeout_ms = session_timeout_ms(events, is_kraft=is_kraft)
     lives = with_deaths(lives, brokers, last_of, timeout_ms)
     partitions = _partitions(told, ahead, events, brokers if is_kraft else [])
@@ -149,38 +153,29 @@ def _partitions(
     told: ClusterTold, ahead: dict[int, int], events: list[Event], fences: list[BrokerChange]
 ) -> list[PartitionTold]:
     names = _named(told.partitions, events)
-    births: dict[str, list[int]] = defaultdict(list)
-    deaths: dict[str, list[int]] = defaultdict(list)
-    topic_ids: set[object] = set()
-    for event in events:
-        if event.kind == "topic_record" and event.values[1] not in topic_ids:
-            topic_ids.add(event.values[1])
-            births[str(event.values[0])].append(event.time_ms)
-        elif event.kind == "topic_deleted":
-            deaths[str(event.values[0])].append(event.time_ms)
-    gone: dict[int, list[int]] = defaultdict(list)
-    back: dict[int, list[int]] = defaultdict(list)
-    for change in fences:
-        if change.state in (FENCED, SHUTTING_DOWN):
-            gone[change.broker].append(change.time_ms)
-        elif change.state == ACTIVE:
-            back[change.broker].append(change.time_ms)
+    births, deaths = _topics_lives(events)
+    gone, back = _fences(fences)
     rows = told.rows.copy()
     for node, offset in ahead.items():
         if offset:
             rows[rows[:, Column.TELLER] == node, Column.TIME_MS] -= offset
     # Lines of one partition together, in the order of time.
-    numbers = np.array([-1 if name is None else number for number, name in enumerate(names)])
-    same = _same_partition(names)
-    rows[:, Column.PARTITION] = same[rows[:, Column.PARTITION]] if len(numbers) else 0
+    if not len(rows):
+        return []
+    rows[:, Column.PARTITION] = _same_partition(names)[rows[:, Column.PARTITION]]
     rows = rows[rows[:, Column.PARTITION] >= 0]
     roles = _roles(rows, told, events)
     rows = first_told(rows, (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED))
     rows = rows[np.lexsort((rows[:, Column.TIME_MS], rows[:, Column.PARTITION]))]
+    if len(rows) > _MOST_LINES:
+        raise LogsError(
+            f"the logs tell of {len(rows):,} changes of partitions, more than the {_MOST_LINES:,}"
+            " that a run can hold: read fewer nodes, or a shorter time"
+        )
     found, begins = np.unique(rows[:, Column.PARTITION], return_index=True)
-    partitions = []
+    partitions: list[PartitionTold] = []
     for number, begin, end in zip(
-        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=True
+        found.tolist(), begins.tolist(), [*begins[1:].tolist(), len(rows)], strict=False
     ):
         name = names[number]
         assert name is not None
@@ -193,6 +188,32 @@ def _partitions(
             partitions.append(_partition(name, states, lines, roles.get(number, [])))
     partitions.sort(key=lambda each: each.partition)
     return partitions
+
+
+def _topics_lives(events: list[Event]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """When topics were created, as far as ids tell it, and deleted."""
+    births: dict[str, list[int]] = defaultdict(list)
+    deaths: dict[str, list[int]] = defaultdict(list)
+    topic_ids: set[object] = set()
+    for event in events:
+        if event.kind == "topic_record" and event.values[1] not in topic_ids:
+            topic_ids.add(event.values[1])
+            births[str(event.values[0])].append(event.time_ms)
+        elif event.kind == "topic_deleted":
+            deaths[str(event.values[0])].append(event.time_ms)
+    return births, deaths
+
+
+def _fences(changes: list[BrokerChange]) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """When each broker was fenced, or began to shut down; and when it was unfenced."""
+    gone: dict[int, list[int]] = defaultdict(list)
+    back: dict[int, list[int]] = defaultdict(list)
+    for change in changes:
+        if change.state in (FENCED, SHUTTING_DOWN):
+            gone[change.broker].append(change.time_ms)
+        elif change.state == ACTIVE:
+            back[change.broker].append(change.time_ms)
+    return gone, back
 
 
 def _roles(

@@ -1,15 +1,17 @@
 """Rows of the trace from a history: the classes of rows that a simulated run has, too.
 
-A log's time has milliseconds. Rows of one millisecond are put into the order in which they cause each
-other, and get microseconds by that order. A row's cause is the row that it follows from, where lines
-leave no doubt: a state follows from the change that wrote it, an election from the loss of the leader.
-What logs cannot tell has the value that means "unknown" in its column, which is -1.
+A log's time has milliseconds. Rows of one millisecond are put into the order in which they cause
+each other, and get microseconds by that order. A row's cause is the row that it follows from,
+where lines leave no doubt: a state follows from the change that wrote it, an election from the
+loss of the leader. What logs cannot tell has the value that means "unknown" in its column, which
+is -1.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,18 +59,62 @@ _CAUSES_WITHIN_MS = 60_000
 _PROCESS, _BROKERS, _CONTROLLERS, _PARTITIONS, _ROLES = range(5)
 
 
-class _Planned(NamedTuple):
-    """A row before it has its microsecond and its number."""
+class _Planned:
+    """Rows before they have their microseconds and numbers: integers, as there may be millions."""
 
-    time_ms: int
-    rank: int
-    #: Ties keep the order in which rows were planned.
-    place: int
-    process: int
-    kind: int
-    values: tuple[int, ...]
-    #: Which planned row it follows from; None: unknown.
-    cause: int | None
+    #: time_ms, rank, process, kind, the place of the row it follows from; then its columns.
+    _HEAD = 5
+    _WIDTH = _HEAD + ROW_VALUES
+
+    def __init__(self) -> None:
+        self._cells = array("q")
+
+    def __len__(self) -> int:
+        return len(self._cells) // self._WIDTH
+
+    def add(
+        self, time_ms: int, rank: int, process: int, kind: int, cause: int | None, told: list[int]
+    ) -> int:
+        """Add a row, and return its place."""
+        place = len(self)
+        padding = [0] * (ROW_VALUES - len(told))
+        self._cells.extend((time_ms, rank, process, kind, _UNKNOWN if cause is None else cause))
+        self._cells.extend(told + padding)
+        return place
+
+    def moment_of(self, place: int) -> tuple[int, int]:
+        """The time and the rank of a row."""
+        begin = place * self._WIDTH
+        return self._cells[begin], self._cells[begin + 1]
+
+    def laid_out(self, first_ms: int) -> NDArray[np.void]:
+        """The rows in their order, with microseconds, numbers and causes."""
+        cells = np.frombuffer(self._cells, np.int64).reshape(-1, self._WIDTH)
+        order = np.lexsort((cells[:, 1], cells[:, 0]))
+        cells = cells[order]
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        rows = np.zeros(len(order), dtype_of(RowSlot))
+        at_us = (cells[:, 0] - first_ms) * 1_000
+        rows["time_us"] = at_us + np.minimum(_places_within(at_us), 999)
+        process = rows["process"] = cells[:, 2]
+        by_process = np.argsort(process, kind="stable")
+        rows["sequence"][by_process] = _places_within(process[by_process])
+        rows["kind"] = cells[:, 3]
+        cause = cells[:, 4]
+        causes = places[np.maximum(cause, 0)]
+        for column, values in (("process", process), ("sequence", rows["sequence"])):
+            rows[f"cause_{column}"] = np.where(cause < 0, _UNKNOWN, values[causes])
+            rows[f"because_{column}"] = _UNKNOWN
+        rows["values"] = cells[:, self._HEAD :]
+        return rows
+
+
+def _places_within(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of each value among equal neighbours, from 0."""
+    numbers = np.arange(len(values))
+    begins = np.concatenate(([True], values[1:] != values[:-1])) if len(values) else numbers > 0
+    return numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
 
 
 def rows_of(history: RealHistory, cluster: LoggedCluster) -> NDArray[np.void]:
@@ -97,7 +143,7 @@ class _Rows:
             self._controllers = dict(zip(plan.brokers, roles["controller"], strict=True))
             self._members = dict(self._index)
             self._plane = roles["zookeeper"][0]
-        self._planned: list[_Planned] = []
+        self._planned = _Planned()
         #: When each controller became the active one.
         self._active = [(each.time_ms, each.node, each.epoch) for each in history.controllers]
         self._lost: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -112,28 +158,7 @@ class _Rows:
 
     def laid_out(self) -> NDArray[np.void]:
         """The rows with microseconds, numbers and causes."""
-        order = sorted(range(len(self._planned)), key=lambda at: self._planned[at][:3])
-        rows = np.zeros(len(order), dtype_of(RowSlot))
-        sequences: dict[int, int] = defaultdict(int)
-        numbers = [0] * len(order)
-        first_ms = self._history.first_ms
-        last_us, within = -1, 0
-        for place, at in enumerate(order):
-            planned = self._planned[at]
-            at_us = (planned.time_ms - first_ms) * 1000
-            within = min(within + 1, 999) if at_us == last_us else 0
-            last_us = at_us
-            numbers[at] = sequences[planned.process]
-            sequences[planned.process] += 1
-            cause = (_UNKNOWN, _UNKNOWN)
-            if planned.cause is not None:
-                cause = (self._planned[planned.cause].process, numbers[planned.cause])
-            padding = (0,) * (ROW_VALUES - len(planned.values))
-            rows[place] = (
-                *(at_us + within, planned.process, numbers[at], 0, planned.kind, *cause),
-                *(_UNKNOWN, _UNKNOWN, planned.values + padding),
-            )
-        return rows
+        return self._planned.laid_out(self._history.first_ms)
 
     def _add(
         self,
@@ -150,12 +175,11 @@ class _Rows:
         time_ms = max(time_ms, self._history.first_ms)
         if cause is not None:
             # What a row follows from is not later.
-            time_ms = max(time_ms, self._planned[cause].time_ms)
-            rank = max(rank, self._planned[cause].rank)
-        place = len(self._planned)
-        told = tuple(values.get(name, _UNKNOWN) for name in columns)
-        self._planned.append(_Planned(time_ms, rank, place, process, row.KIND, told, cause))
-        return place
+            cause_ms, cause_rank = self._planned.moment_of(cause)
+            rank = max(rank, cause_rank) if time_ms <= cause_ms else rank
+            time_ms = max(time_ms, cause_ms)
+        told = [values.get(name, _UNKNOWN) for name in columns]
+        return self._planned.add(time_ms, rank, process, row.KIND, cause, told)
 
     def _plan_lives(self) -> None:
         for life in self._history.lives:
@@ -311,7 +335,7 @@ class _Rows:
 
     def _writer(self, state: State) -> int:
         """Who wrote a state: the leader with ZooKeeper alone, else the controller."""
-        leader_writes = not self._history.is_kraft and Told.ALTERED not in state.kinds
+        leader_writes = not self._history.is_kraft and not state.is_told_by(Told.ALTERED)
         if state.by_leader and leader_writes:
             return self._broker(state.leader)
         node = state.controller

@@ -1,13 +1,14 @@
 """The folder of a run that logs tell: manifest, rows and summary, as a simulated run has them.
 
-The manifest says ``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's time 0,
-the offsets of clocks, the files. The summary has the figures that follow from states of partitions, and
-the hash of the rows; what only processes know, such as acknowledged records, is absent in it.
+The manifest says ``"source": "logs"`` and has a part ``logs``: the wall-clock time of the run's
+time 0, the offsets of clocks, the files. The summary has the figures that follow from states of
+partitions, and the hash of the rows; what only processes know, such as acknowledged records, is
+absent in it.
 """
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import os
 import shutil
 from pathlib import Path
@@ -107,7 +108,7 @@ def logs_part(history: RealHistory) -> dict[str, Any]:
 
 def wall_clock(time_ms: int) -> str:
     """A time of lines, as they write it."""
-    moment = datetime.datetime.fromtimestamp(time_ms // 1000, tz=datetime.UTC)
+    moment = dt.datetime.fromtimestamp(time_ms // 1000, tz=dt.UTC)
     return f"{moment:%Y-%m-%d %H:%M:%S},{time_ms % 1000:03}"
 
 

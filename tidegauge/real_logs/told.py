@@ -1,8 +1,8 @@
 """What lines of logs tell, as rows of integers.
 
-A log may have millions of lines about partitions, and tells most states several times. So what a line
-tells of a partition is one row of integers; names and lists of brokers are numbers of a table. What is
-told of brokers and controllers is rare, and each is an :class:`Event`.
+A log may have millions of lines about partitions, and tells most states several times. So what a
+line tells of a partition is one row of integers; names and lists of brokers are numbers of a
+table. What is told of brokers and controllers is rare, and each is an :class:`Event`.
 """
 
 from __future__ import annotations
