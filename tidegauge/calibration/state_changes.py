@@ -8,6 +8,7 @@ of them divided by their number.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -166,9 +167,9 @@ def _publications(logs: ClusterLogs) -> Iterator[Sample]:
             if not any(_ROLE.match(line.message) for line in burst):
                 continue
             begin_ms = burst[0].time_ms
-            before = [at_ms for at_ms in changes if at_ms <= begin_ms]
-            if before and begin_ms - before[-1] <= _LATEST_MS:
-                took_ms = max(1, begin_ms - before[-1] - _LINGER_MS)
+            place = bisect_right(changes, begin_ms)
+            if place and begin_ms - changes[place - 1] <= _LATEST_MS:
+                took_ms = max(1, begin_ms - changes[place - 1] - _LINGER_MS)
                 yield Sample(took_ms * MS_US, _STATE_CHANGE, int(_creates(burst)))
 
 
