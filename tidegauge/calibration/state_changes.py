@@ -115,8 +115,8 @@ _CHANGING = re.compile(
 )
 #: controller.quorum.append.linger.ms: the simulator waits for it itself.
 _LINGER_MS = 25
-#: A broker that publishes a change later than this has not been waiting for it alone.
-_LATEST_MS = 2000
+#: A broker that publishes later than this was paused, or has published a change without a line.
+_LATEST_MS = 1000
 #: Followers later than this behind leaders are of another publication.
 _APART_MS = 50
 
