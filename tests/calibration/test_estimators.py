@@ -286,6 +286,32 @@ def test_a_change_of_an_isr_is_told_by_its_end_and_no_other(written: Written) ->
     assert samples_ms(folder, "metadata_fsync", KRAFT_MODE) == [20]
 
 
+@pytest.mark.parametrize(("begin_ms", "expected"), [(1085, [60]), (2585, [])])
+def test_a_publication_belongs_to_the_change_just_before_it(
+    written: Written, begin_ms: int, expected: list[float]
+) -> None:
+    """A preferred election has no line of the controller, and a paused broker publishes late."""
+    states, moves = "(state.change.logger)", "[Broker id=1] Transitioning 1 partition(s) to local"
+    partition = (
+        "with topic id Some(I) starts at leader epoch 1 from offset 5 with partition epoch 1"
+    )
+    folder = written(
+        {
+            CONTROLLER: [
+                "1000 INFO [QuorumController id=10] handleBrokerFenced: changing 2 partition(s) (c)"
+            ],
+            STATES: [
+                f"{begin_ms - 2} INFO {moves} leaders. {states}",
+                f"{begin_ms} INFO [Broker id=1] Leader t-0 {partition} {states}",
+                f"{begin_ms + 1} INFO {moves} followers. {states}",
+                f"{begin_ms + 3} INFO [Broker id=1] Follower t-1 starts at leader epoch 1 {states}",
+            ],
+        }
+    )
+    assert samples_ms(folder, "metadata_publication", KRAFT_MODE) == expected
+    assert samples_ms(folder, "metadata_publication_partition", KRAFT_MODE) == [3]
+
+
 @pytest.mark.parametrize("mode", [ZOOKEEPER_MODE, KRAFT_MODE])
 def test_every_parameter_is_fitted_or_has_a_reason(mode: Mode) -> None:
     run = KRAFT_KILL if mode == KRAFT_MODE else RANDOM

@@ -34,6 +34,7 @@ _NO_CLEAN_SHUTDOWN = "since no clean shutdown file was found"
 
 #: Of fewer logs, loading takes as long as of none: it counts as a part of the start.
 _MANY_LOGS = 500
+_INTERRUPTS_FROM = (3, 2)
 #: The simulator's own time between the end of a start and the first fetch, with KRaft: it looks for
 #: the active controller, and again 0.1 s later.
 _LOOKS_AGAIN_MS = 100
@@ -219,7 +220,9 @@ def _from_3_2(logs: ClusterLogs) -> Iterator[Sample]:
 
 def _interrupts(logs: ClusterLogs) -> bool:
     """Whether a stop interrupts the threads that poll: from release 3.2 on."""
-    return any(tuple(map(int, each.split(".")[:2])) >= (3, 2) for each in logs.releases)
+    if not logs.releases:
+        return logs.mode == KRAFT_MODE
+    return max(logs.releases) >= _INTERRUPTS_FROM
 
 
 _LOAD_MARKERS = ("Loaded ", _NO_CLEAN_SHUTDOWN, *_CLEAN)

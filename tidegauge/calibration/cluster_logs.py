@@ -20,7 +20,7 @@ _MODES: Mapping[str, Mode] = {
     "[BrokerLifecycleManager id=": KRAFT_MODE,
     "[QuorumController id=": KRAFT_MODE,
 }
-_VERSION = re.compile(r"^Kafka version: (\d[\w.-]*)")
+_VERSION = re.compile(r"^Kafka version: (\d+(?:\.\d+)+)")
 
 
 class ClusterLogs(NamedTuple):
@@ -31,8 +31,14 @@ class ClusterLogs(NamedTuple):
     nodes: Mapping[int, Sequence[LogLine]]
     #: None: no line tells.
     mode: Mode | None
-    #: As ``Kafka version:`` has it; empty if no line tells.
-    releases: Sequence[str]
+    #: Those of ``Kafka version:`` as numbers; empty if no line tells.
+    releases: Sequence[tuple[int, ...]]
+
+    @property
+    def origin(self) -> str:
+        """The folder and the releases, for people."""
+        releases = ", ".join(".".join(map(str, each)) for each in self.releases)
+        return f"{self.folder} (Kafka {releases})" if releases else str(self.folder)
 
     def lives(self) -> Iterator[Sequence[LogLine]]:
         """The lines of each process, from its start on; before the first start is a life, too."""
@@ -78,6 +84,7 @@ def _mode_of(lines: Iterable[LogLine]) -> Mode | None:
     return next(found, None)
 
 
-def _releases_of(lines: Iterable[LogLine]) -> list[str]:
+def _releases_of(lines: Iterable[LogLine]) -> list[tuple[int, ...]]:
     found = (_VERSION.match(line.message) for line in lines)
-    return sorted({version[1] for version in found if version is not None})
+    texts = {version[1] for version in found if version is not None}
+    return sorted(tuple(map(int, text.split("."))) for text in texts)

@@ -8,6 +8,7 @@ of them divided by their number.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -114,8 +115,8 @@ _CHANGING = re.compile(
 )
 #: controller.quorum.append.linger.ms: the simulator waits for it itself.
 _LINGER_MS = 25
-#: A broker that publishes a change later than this has not been waiting for it alone.
-_LATEST_MS = 2000
+#: A broker that publishes later than this was paused, or has published a change without a line.
+_LATEST_MS = 1000
 #: Followers later than this behind leaders are of another publication.
 _APART_MS = 50
 
@@ -166,9 +167,9 @@ def _publications(logs: ClusterLogs) -> Iterator[Sample]:
             if not any(_ROLE.match(line.message) for line in burst):
                 continue
             begin_ms = burst[0].time_ms
-            before = [at_ms for at_ms in changes if at_ms <= begin_ms]
-            if before and begin_ms - before[-1] <= _LATEST_MS:
-                took_ms = max(1, begin_ms - before[-1] - _LINGER_MS)
+            place = bisect_right(changes, begin_ms)
+            if place and begin_ms - changes[place - 1] <= _LATEST_MS:
+                took_ms = max(1, begin_ms - changes[place - 1] - _LINGER_MS)
                 yield Sample(took_ms * MS_US, _STATE_CHANGE, int(_creates(burst)))
 
 

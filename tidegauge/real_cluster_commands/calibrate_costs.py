@@ -164,13 +164,8 @@ def _read(
         series = None if source is None else MeasuredSeries(source)
     except (LogsError, InputError) as error:
         fail(str(error))
-    origins = [_origin(each) for each in logs]
+    origins = [each.origin for each in logs]
     return _Read(logs, series, origins if source is None else [*origins, source.place])
-
-
-def _origin(logs: ClusterLogs) -> str:
-    releases = f" (Kafka {', '.join(logs.releases)})" if logs.releases else ""
-    return f"{logs.folder}{releases}"
 
 
 def _mode_of(read: _Read, scenario: Path | None) -> Mode:
