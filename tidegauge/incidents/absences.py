@@ -239,18 +239,19 @@ def _death(
     paused_us = sightings.pause_us(broker, span.least_us - timings.heartbeat_us, span.most_us)
     if paused_us is not None:
         return Span(paused_us, paused_us, paused_us), "it was paused", False
-    sign_us = history.last_sign_us(broker, span.most_us)
-    line_us = sightings.last_line_us(broker, span.most_us)
-    signs = [each for each in (sign_us, line_us) if each is not None]
-    if signs and max(signs) > span.least_us:
-        span = span.narrowed(max(signs))
-        evidence += ", after the last sign of life in its own logs"
     # Of a process that started later it is known that it ended: one lost connection dates that.
     is_certain = after is None or after.started_us is not None
     least_us = span.least_us - timings.heartbeat_us
     lost_us = sightings.death_us(broker, least_us, span.most_us, is_certain=is_certain)
     if lost_us is not None:
         return Span(lost_us, lost_us, lost_us), "its peers lost their connections", True
+    # Rows of logs may have the time of another teller: its own lines are better signs.
+    sign_us = None if sightings.has_lines else history.last_sign_us(broker, span.most_us)
+    line_us = sightings.last_line_us(broker, span.most_us)
+    signs = [each for each in (sign_us, line_us) if each is not None]
+    if signs and max(signs) > span.least_us:
+        span = span.narrowed(max(signs))
+        evidence += ", after the last sign of life in its own logs"
     return span, evidence, False
 
 
