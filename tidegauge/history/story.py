@@ -157,10 +157,9 @@ def spoken(row: TraceRow, column: str, names: Names) -> str:
     if described is not None:
         if described.names is not None:
             return str(described.names.get(value, value))
-        if value < 0 and names.is_of_logs and described.type in _UNTOLD:
-            return "unknown"
-        if described.type in _SPOKEN:
-            return _SPOKEN[described.type](names, row, value)
+        is_untold = value < 0 and names.is_of_logs and described.type in _UNTOLD
+        if is_untold or described.type in _SPOKEN:
+            return "unknown" if is_untold else _SPOKEN[described.type](names, row, value)
     if column.endswith("_us"):
         return time_text(value)
     return f"{value} ms" if column.endswith("_ms") else str(value)

@@ -9,8 +9,9 @@ committed, and that no other controller has, did not happen if that controller t
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from itertools import pairwise
 from typing import NamedTuple
 
 from tidegauge.real_logs.clock_offsets import epochs_of
@@ -73,24 +74,32 @@ def lives_of(events: list[Event], last_ms: dict[int, int]) -> list[Life]:
         by_node[event.teller].append(event)
     lives = []
     for node, of_node in sorted(by_node.items()):
-        starts = [event for event in of_node if event.kind == "starting"]
-        starts = [
-            event
-            for before, event in zip([None, *starts], starts, strict=False)
-            # In combined mode both servers of a process start.
-            if before is None
-            or event.time_ms - before.time_ms > _LATE_MS
-            or any(
-                each.kind == "stopped" and before.time_ms < each.time_ms <= event.time_ms
-                for each in of_node
-            )
-        ]
-        for place, start in enumerate(starts):
-            after = starts[place + 1] if place + 1 < len(starts) else None
+        times = [event.time_ms for event in of_node]
+        starts = _starts_of(of_node)
+        for start, after in pairwise((*starts, None)):
+            assert start is not None
             end = after.time_ms if after is not None else last_ms.get(node, start.time_ms) + 1
-            within = [each for each in of_node if start.time_ms <= each.time_ms < end]
-            lives.append(_life(node, start, after, within))
+            within = of_node[bisect_left(times, start.time_ms) : bisect_left(times, end)]
+            lives.append(_life(node, start, after, within or [start]))
     return lives
+
+
+def _starts_of(events: list[Event]) -> list[Event]:
+    """The starts of a node's processes; in combined mode both servers of a process start."""
+    stops = [event.time_ms for event in events if event.kind == "stopped"]
+    starts: list[Event] = []
+    before: Event | None = None
+    for event in events:
+        if event.kind != "starting":
+            continue
+        if (
+            before is None
+            or event.time_ms - before.time_ms > _LATE_MS
+            or bisect_right(stops, event.time_ms) > bisect_right(stops, before.time_ms)
+        ):
+            starts.append(event)
+        before = event
+    return starts
 
 
 def _life(node: int, start: Event, after: Event | None, within: list[Event]) -> Life:
@@ -123,27 +132,25 @@ def with_deaths(
         last_ms: the time of the last line of each node.
         timeout_ms: the session timeout; 0 if no line tells it.
     """
-    expired = [
-        change
-        for change in changes
-        if change.state in (ABSENT, FENCED) and change.reason == EXPIRED
-    ]
+    expired: dict[int, list[int]] = defaultdict(list)
+    for change in changes:
+        if change.state in (ABSENT, FENCED) and change.reason == EXPIRED:
+            expired[change.broker].append(change.time_ms)
     corrected = []
-    for place, life in enumerate(lives):
-        is_last = not any(each.node == life.node for each in lives[place + 1 :])
-        until = _ENDLESS if is_last else lives[place + 1].begin_ms
-        losses = [
-            change.time_ms
-            for change in expired
-            if change.broker == life.node and life.begin_ms <= change.time_ms <= until
-        ]
-        if not life.stopped_cleanly and losses:
-            loss = losses[-1]
-            last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
-            if last <= loss:
-                gone_ms = max(last, loss - timeout_ms) if timeout_ms else last
-                corrected.append(life._replace(end_ms=gone_ms))
-                continue
+    for life, after in pairwise((*lives, None)):
+        assert life is not None
+        is_last = after is None or after.node != life.node
+        until = _ENDLESS if is_last or after is None else after.begin_ms
+        times = expired.get(life.node, [])
+        place = bisect_right(times, until) - 1
+        if life.stopped_cleanly or place < 0 or times[place] < life.begin_ms:
+            corrected.append(life)
+            continue
+        loss = times[place]
+        last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
+        if last <= loss:
+            gone_ms = max(last, loss - timeout_ms) if timeout_ms else last
+            life = life._replace(end_ms=gone_ms)  # noqa: PLW2901
         corrected.append(life)
     return corrected
 
@@ -290,11 +297,17 @@ class _Record(NamedTuple):
 
 def _of_quorum(events: list[Event]) -> list[BrokerChange]:
     records = _committed(_records(events), events)
+    timeouts = {
+        (event.values[0], event.time_ms // _LATE_MS + near)
+        for event in events
+        if event.kind == "fencing"
+        for near in (-1, 0, 1)
+    }
     last: dict[int, BrokerChange] = {}
     changes = []
     for record in records:
         before = last.get(record.broker)
-        state, reason = _state_after(record, before, events)
+        state, reason = _state_after(record, before, timeouts)
         change = BrokerChange(record.time_ms, record.broker, state, record.broker_epoch, reason)
         if before is None or (before.state, before.broker_epoch) != (state, record.broker_epoch):
             changes.append(change)
@@ -303,28 +316,26 @@ def _of_quorum(events: list[Event]) -> list[BrokerChange]:
 
 
 def _state_after(
-    record: _Record, before: BrokerChange | None, events: list[Event]
+    record: _Record, before: BrokerChange | None, timeouts: set[tuple[object, int]]
 ) -> tuple[int, int]:
     if record.kind == "unregister":
         return ABSENT, DELETED
     if record.kind == "register":
         return (FENCED if record.fenced else ACTIVE), REGISTERED
     if record.fenced > 0:
-        return FENCED, _why_fenced(record, before, events)
+        return FENCED, _why_fenced(record, before, timeouts)
     changes = {(-1, 0): (ACTIVE, UNFENCED), (0, 1): (SHUTTING_DOWN, SHUTS_DOWN)}
     unchanged = (FENCED, REGISTERED) if before is None else (before.state, before.reason)
     return changes.get((record.fenced, max(record.shuts_down, 0)), unchanged)
 
 
-def _why_fenced(record: _Record, before: BrokerChange | None, events: list[Event]) -> int:
+def _why_fenced(
+    record: _Record, before: BrokerChange | None, timeouts: set[tuple[object, int]]
+) -> int:
+    """The reason of a fence; ``timeouts`` has who was fenced for silence, and about when."""
     if before is not None and before.state == SHUTTING_DOWN:
         return ASKS_FOR_FENCE
-    timed_out = any(
-        each.kind == "fencing"
-        and each.values[0] == record.broker
-        and abs(each.time_ms - record.time_ms) < _LATE_MS
-        for each in events
-    )
+    timed_out = (record.broker, record.time_ms // _LATE_MS) in timeouts
     return EXPIRED if timed_out else ASKS_FOR_FENCE
 
 

@@ -110,9 +110,7 @@ _Moment = tuple[int, int]
 def _causes(
     rows: NDArray[np.int64], is_active: ActiveSpans
 ) -> tuple[dict[tuple[int, int], _Moment], dict[int, _Moment], dict[tuple[int, int], int]]:
-    """When ZooKeeper's controller sent each epoch, a quorum's created each partition, and when each
-    broker followed each partition first.
-    """
+    """Who sent each epoch (ZooKeeper) or created each partition (KRaft); who first followed it."""
     sent: dict[tuple[int, int], _Moment] = {}
     created: dict[int, _Moment] = {}
     follows: dict[tuple[int, int], int] = {}

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,34 @@ def _places_within(values: NDArray[np.int64]) -> NDArray[np.int64]:
     numbers = np.arange(len(values))
     begins = np.concatenate(([True], values[1:] != values[:-1])) if len(values) else numbers > 0
     return numbers - np.maximum.accumulate(np.where(begins, numbers, 0))
+
+
+#: Makes a replica list of brokers.
+_Packs = Callable[[tuple[int, ...] | None], int]
+
+
+class _Change(NamedTuple):
+    """A change of a partition's state."""
+
+    partition: int
+    before: State
+    state: State
+    packed: _Packs
+
+    @property
+    def lost(self) -> list[int]:
+        """The brokers that have left the ISR."""
+        return [broker for broker in self.before.isr or () if broker not in (self.state.isr or ())]
+
+    @property
+    def columns(self) -> dict[str, int]:
+        """The columns that all rows about a change have."""
+        return {
+            "partition": self.partition,
+            "isr": self.packed(self.state.isr),
+            "leader_epoch": self.state.leader_epoch,
+            "version": self.state.version,
+        }
 
 
 def rows_of(history: RealHistory, cluster: LoggedCluster) -> NDArray[np.void]:
@@ -281,7 +310,7 @@ class _Rows:
                     end_offset=cut.offset,
                 )
 
-    def _plan_roles(self, number: int, told: PartitionTold, packed: Any) -> None:
+    def _plan_roles(self, number: int, told: PartitionTold, packed: _Packs) -> None:
         leads: dict[int, bool] = {}
         for role in told.roles:
             if role.broker not in self._brokers:
@@ -312,7 +341,7 @@ class _Rows:
             leads[role.broker] = role.leads
 
     def _plan_state(
-        self, number: int, before: State | None, state: State, packed: Any, cause: int | None
+        self, number: int, before: State | None, state: State, packed: _Packs, cause: int | None
     ) -> None:
         change, writer = STATE_WRITTEN, self._writer(state)
         if state.deleted:
@@ -347,62 +376,74 @@ class _Rows:
         return self._index.get(broker, _UNKNOWN)
 
     def _plan_change(
-        self, number: int, before: State | None, state: State, packed: Any
+        self, number: int, before: State | None, state: State, packed: _Packs
     ) -> int | None:
         """The row of the change that leads to a state; none for the first state."""
         if before is None or state.deleted:
             return None
-        old, new = before.isr or (), state.isr or ()
-        common = {
-            "partition": number,
-            "isr": packed(new),
-            "leader_epoch": state.leader_epoch,
-            "version": state.version,
-        }
+        change = _Change(number, before, state, packed)
         if state.by_leader and state.leader in self._brokers:
-            row = IsrShrunk if len(new) < len(old) else IsrExpanded
-            if set(old) != set(new):
-                process = self._brokers[state.leader]
-                return self._add(
-                    state.time_ms, _PARTITIONS, process, row, old_isr=packed(old), **common
-                )
-            return None
-        process = self._deciding(state)
-        lost = [broker for broker in old if broker not in new]
-        common["leader"] = self._broker(state.leader)
-        place = None
+            return self._plan_leaders_change(change)
+        elected = None
         if state.leader not in (before.leader, -1):
-            unclean = state.unclean
-            if not self._history.is_kraft:
-                unclean = before.isr_told and state.leader not in old
-            place = self._add(
-                *(state.time_ms, _PARTITIONS, process, LeaderElected),
-                cause=self._loss_of((before.leader, *lost), before.time_ms, state.time_ms),
-                old_leader=self._broker(before.leader),
-                unclean=int(unclean),
-                **common,
-            )
+            elected = self._plan_election(change)
             if not self._history.is_kraft:
                 # ZooKeeper's controller elects among those that live, in one write.
-                return place
-        for broker in lost:
-            removed = self._add(
-                *(state.time_ms, _PARTITIONS, process, RemovedFromIsr),
-                cause=self._loss_of((broker,), before.time_ms, state.time_ms),
-                replica=self._broker(broker),
-                **common,
-            )
-            place = removed if place is None else place
-        if place is not None:
-            return place
-        if state.leader_epoch != before.leader_epoch:
+                return elected
+        removed = self._plan_removals(change)
+        if elected is None and removed is None and state.leader_epoch != before.leader_epoch:
             assignment = state.assignment or Assignment()
             return self._add(
-                *(state.time_ms, _PARTITIONS, process, LeaderEpochRaised),
-                replicas=packed(assignment.replicas or new),
-                **common,
+                *(state.time_ms, _PARTITIONS, self._deciding(state), LeaderEpochRaised),
+                replicas=packed(assignment.replicas or state.isr),
+                leader=self._broker(state.leader),
+                **change.columns,
             )
-        return None
+        return removed if elected is None else elected
+
+    def _plan_leaders_change(self, change: _Change) -> int | None:
+        old, new = set(change.before.isr or ()), set(change.state.isr or ())
+        if old == new:
+            return None
+        process = self._brokers[change.state.leader]
+        row = IsrShrunk if len(new) < len(old) else IsrExpanded
+        return self._add(
+            *(change.state.time_ms, _PARTITIONS, process, row),
+            old_isr=change.packed(change.before.isr),
+            **change.columns,
+        )
+
+    def _plan_election(self, change: _Change) -> int:
+        before, state = change.before, change.state
+        unclean = state.unclean
+        if not self._history.is_kraft:
+            unclean = before.isr_told and state.leader not in (before.isr or ())
+        return self._add(
+            *(state.time_ms, _PARTITIONS, self._deciding(state), LeaderElected),
+            cause=self._loss_of((before.leader, *change.lost), before.time_ms, state.time_ms),
+            leader=self._broker(state.leader),
+            old_leader=self._broker(before.leader),
+            unclean=int(unclean),
+            **change.columns,
+        )
+
+    def _plan_removals(self, change: _Change) -> int | None:
+        before, state = change.before, change.state
+        lost = change.lost
+        if not lost and before.leader >= 0 > state.leader and not self._history.is_kraft:
+            # The last member stays in the ISR; its leadership ends.
+            lost = [before.leader]
+        rows = [
+            self._add(
+                *(state.time_ms, _PARTITIONS, self._deciding(state), RemovedFromIsr),
+                cause=self._loss_of((broker,), before.time_ms, state.time_ms),
+                replica=self._broker(broker),
+                leader=self._broker(state.leader),
+                **change.columns,
+            )
+            for broker in lost
+        ]
+        return rows[0] if rows else None
 
     def _deciding(self, state: State) -> int:
         node = state.controller
@@ -421,7 +462,7 @@ class _Rows:
         return max(found)[1] if found else None
 
     def _plan_assignments(
-        self, number: int, told: PartitionTold, first_replicas: list[int], packed: Any
+        self, number: int, told: PartitionTold, first_replicas: list[int], packed: _Packs
     ) -> None:
         """Rows of the replicas, where they or what belongs to them has changed."""
         if not told.assignments:
