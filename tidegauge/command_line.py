@@ -25,7 +25,7 @@ from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
-from tidegauge.commands.read_logs import read_logs
+from tidegauge.commands.real_cluster.read_logs import read_logs
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run

@@ -188,7 +188,8 @@ def test_the_controllers_writes_fill_the_versions_that_no_leader_has_written(
             )
         ),
         "\n".join(
-            f"{at} [Partition t-0 broker=1] ISR updated to [1,2,3] and zkVersion updated to [{version}]"
+            f"{at} [Partition t-0 broker=1] ISR updated to [1,2,3] and zkVersion updated to"
+            f" [{version}]"
             for at, version in (("00:00:07,000", 2), ("00:00:11,000", 4))
         ),
     )

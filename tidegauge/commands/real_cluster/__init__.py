@@ -1,0 +1,1 @@
+"""Commands that take what a real cluster leaves: ``read_logs.py``, its logs."""
