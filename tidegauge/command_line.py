@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from tidegauge import __version__
+from tidegauge.cluster_commands.read_logs import read_logs
 from tidegauge.commands.analyze_runs import analyze_runs
 from tidegauge.commands.compare_scenario import compare_scenario
 from tidegauge.commands.compile_rules import compile_rules
@@ -25,7 +26,6 @@ from tidegauge.commands.import_cluster import import_cluster
 from tidegauge.commands.known_divergences import known_divergences
 from tidegauge.commands.list_scenarios import list_scenarios
 from tidegauge.commands.picture import picture
-from tidegauge.commands.real_cluster.read_logs import read_logs
 from tidegauge.commands.reconcile_logs import reconcile_logs
 from tidegauge.commands.rehearse_alerts import rehearse_alerts
 from tidegauge.commands.replay_run import replay_run

@@ -57,7 +57,14 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
             {"history", "real_input", "real_logs", "layouts"},
             {"conformance", "rehearsal", "sweeps", "gallery"},
         ),
-        *({"views"}, {"options"}, {"performing"}, {"commands"}, {""}, {"manual"}),
+        *(
+            {"views"},
+            {"options"},
+            {"performing"},
+            {"commands", "cluster_commands"},
+            {""},
+            {"manual"},
+        ),
     ),
 }
 
