@@ -301,7 +301,7 @@ class _Record(NamedTuple):
 
 def _of_quorum(events: list[Event]) -> list[BrokerChange]:
     records = _committed(_records(events), events)
-    timeouts = {
+    timeouts: set[tuple[object, int]] = {
         (event.values[0], event.time_ms // _LATE_MS + near)
         for event in events
         if event.kind == "fencing"
