@@ -156,7 +156,8 @@ def test_a_replica_that_is_out_already_is_not_removed_again(tmp_path: Path) -> N
     """The controller says so though it has written nothing: the epoch is one of before."""
     removed = (
         "{} [Controller id=3 epoch=1] Partition t-0 state changed to (Leader:2,ISR:2,3,"
-        "LeaderEpoch:{},ControllerEpoch:1) after removing replica 1 from the ISR as part of transition to"
+        "LeaderEpoch:{},ControllerEpoch:1) after removing replica 1 from the ISR as"
+        " part of transition to"
         " OfflineReplica"
     )
     elected = (
@@ -175,7 +176,8 @@ def test_the_controllers_writes_fill_the_versions_that_no_leader_has_written(
     """Kafka 2.6 does not log the version of a state from which a replica was removed."""
     removed = (
         "{} [Controller id=3 epoch=1] Partition t-0 state changed to (Leader:1,ISR:{},"
-        "LeaderEpoch:{},ControllerEpoch:1) after removing replica 3 from the ISR as part of transition to"
+        "LeaderEpoch:{},ControllerEpoch:1) after removing replica 3 from the ISR as"
+        " part of transition to"
         " OfflineReplica"
     )
     states = _zookeeper(
@@ -188,7 +190,8 @@ def test_the_controllers_writes_fill_the_versions_that_no_leader_has_written(
             )
         ),
         "\n".join(
-            f"{at} [Partition t-0 broker=1] ISR updated to [1,2,3] and zkVersion updated to [{version}]"
+            f"{at} [Partition t-0 broker=1] ISR updated to [1,2,3] and zkVersion updated to"
+            f" [{version}]"
             for at, version in (("00:00:07,000", 2), ("00:00:11,000", 4))
         ),
     )
@@ -205,7 +208,8 @@ def test_the_controllers_writes_fill_the_versions_that_no_leader_has_written(
 def test_a_role_that_is_stated_again_after_a_restart_adds_no_state(tmp_path: Path) -> None:
     follows = (
         "{} [Broker id=2] Follower t-0 starts at leader epoch 0 from offset 5 with partition"
-        " epoch 0 and high watermark 5. Current leader is 1. Previous leader Some(1) and previous leader"
+        " epoch 0 and high watermark 5. Current leader is 1. Previous leader Some(1)"
+        " and previous leader"
         " epoch was 0."
     )
     history = history_of(

@@ -245,7 +245,9 @@ class _Registrations:
             self._arrives(broker, event.time_ms, epoch)
 
     def _arrives(self, broker: int, seen_ms: int, epoch: int) -> None:
-        near = [each for each in self._own.get(broker, []) if abs(each[0] - seen_ms) <= _LATE_MS]
+        own = self._own.get(broker, [])
+        first = bisect_left(own, (seen_ms - _LATE_MS, -1))
+        near = own[first : bisect_left(own, (seen_ms + _LATE_MS + 1, -1))]
         if near:
             told_ms, told_epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
             seen_ms, epoch = min(told_ms, seen_ms), told_epoch
@@ -258,7 +260,9 @@ class _Registrations:
         if broker not in self._live:
             return
         epoch = self._live.pop(broker)
-        is_clean = any(abs(each - seen_ms) <= _LEAVES_MS for each in self._stops.get(broker, ()))
+        stops = self._stops.get(broker, [])
+        place = bisect_left(stops, seen_ms - _LEAVES_MS)
+        is_clean = place < len(stops) and stops[place] <= seen_ms + _LEAVES_MS
         reason = CLOSED if is_clean else EXPIRED
         self._changes.append(BrokerChange(seen_ms, broker, ABSENT, epoch, reason))
 
@@ -297,7 +301,7 @@ class _Record(NamedTuple):
 
 def _of_quorum(events: list[Event]) -> list[BrokerChange]:
     records = _committed(_records(events), events)
-    timeouts = {
+    timeouts: set[tuple[object, int]] = {
         (event.values[0], event.time_ms // _LATE_MS + near)
         for event in events
         if event.kind == "fencing"

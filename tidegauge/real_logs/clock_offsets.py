@@ -94,10 +94,10 @@ def _of_partitions(rows: NDArray[np.int64], told: ClusterTold) -> Iterator[tuple
                     learned.add(key)
                     yield cause[0], teller, time_ms - cause[1]
         elif kind in (Told.EXPANDING, Told.ISR_UPDATED):
-            key = (partition, teller, isr, 0)
-            if key in learned:
+            joins = (partition, teller, isr, 0)
+            if joins in learned:
                 continue
-            learned.add(key)
+            learned.add(joins)
             for member in told.isrs[isr]:
                 if (partition, member) in follows:
                     yield member, teller, time_ms - follows[partition, member]

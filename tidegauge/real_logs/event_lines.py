@@ -8,6 +8,7 @@ teller of ``None`` is the node whose file it is; a group named ``node`` tells it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from tidegauge.real_logs.partition_lines import beginning_of
@@ -44,7 +45,11 @@ def _text(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-_VALUES = {"i": _integer, "s": _text, "l": brokers_in}
+_VALUES: dict[str, Callable[[bytes], int | str | tuple[int, ...]]] = {
+    "i": _integer,
+    "s": _text,
+    "l": brokers_in,
+}
 
 _CONTROLLER = rb"\[Controller id=(?P<node>\d+)\] "
 _QUORUM = rb"\[QuorumController id=(?P<node>\d+)\] "

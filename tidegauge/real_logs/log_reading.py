@@ -279,7 +279,7 @@ class _Reader:
         time is.
         """
         find = block.find
-        known = None
+        known: re.Match[bytes] | None = None
         for found in chain(_PLAIN_LINE.finditer(block), (None,)):
             header, known = known, found
             if header is None:

@@ -135,9 +135,12 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
         "active controllers": len(history.controllers),
     }
     return FoundInLogs(
-        *("kraft" if history.is_kraft else "zookeeper", run.manifest["scenario"]["release"]),
-        *(nodes, counts, unread),
-        sum(not state.isr_told for state in states),
+        mode="kraft" if history.is_kraft else "zookeeper",
+        release=run.manifest["scenario"]["release"],
+        nodes=nodes,
+        counts=counts,
+        unread=unread,
+        isr_untold=sum(not state.isr_told for state in states),
     )
 
 

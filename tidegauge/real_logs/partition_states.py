@@ -134,7 +134,7 @@ def _take(state: State, line: Line) -> None:
         state.controller_epoch = line.controller_epoch
     if line.isr is not None and (state.isr is None or line.kind in BY_CONTROLLER):
         state.isr = line.isr
-    state.assignment = _joined(state.assignment, line.assignment)
+    state.assignment = joined(state.assignment, line.assignment)
     state.created |= line.kind == Told.CREATED and line.version <= 0
     state.unclean |= line.kind == Told.UNCLEAN
     state.by_leader |= line.kind == Told.ISR_UPDATED
@@ -142,11 +142,12 @@ def _take(state: State, line: Line) -> None:
         state.controller = line.teller
 
 
-def _joined(first: Assignment | None, second: Assignment | None) -> Assignment | None:
+def joined(first: Assignment | None, second: Assignment | None) -> Assignment | None:
+    """What two lines tell together; the first one counts where both do."""
     if first is None or second is None:
         return first or second
-    pairs = zip(first, second, strict=True)
-    return Assignment(*(other if value is None else value for value, other in pairs))
+    told = {name: value for name, value in first._asdict().items() if value is not None}
+    return second._replace(**told)
 
 
 def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:

@@ -34,7 +34,7 @@ _MOMENTS = (Told.ASSIGNED, Told.TRUNCATED)
 
 
 #: More would take more than a gigabyte of memory.
-_MOST_LINES = 1_000_000
+_MOST_LINES = 500_000
 
 
 class TopicPartition(NamedTuple):
@@ -132,6 +132,8 @@ def real_history(
     timeout_ms = session_timeout_ms(events, is_kraft=is_kraft)
     lives = with_deaths(lives, brokers, last_of, timeout_ms)
     partitions = _partitions(told, ahead, events, brokers if is_kraft else [])
+    # The rows are in the states now; they may be hundreds of megabytes.
+    told = told._replace(rows=told.rows[:0])
     return RealHistory(
         *(found, told, offsets, events, partitions, brokers, controllers, lives, is_kraft),
         min((first for first, _, _ in spans), default=0),

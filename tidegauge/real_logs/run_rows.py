@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import dtype_of
 from tidegauge.real_logs.broker_lives import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_logs.logged_cluster import LoggedCluster
-from tidegauge.real_logs.partition_states import State
+from tidegauge.real_logs.partition_states import State, joined
 from tidegauge.real_logs.real_history import PartitionTold, RealHistory
 from tidegauge.real_logs.told import Assignment, Told
 from tidegauge.replication.replica_list import pack
@@ -196,10 +196,12 @@ class _Rows:
         process: int,
         row: type[Row],
         cause: int | None = None,
+        common: Mapping[str, int] | None = None,
         **values: int,
     ) -> int:
         """Plan a row; columns that are not given are unknown."""
         columns = ROW_KINDS[row.KIND].columns
+        values |= common or {}
         assert values.keys() <= set(columns), (row, values)
         time_ms = max(time_ms, self._history.first_ms)
         if cause is not None:
@@ -327,7 +329,7 @@ class _Rows:
                     *(role.time_ms, _ROLES, process, BecameLeader),
                     isr=packed(role.isr),
                     is_new_leader=int(not leads.get(role.broker, False)),
-                    **common,
+                    common=common,
                 )
             else:
                 leader = role.leader
@@ -336,7 +338,7 @@ class _Rows:
                 self._add(
                     *(role.time_ms, _ROLES, process, BecameFollower),
                     leader=self._broker(leader),
-                    **common,
+                    common=common,
                 )
             leads[role.broker] = role.leads
 
@@ -397,7 +399,7 @@ class _Rows:
                 *(state.time_ms, _PARTITIONS, self._deciding(state), LeaderEpochRaised),
                 replicas=packed(assignment.replicas or state.isr),
                 leader=self._broker(state.leader),
-                **change.columns,
+                common=change.columns,
             )
         return removed if elected is None else elected
 
@@ -410,7 +412,7 @@ class _Rows:
         return self._add(
             *(change.state.time_ms, _PARTITIONS, process, row),
             old_isr=change.packed(change.before.isr),
-            **change.columns,
+            common=change.columns,
         )
 
     def _plan_election(self, change: _Change) -> int:
@@ -424,7 +426,7 @@ class _Rows:
             leader=self._broker(state.leader),
             old_leader=self._broker(before.leader),
             unclean=int(unclean),
-            **change.columns,
+            common=change.columns,
         )
 
     def _plan_removals(self, change: _Change) -> int | None:
@@ -439,7 +441,7 @@ class _Rows:
                 cause=self._loss_of((broker,), before.time_ms, state.time_ms),
                 replica=self._broker(broker),
                 leader=self._broker(state.leader),
-                **change.columns,
+                common=change.columns,
             )
             for broker in lost
         ]
@@ -468,15 +470,14 @@ class _Rows:
         if not told.assignments:
             return
         known = Assignment()
-        last: tuple[int, ...] = (packed(first_replicas), 0, 0, 0, 0)
+        last: tuple[int, ...] = (packed(tuple(first_replicas)), 0, 0, 0, 0)
         for each in told.assignments:
             says = each.assignment
             if says.replicas is None and says.removing == () and known.removing and known.replicas:
                 # The leader alone tells that a reassignment is done.
                 left = [broker for broker in known.replicas if broker not in known.removing]
                 says = says._replace(replicas=tuple(left))
-            pairs = zip(known, says, strict=True)
-            known = Assignment(*(old if new is None else new for old, new in pairs))
+            known = joined(says, known) or says
             if known.replicas is None:
                 continue
             values = (

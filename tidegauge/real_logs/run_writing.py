@@ -75,7 +75,7 @@ def _write_into(
     }
     write_json_atomically(folder / MANIFEST, manifest)
     with TraceWriter(new_trace_file(folder, 0)) as writer:
-        writer.write(rows)  # type: ignore[arg-type]  # an array of that record's dtype
+        writer.write(rows)
     stream = RowStream(cluster.plan)
     stream.take(rows)
     stream.end()
