@@ -109,6 +109,9 @@ def _settings(tables: RunTables) -> dict[str, RunSetting]:
 def _values(tables: RunTables) -> Iterator[tuple[str, _Figure, float]]:
     """The figures of all runs; of runs that ended also how long producers waited."""
     for row in tables.rows(_VALUES):
+        # What the logs of a real cluster do not tell is no figure of it.
+        if row["value"] is None:
+            continue
         yield row["run"], (row["place"], row["figure"], row["unit"]), float(row["value"])
     for run in tables.runs:
         for client, each in (read_summary(run.folder) or {}).get("produce_ms", {}).items():

@@ -100,13 +100,16 @@ def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
     """The result in one sentence."""
     runs = counted(len(tables.runs), "run")
     lost, without_leader = together["records_acknowledged_lost"], together["runs_without_leader"]
-    acknowledged = f"{together['records_acknowledged']:,} acknowledged"
+    known = together["records_acknowledged"]
+    acknowledged = f"{known or 0:,} acknowledged"
     losses = (
         f"{counted(lost, 'acknowledged record')} lost, in {together['runs_with_loss']:,} of "
         f"{runs}, of {acknowledged}"
         if lost
         else f"No acknowledged record lost in {runs}, of {acknowledged}"
     )
+    if known is None:
+        losses = f"The logs of {runs} do not tell of records"
     most = number_text(together["most_not_accepting"])
     outages = (
         f"in {without_leader:,} of them partitions had no broker that accepted writes, in the "
@@ -151,7 +154,7 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
                 row["run"],
                 settings[row["run"]].text,
                 str(settings[row["run"]].seed),
-                *(number_text(row[name]) for name in _FIGURES),
+                *("-" if row[name] is None else number_text(row[name]) for name in _FIGURES),
             )
             for row in worst
         ],

@@ -184,13 +184,18 @@ def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Pa
     return write_report(made, folder, begins)
 
 
+def _text(figure: float | None) -> str:
+    """A figure; the logs of a real cluster do not tell all of them."""
+    return "-" if figure is None else number_text(figure)
+
+
 def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Print a line for each run, with as many figures as fit beside its name."""
     from rich.table import Table
 
     titles = ["", *_FIGURES.values()]
     shown = figures[:MOST_ROWS]
-    rows = [[str(row["run"]), *(number_text(row[name]) for name in _FIGURES)] for row in shown]
+    rows = [[str(row["run"]), *(_text(row[name]) for name in _FIGURES)] for row in shown]
     longest = max(len(row[0]) for row in rows)
     # A longer name is broken, so that figures have some of the width.
     of_name = min(longest, max(_SHORTEST, out.width // 2))
