@@ -296,10 +296,10 @@ def earlier_by_brokers(
         lost = set(before.isr or ()) - set(state.isr or ())
         if state.leader != before.leader:
             lost.add(before.leader)
-        for broker, times in _causes(lost, gone_ms):
-            _move(state, before, times, broker)
+        for _, times in _causes(lost, gone_ms):
+            _move(state, before, times)
         if before.leader < 0 <= state.leader:
-            _move(state, before, back_ms.get(state.leader, []), state.leader)
+            _move(state, before, back_ms.get(state.leader, []))
     _order_times(states)
     _add_untold_ends(states, gone_ms)
 
@@ -334,7 +334,7 @@ def _causes(brokers: set[int], times_ms: dict[int, list[int]]) -> Iterator[tuple
             yield broker, times_ms[broker]
 
 
-def _move(state: State, before: State, times_ms: list[int], _broker: int) -> None:
+def _move(state: State, before: State, times_ms: list[int]) -> None:
     between = [each for each in times_ms if before.time_ms <= each < state.time_ms]
     if between:
         state.time_ms = between[-1]
