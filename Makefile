@@ -65,11 +65,12 @@ docs: .venv/installed ## Write the generated pages of the manual
 	@$(BIN)/python -m tidegauge.manual
 
 .PHONY: bench
-bench: env ## Measure how fast rules, kernel, metrics and analyses run
+bench: env ## Measure how fast rules, kernel, metrics, analyses and read-logs run
 	@$(BIN)/python bench/rules.py
 	@$(BIN)/python bench/kernel.py --compile
 	@$(BIN)/python bench/metrics.py
 	@$(BIN)/python bench/analysis.py
+	@$(BIN)/python bench/logs.py
 
 .PHONY: failover
 failover: env ## Compare failovers of the controller at 100 to 200,000 partitions, in both modes

@@ -115,6 +115,10 @@ def test_a_torn_line_tells_nothing_and_the_one_behind_it_all(tmp_path: Path) -> 
         "[2026-03-01T00:00:01.000Z] INFO {} (kafka.cluster.Partition)",
         "[2026-03-01 02:00:01,000+0200] [main] INFO {} (kafka.cluster.Partition)",
         "2026-03-01T00:00:01.000 [main] INFO - {}",
+        "[2026-03-01 00:00:01,000] INFO [ReplicaFetcherThread-0-2] {}",
+        "2026-03-01 00:00:01.000 INFO kafka.cluster.Partition - {}",
+        "2026-03-01 00:00:01,000 INFO  k.c.Partition [kafka-scheduler-3] {}",
+        "2026-03-01 00:00:01,000 [main] INFO  Partition: {}",
     ],
 )
 def test_other_layouts_are_read_too(tmp_path: Path, layout: str) -> None:

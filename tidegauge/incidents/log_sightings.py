@@ -12,9 +12,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tidegauge.incidents.sightings import Sightings, Spans, add_to_spans, merged_spans
+import numpy as np
+
+from tidegauge.incidents.sightings import Sightings, Spans, merged_spans, spans_of
 from tidegauge.real_logs.log_files import log_files_of
-from tidegauge.real_logs.log_lines import lines_of
+from tidegauge.real_logs.log_lines import lines_of, times_of
 
 #: What such lines have in common; a line with one of them is read.
 _MARKERS = ("disconnected", "could not be established", "Error sending fetch request")
@@ -24,8 +26,6 @@ _NODE = re.compile(
 )
 #: Lines of one writer about one node within this time are one loss.
 _TOGETHER_MS = 1000
-#: Any line: its level is in it.
-_ANY = (" INFO ", " WARN ", " ERROR ", " DEBUG ", " TRACE ")
 
 
 def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
@@ -48,21 +48,18 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
         if file.node is None:
             continue
         offset_ms = ahead.get(file.node, 0.0)
-        of_file: Spans = []
-        for line in lines_of(file, _ANY):
-            time_ms = line.time_ms - offset_ms
-            time_us = round((time_ms - first_ms) * 1000)
-            add_to_spans(of_file, time_us, time_us)
-            if not any(marker in line.message for marker in _MARKERS):
-                continue
+        for times_ms in times_of(file):
+            times_us = ((times_ms - offset_ms - first_ms) * 1000).round().astype(np.int64)
+            spans.setdefault(file.node, []).extend(spans_of(times_us))
+        for line in lines_of(file, _MARKERS):
             node = _lost_node(line.message)
             if node is None or node == file.node:
                 continue
+            time_ms = line.time_ms - offset_ms
             before_ms = last_ms.get((file.node, node))
             last_ms[file.node, node] = time_ms
             if before_ms is None or time_ms - before_ms > _TOGETHER_MS:
-                lost.setdefault(node, []).append(time_us)
-        spans.setdefault(file.node, []).extend(of_file)
+                lost.setdefault(node, []).append(round((time_ms - first_ms) * 1000))
     return Sightings(lost, {node: merged_spans(of_node) for node, of_node in spans.items()})
 
 

@@ -13,6 +13,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.traces.run_folder import write_json_atomically
 
 #: The file in a run's folder.
@@ -118,17 +121,22 @@ def sightings_of(folder: Path) -> Sightings:
         return Sightings()
 
 
-def add_to_spans(spans: Spans, begin_us: int, end_us: int) -> None:
-    """Add a span behind the others, or to the last one if it follows closely."""
-    if spans and spans[-1][0] <= begin_us <= spans[-1][1] + _SPAN_US:
-        spans[-1] = (spans[-1][0], max(spans[-1][1], end_us))
-    else:
-        spans.append((begin_us, end_us))
+def spans_of(times_us: NDArray[np.int64]) -> Spans:
+    """The spans of lines with these times, in any order."""
+    if not len(times_us):
+        return []
+    ordered = np.sort(times_us)
+    gaps = np.flatnonzero(np.diff(ordered) > _SPAN_US)
+    begins, ends = ordered[[0, *(gaps + 1)]], ordered[[*gaps, -1]]
+    return list(zip(begins.tolist(), ends.tolist(), strict=True))
 
 
 def merged_spans(spans: Iterable[tuple[int, int]]) -> Spans:
     """Spans in their order, those that follow each other closely as one."""
     merged: Spans = []
     for begin_us, end_us in sorted(spans):
-        add_to_spans(merged, begin_us, end_us)
+        if merged and begin_us <= merged[-1][1] + _SPAN_US:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end_us))
+        else:
+            merged.append((begin_us, end_us))
     return merged

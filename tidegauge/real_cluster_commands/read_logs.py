@@ -77,9 +77,7 @@ def read_logs(
       tidegauge describe runs/outage --at 90s
     """
     from tidegauge.real_logs.log_files import LogsError, found_logs
-    from tidegauge.real_logs.log_reporting import found_in_logs
     from tidegauge.real_logs.real_history import real_history
-    from tidegauge.real_logs.run_writing import write_run
 
     check_proposal(scenario, properties or [])
     if out.exists():
@@ -92,8 +90,11 @@ def read_logs(
                 lambda done, whole: tell(
                     f"reading {folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
                 ),
+                _import_writing,
             )
             tell(f"writing {out}")
+            from tidegauge.real_logs.run_writing import write_run
+
             run = write_run(history, out)
     except LogsError as error:
         fail(str(error))
@@ -101,6 +102,8 @@ def read_logs(
     if scenario is not None:
         with working(f"proposing {scenario}"):
             proposal = propose_scenario(run, folder, properties or [], scenario)
+    from tidegauge.real_logs.log_reporting import found_in_logs
+
     told = found_in_logs(history, run)
     with report(as_json=as_json):
         for line in told.lines():
@@ -117,3 +120,8 @@ def read_logs(
         if scenario is not None and proposal is not None:
             content["scenario"] = proposal_content(proposal, scenario)
         print_json(content)
+
+
+def _import_writing() -> None:
+    """Import the rooms that write runs: they take two seconds, in which other processes read."""
+    import tidegauge.real_logs.run_writing  # noqa: F401

@@ -239,15 +239,13 @@ class _Registrations:
         """A new controller lists the brokers that are registered."""
         found = dict(epochs_of(event))
         for broker in sorted(set(self._live) - set(found)):
-            if not any(0 <= event.time_ms - at <= _JUST_MS for at, _ in self._own.get(broker, [])):
+            if not self._own_between(broker, event.time_ms - _JUST_MS, event.time_ms):
                 self._leaves(broker, event.time_ms)
         for broker, epoch in found.items():
             self._arrives(broker, event.time_ms, epoch)
 
     def _arrives(self, broker: int, seen_ms: int, epoch: int) -> None:
-        own = self._own.get(broker, [])
-        first = bisect_left(own, (seen_ms - _LATE_MS, -1))
-        near = own[first : bisect_left(own, (seen_ms + _LATE_MS + 1, -1))]
+        near = self._own_between(broker, seen_ms - _LATE_MS, seen_ms + _LATE_MS)
         if near:
             told_ms, told_epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
             seen_ms, epoch = min(told_ms, seen_ms), told_epoch
@@ -255,6 +253,11 @@ class _Registrations:
             return
         self._live[broker] = epoch
         self._changes.append(BrokerChange(seen_ms, broker, ACTIVE, epoch, REGISTERED))
+
+    def _own_between(self, broker: int, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
+        """Times and epochs of the registrations that a broker itself tells."""
+        own = self._own.get(broker, [])
+        return own[bisect_left(own, (first_ms, -1)) : bisect_left(own, (last_ms + 1, -1))]
 
     def _leaves(self, broker: int, seen_ms: int) -> None:
         if broker not in self._live:

@@ -18,6 +18,7 @@ Clocks that may be equal are taken as equal. The others are taken in the middle 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -228,6 +229,7 @@ class ActiveSpans:
     """When a controller of a quorum was the active one, by its own clock."""
 
     def __init__(self, events: list[Event]) -> None:
+        """Take events in the order of their times."""
         self._changes: dict[int, list[tuple[int, bool]]] = defaultdict(list)
         self.of_quorum = False
         for event in events:
@@ -241,12 +243,9 @@ class ActiveSpans:
 
     def at(self, node: int, time_ms: int) -> bool:
         """Whether a node was the active controller at a time of its own clock."""
-        is_active = False
-        for at_ms, became in self._changes.get(node, ()):
-            if at_ms > time_ms:
-                break
-            is_active = became
-        return is_active
+        changes = self._changes.get(node, [])
+        place = bisect_right(changes, time_ms, key=lambda change: change[0])
+        return place > 0 and changes[place - 1][1]
 
 
 def _solved(names: list[int], bounds: Bounds, learned: list[dict[int, int]]) -> list[ClockOffset]:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, layout_of
+from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
 from tidegauge.real_logs.log_stream import LogStream
 
 #: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
@@ -155,7 +155,7 @@ def _sample_of(path: Path) -> bytes | str:
             sample = stream.read(SAMPLE_BYTES)
     except (OSError, zlib.error) as error:
         return f"cannot be read: {getattr(error, 'strerror', None) or error}"
-    if not sample or layout_of(sample) is not None:
+    if not sample or beginning_of(sample) is not None:
         return sample
     if b"\0" in sample:
         return "is binary, not a log"

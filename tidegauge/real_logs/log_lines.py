@@ -13,8 +13,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.real_logs.log_files import LogFile, LogsError
-from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, Layout, LogClock, layout_of
+from tidegauge.real_logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of, header_of
 from tidegauge.real_logs.log_stream import LogStream
 
 #: Read at once; what an entry may have beyond it is left out.
@@ -49,16 +52,29 @@ def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
     """
     wanted = [marker.encode() for marker in markers]
     clock = LogClock()
-    for block, layout in _blocks_of(file):
-        for begin, end in entries_with(block, wanted, layout):
+    for block, beginning in _blocks_of(file):
+        for begin, end in entries_with(block, wanted, beginning):
             line = _line_of(block[begin:end], clock, file)
             if line is not None:
                 yield line
 
 
-def entries_with(block: bytes, markers: Sequence[bytes], layout: Layout) -> list[tuple[int, int]]:
+def times_of(file: LogFile) -> Iterator[NDArray[np.int64]]:
+    """The times of all entries of a file in ms since 1970, a block of them at once.
+
+    Raises:
+        LogsError: the file cannot be read; one line.
+    """
+    clock = LogClock()
+    for block, beginning in _blocks_of(file):
+        headers = re.finditer(header_of(beginning), block)
+        times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
+        yield times_ms[times_ms >= 0]
+
+
+def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> list[tuple[int, int]]:
     """Where the entries of a block begin and end that hold one of the literals, in order."""
-    first = b"\n" + layout.beginning
+    first = b"\n" + beginning
     found: dict[int, int] = {}
     find, rfind = block.find, block.rfind
     for marker in markers:
@@ -74,15 +90,15 @@ def entries_with(block: bytes, markers: Sequence[bytes], layout: Layout) -> list
     return sorted(found.items())
 
 
-def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, Layout]]:
-    """The file in blocks that begin with an entry, and its layout."""
+def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
+    """The file in blocks that begin with an entry, and how each entry begins."""
     try:
         with LogStream(file.path) as stream:
             sample = stream.read(SAMPLE_BYTES)
-            layout = layout_of(sample)
-            if layout is None:
+            beginning = beginning_of(sample)
+            if beginning is None:
                 return
-            first = b"\n" + layout.beginning
+            first = b"\n" + beginning
             carried = b""
             more = iter(lambda: stream.read(_BLOCK_BYTES), b"")
             for read in chain((sample,), more):
@@ -93,9 +109,9 @@ def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, Layout]]:
                     carried = data
                     continue
                 cut = len(data) if cut < 0 else cut + 1
-                yield data[:cut], layout
+                yield data[:cut], beginning
                 carried = data[cut:]
-            yield carried, layout
+            yield carried, beginning
     except (OSError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise LogsError(f"{file.path}: cannot be read: {reason}") from error

@@ -1,8 +1,8 @@
-"""Lines about partitions: patterns, and what each tells.
+"""Lines about partitions: how each begins, its pattern, and what it tells.
 
-``PARTITION_LINES`` is the table. A line is found by its marker, a literal that few other lines
-have; its pattern must match, or the line tells nothing: a torn line does not. The function makes
-of the match the row after kind, time and teller (``told.Column``).
+``PARTITION_LINES`` is the table. A line is found by its opening; its whole pattern must match, or
+the line tells nothing: a torn line does not. The function makes of the match a row without its
+time (``told.Column``).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tidegauge.real_logs.log_openings import Opening, without_groups
 from tidegauge.real_logs.told import UNTOLD, Assignment, Names, Told, brokers_in
 
 Match = re.Match[bytes]
@@ -24,34 +25,26 @@ _NONE = UNTOLD
 class PartitionLine(NamedTuple):
     """A kind of line about partitions."""
 
-    marker: bytes
+    opening: Opening
+    #: Of the message from its beginning.
     pattern: re.Pattern[bytes]
     rows: Callable[[Match, Names], Rows]
-    #: How the messages of such lines begin.
-    begins: tuple[bytes, ...]
-
-
-_SPOKEN = re.compile(rb"[\w\[ ]+")
-
-
-def beginning_of(pattern: bytes) -> bytes:
-    """How the texts of a pattern begin: ``[Broker id``."""
-    found = _SPOKEN.match(pattern.replace(b"\\", b"").removeprefix(b" "))
-    assert found is not None, pattern
-    return found[0]
 
 
 def _line(
-    marker: bytes,
-    pattern: bytes,
-    rows: Callable[[Match, Names], Rows],
-    begins: tuple[bytes, ...] = (),
+    speaker: bytes, words: bytes, rest: bytes, rows: Callable[[Match, Names], Rows]
 ) -> PartitionLine:
-    return PartitionLine(marker, re.compile(pattern), rows, begins or (beginning_of(pattern),))
+    """A kind of line: ``speaker`` and ``words`` find it, and ``rest`` must follow."""
+    opening = Opening(without_groups(speaker), without_groups(words))
+    return PartitionLine(opening, re.compile(speaker + words + rest), rows)
 
 
-_CONTROLLER = rb"\[Controller id=(\d+) epoch=(\d+)\] "
+_CONTROLLER = rb"\[Controller id=(\d+)\] "
+_CONTROLLER_IN_EPOCH = rb"\[Controller id=(\d+) epoch=(\d+)\] "
 _BROKER = rb"\[Broker id=(\d+)\] "
+_PARTITION = rb"\[Partition (\S+) broker=(\d+)\] "
+_LOG = rb"\[(?:Log|UnifiedLog) partition=([^\s,]+), dir=[^\]]*\] "
+_QUORUM = rb"\[QuorumController id=(\d+)\] "
 _LEADER_AND_ISR = (
     rb"LeaderAndIsr\(leader=(-?\d+), ?leaderEpoch=(\d+), ?"
     rb"(?:isr=List\(([\d, ]*)\)|isrWithBrokerEpoch=List\((.*?)\)), ?"
@@ -140,9 +133,11 @@ def _follows(match: Match, names: Names) -> Rows:
 
 
 def _state(match: Match, names: Names) -> Rows:
-    node, topic, number, controller, leader, epoch, isr, version, replicas, adding, removing = (
-        match.groups()
-    )
+    # A controller tells its epoch beside its id.
+    node, *_ = groups = match.groups()
+    topic, number, controller, leader, epoch, isr, version, replicas, adding, removing = groups[
+        -10:
+    ]
     if int(leader) < -1:  # the topic is being deleted
         return ()
     assignment = names.assignment_in(replicas, adding or b"", removing or b"")
@@ -294,118 +289,106 @@ _LISTS = (
     rb"ReplicaAssignment\(replicas=([\d,]*), addingReplicas=([\d,]*), removingReplicas=([\d,]*)\)"
 )
 _STATE = (
-    rb"\[(?:Broker|Controller) id=(\d+)[^\]]*\] .*?"
-    rb"PartitionState\(topicName='([^']*)', partitionIndex=(\d+), controllerEpoch=(-?\d+),"
-    rb" leader=(-?\d+), leaderEpoch=(-?\d+), isr=\[([\d, ]*)\], (?:zkVersion|partitionEpoch)=(\d+),"
+    rb"topicName='([^']*)', partitionIndex=(\d+), controllerEpoch=(-?\d+), leader=(-?\d+),"
+    rb" leaderEpoch=(-?\d+), isr=\[([\d, ]*)\], (?:zkVersion|partitionEpoch)=(\d+),"
     rb" replicas=\[([\d, ]*)\](?:, addingReplicas=\[([\d, ]*)\], removingReplicas=\[([\d, ]*)\])?"
 )
 
 PARTITION_LINES: tuple[PartitionLine, ...] = (
     # The controller of a cluster with ZooKeeper, in state-change.log.
     _line(
-        b" to OnlinePartition with state ",
-        _CONTROLLER
-        + rb"Changed partition (\S+) from (\w+) to OnlinePartition with state "
-        + _LEADER_AND_ISR,
+        _CONTROLLER_IN_EPOCH,
+        rb"Changed partition (\S+) from (\w+) to OnlinePartition with state ",
+        _LEADER_AND_ISR,
         _changed,
     ),
     _line(
-        b" as part of transition to OfflineReplica",
-        _CONTROLLER + rb"Partition (\S+) state changed to " + _SHORT_STATE,
+        _CONTROLLER_IN_EPOCH,
+        rb"Partition (\S+) state changed to ",
+        _SHORT_STATE + rb".* as part of transition to OfflineReplica",
         _removed,
     ),
     _line(
-        b"] Sent LeaderAndIsr request (",
-        _CONTROLLER
-        + rb"Sent LeaderAndIsr request "
-        + _SHORT_STATE
+        _CONTROLLER_IN_EPOCH,
+        rb"Sent LeaderAndIsr request ",
+        _SHORT_STATE
         + rb" with new replica assignment "
         + _LISTS
         + rb" to leader -?\d+ for partition being reassigned (\S+)",
         _sent,
     ),
     _line(
-        b" state from NonExistentPartition to NewPartition with assigned replicas ",
-        _CONTROLLER
-        + rb"Changed partition (\S+) state from NonExistentPartition to NewPartition with"
-        rb" assigned replicas ([\d,]+)(?= )",
+        _CONTROLLER_IN_EPOCH,
+        rb"Changed partition (\S+) state from NonExistentPartition to NewPartition with assigned",
+        rb" replicas ([\d,]+)(?= )",
         _assigned_new,
     ),
+    _line(_CONTROLLER_IN_EPOCH, rb"Sending .*?PartitionState\(", _STATE, _state),
     # ... and in controller.log.
+    _line(_CONTROLLER, rb"ISR for partition (\S+) updated to ", _LEADER_AND_ISR, _altered),
     _line(
-        b" updated to LeaderAndIsr(",
-        rb"\[Controller id=(\d+)\] ISR for partition (\S+) updated to " + _LEADER_AND_ISR,
-        _altered,
-    ),
-    _line(
-        b"Successfully updated assignment of partition ",
-        rb"\[Controller id=(\d+)\] Successfully updated assignment of partition (\S+) to " + _LISTS,
+        _CONTROLLER,
+        rb"Successfully updated assignment of partition ",
+        rb"(\S+) to " + _LISTS,
         _assigned,
     ),
     # Brokers, in state-change.log.
     _line(
-        b"] Leader ",
-        _BROKER + rb"Leader (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
+        _BROKER,
+        rb"Leader ",
+        rb"(\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
         rb" offset (\d+) with (?:partition epoch (\d+), )?high watermark \d+,? ISR"
         rb" \[([\d,]*)\],? adding ?[rR]eplicas \[([\d,]*)\](?: and|,)? removing ?[rR]eplicas"
         rb" \[([\d,]*)\]",
         _leads,
     ),
     _line(
-        b"] Follower ",
-        _BROKER + rb"Follower (\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
+        _BROKER,
+        rb"Follower ",
+        rb"(\S+) (?:with topic id \S+ )?starts at leader epoch (\d+) from"
         rb" offset (\d+) with (?:partition epoch (\d+) and )?high watermark \d+\."
         rb"(?: Current leader is (-?\d+)\.)?",
         _follows,
     ),
-    _line(
-        b"PartitionState(topicName='",
-        _STATE,
-        _state,
-        (b"[Broker id", b"[Controller id"),
-    ),
+    _line(_BROKER, rb"(?:Received|Cached|Skipped) .*?PartitionState\(", _STATE, _state),
     # Leaders, in server.log.
     _line(
-        b"] ISR updated to ",
-        rb"\[Partition (\S+) broker=(\d+)\] ISR updated to \[?([\d,]*)\]? +"
-        rb"(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to \[?(\d+)[\] ]",
+        _PARTITION,
+        rb"ISR updated to ",
+        rb"\[?([\d,]*)\]? +(?:\([\w-]+\) +)?and (?:zkVersion|version) updated to \[?(\d+)[\] ]",
         _isr_updated,
     ),
     _line(
-        b"ing ISR from ",
-        rb"\[Partition (\S+) broker=(\d+)\] (Shrinking|Expanding) ISR from ([\d,]*) to"
-        rb" ([\d,]*)[. ]",
+        _PARTITION,
+        rb"(Shrinking|Expanding) ISR from ",
+        rb"([\d,]*) to ([\d,]*)[. ]",
         _intended,
     ),
-    _line(
-        b"] Truncating to offset ",
-        rb"\[(?:Log|UnifiedLog) partition=([^\s,]+), dir=[^\]]*\] Truncating to offset (\d+) ",
-        _truncated,
-        (b"[Log partition", b"[UnifiedLog partition"),
-    ),
+    _line(_LOG, rb"Truncating to offset ", rb"(\d+) ", _truncated),
     # The controllers of a quorum, in controller.log.
     _line(
-        b"Replayed PartitionRecord for new partition ",
-        rb"\[QuorumController id=(\d+)\] Replayed PartitionRecord for new partition (\S+) with"
-        rb" topic ID (\S+) and PartitionRegistration\((.*?partitionEpoch=\d+)\)",
+        _QUORUM,
+        rb"Replayed PartitionRecord for new partition ",
+        rb"(\S+) with topic ID (\S+) and PartitionRegistration\((.*?partitionEpoch=\d+)\)",
         _new_record,
     ),
     _line(
-        b"artition change for ",
-        rb"\[QuorumController id=(\d+)\] (?:Replayed )?(UNCLEAN )?partition change for (\S+)"
-        rb" with topic ID [^:\s]+: (.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)",
+        _QUORUM,
+        rb"(?:Replayed )?(UNCLEAN )?partition change for ",
+        rb"(\S+) with topic ID [^:\s]+: (.*? -> .*partitionEpoch: \d+ -> \d+(?= ).*)",
         _changed_by_quorum,
     ),
     _line(
-        b"Replayed partition assignment change ",
-        rb"\[QuorumController id=(\d+)\] Replayed partition assignment change"
-        rb" PartitionChangeRecord\((.*)\) for topic (\S+)(?= )",
+        _QUORUM,
+        rb"Replayed partition assignment change ",
+        rb"PartitionChangeRecord\((.*)\) for topic (\S+)(?= )",
         _assigned_by_quorum,
     ),
     _line(
-        b"using an unclean election. Previous partition: ",
-        rb"Setting new leader for topicId (\S+), partition (\d+) to -?\d+ using an unclean"
-        rb" election\. Previous partition: PartitionRegistration\((.*?partitionEpoch=\d+)\)",
+        b"",
+        rb"Setting new leader for topicId ",
+        rb"(\S+), partition (\d+) to -?\d+ using an unclean election\. Previous partition:"
+        rb" PartitionRegistration\((.*?partitionEpoch=\d+)\)",
         _before,
     ),
 )

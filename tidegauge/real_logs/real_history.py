@@ -103,10 +103,18 @@ class RealHistory(NamedTuple):
 
 
 def real_history(
-    found: FoundLogs, progress: Callable[[int, int], None] = lambda _done, _all: None
+    found: FoundLogs,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> RealHistory:
-    """Read the logs of a cluster, and put together what they tell."""
-    told = read_logs(found.files, progress)
+    """Read the logs of a cluster, and put together what they tell.
+
+    Args:
+        found: the files.
+        progress: called with the bytes that are read, and those of all files.
+        meanwhile: called once, while other processes read if there are such.
+    """
+    told = read_logs(found.files, progress, meanwhile)
     nodes = {file.node for file in found.files if file.node is not None}
     offsets = clock_offsets(told, nodes)
     ahead = {each.node: each.offset_ms for each in offsets}

@@ -174,18 +174,25 @@ class ToldRows:
     """Rows as they are told; a state that a node tells again is kept once."""
 
     def __init__(self) -> None:
+        self._times_ms = array("q")
+        #: The rows without their times.
         self._waiting = array("q")
         self._kept: list[NDArray[np.int64]] = []
-        self.extend = self._waiting.extend
 
-    def compact(self, least: int = _MANY_ROWS * WIDTH) -> None:
+    def add(self, rows: tuple[tuple[int, ...], ...], time_ms: int) -> None:
+        """Add rows without their time, and their time."""
+        for row in rows:
+            self._times_ms.append(time_ms)
+            self._waiting.extend(row)
+
+    def compact(self, least: int = _MANY_ROWS) -> None:
         """Make rows fewer, if there are many."""
-        if len(self._waiting) < least:
+        if len(self._times_ms) < least:
             return
-        rows = np.frombuffer(self._waiting, np.int64).reshape(-1, WIDTH)
-        self._kept.append(first_told(rows))
-        del rows
-        del self._waiting[:]
+        waiting = np.array(self._waiting, np.int64).reshape(-1, WIDTH - 1)
+        times_ms = np.array(self._times_ms, np.int64)
+        self._kept.append(first_told(np.insert(waiting, Column.TIME_MS, times_ms, axis=1)))
+        del self._waiting[:], self._times_ms[:]
 
     def all(self) -> NDArray[np.int64]:
         """All rows."""
