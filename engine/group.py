@@ -95,8 +95,8 @@ from tidegauge.simulation.trace_rows.row import RowSlot
 if TYPE_CHECKING:
     from tidegauge.engine.invariants.validator import Validator
 
-#: Whether the state is validated (``invariants/``): "1" after every event, "windows" whenever the
-#: kernel returns, if that is compiled; else never.
+#: Whether the state is validated (``invariants/``): "1" after every event, "windows" when the
+#: kernel returns after thousands of events and at the end, if it is compiled; else never.
 _CHECKED = os.environ.get("TIDEGAUGE_CHECKED", "0")
 
 #: Events between two looks at the clock: some 20 ms.
@@ -187,6 +187,8 @@ class Group:
         self.world.context[0].horizon_us = horizon_us
         self.exchange.state.windows += 1
         self.run(sink, reached)
+        if self._validator is not None:
+            self._validator.check()
         self.drain(sink)
 
     def run(self, sink: RowSink, reached: Reached | None = None) -> int:
@@ -201,7 +203,7 @@ class Group:
         """
         while True:
             why = int(run_windows(self.view, self.exchange.view, _BUDGET))
-            if self._validator is not None:
+            if self._validator is not None and self._validator.is_due(_BUDGET):
                 self._validator.check()
             if why == ROOM:
                 self.make_room(sink)
@@ -231,6 +233,8 @@ class Group:
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
         """Write the rows that belong to the end of the run, or of its liveness phase."""
+        if self._validator is not None:
+            self._validator.check()
         for process in self.hosted:
             self.make_room(sink)
             close_process(self.view, process, end_us, reason)

@@ -80,6 +80,13 @@ class Validator:
             return None
         return Violation(INVARIANTS[number - 1], int(self._checked.findings[0].place))
 
+    def is_due(self, events: int) -> bool:
+        """Whether so many events were handled since the last check.
+
+        A look takes as long as a thousand events, and a window of a group may have ten.
+        """
+        return int(self._handled.sum() - self._seen.sum()) >= events
+
     def check(self) -> None:
         """Look at all invariants.
 

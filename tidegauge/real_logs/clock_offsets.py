@@ -20,7 +20,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -57,7 +58,7 @@ def clock_offsets(told: ClusterTold, nodes: Iterable[int]) -> list[ClockOffset]:
         if cause != effect and cause in names and effect in names:
             known = bounds[cause].get(effect, _ENDLESS)
             bounds[cause][effect] = min(known, difference)
-    return _solved(names, bounds, _learned_times(told.rows))
+    return _solved(names, bounds, cache(lambda: _learned_times(told.rows)))
 
 
 def _learned_times(rows: NDArray[np.int64]) -> list[dict[int, int]]:
@@ -248,7 +249,9 @@ class ActiveSpans:
         return place > 0 and changes[place - 1][1]
 
 
-def _solved(names: list[int], bounds: Bounds, learned: list[dict[int, int]]) -> list[ClockOffset]:
+def _solved(
+    names: list[int], bounds: Bounds, learned: Callable[[], list[dict[int, int]]]
+) -> list[ClockOffset]:
     """Offsets that keep the bounds: as many as can be are 0.
 
     The others are where brokers learn of states at the same time, else in the middle of the bounds.
@@ -277,7 +280,7 @@ def _solved(names: list[int], bounds: Bounds, learned: list[dict[int, int]]) -> 
             widest = max(upper, -lower) if bounded else None
             offsets.append(ClockOffset(node, 0, widest))
         elif bounded:
-            ahead = _usual(node, [names[each] for each in others], learned, lower, upper)
+            ahead = _usual(node, [names[each] for each in others], learned(), lower, upper)
             offsets.append(ClockOffset(node, ahead, max(upper - ahead, ahead - lower, 0)))
         else:
             # One side alone: the least that explains the lines.

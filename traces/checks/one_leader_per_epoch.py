@@ -30,7 +30,9 @@ def check_only_leader(history: Histories, number: int) -> None:
     other = term.previous
     while other != NONE:
         before = history.terms[other]
-        if before.epoch == term.epoch and before.began.process != term.began.process:
-            note_breach(history, NUMBER, term.began, NOTHING_PERMITS)
+        if before.epoch == term.epoch:
+            # A term of its own was looked at when it began; earlier ones need no second look.
+            if before.began.process != term.began.process:
+                note_breach(history, NUMBER, term.began, NOTHING_PERMITS)
             return
         other = before.previous
