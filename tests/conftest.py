@@ -5,8 +5,8 @@ option stands here and not beside its tests, so that it is known whatever is run
 
 Generated examples have no deadline: how long one takes says more about the machine than about us.
 
-All runs are validated (``engine/invariants``), whenever the kernel returns to its driver: a failure
-ends with the command that validates the same test after every event.
+All runs are validated (``engine/invariants``) every 20,000 events and at their ends: a failure ends
+with the command that validates the same test after every event.
 """
 
 from __future__ import annotations

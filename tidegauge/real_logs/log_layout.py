@@ -13,7 +13,7 @@ import re
 _SECOND = rb"(20\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d)"
 _LEVEL = rb"(TRACE|DEBUG|INFO|WARNING|WARN|ERROR|FATAL)"
 #: Milliseconds, time zone, the thread in brackets, the level, a dash. Nothing of it is tried twice
-#: (``++``): that makes it 1.4 times as fast.
+#: (``++``): that makes it 1.25 times as fast.
 _REST = (
     rb"(?:[,.](\d{3})\d*+)?+[ ]?(Z|UTC|GMT|[+-]\d\d:?\d\d)?+\]?[ ]++"
     rb"(?:\[(?!" + _LEVEL.replace(b"(", b"(?:") + rb"\])[^\]\n]*+\][ ]++)?+"
