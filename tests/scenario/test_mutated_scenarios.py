@@ -31,6 +31,9 @@ from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 SEED = int(os.environ.get("TIDEGAUGE_MUTANTS_SEED", "0"))
 MUTANTS = 1_000
 PARTS = 10
+#: A quarter of a minute each: so many parts are among the short tests.
+SHORT = 3
+LONG = range(SHORT, PARTS)
 #: Of a valid mutant so much is run, if its cluster is small; of the others only the plan is made.
 VIRTUAL_US = 300_000
 SMALL = 200
@@ -64,7 +67,9 @@ def judge(file: Path, made: Mutant, status: int, stderr: str) -> None:
         assert len(line) < 2_000, made.about
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize(
+    "part", [*range(SHORT), *(pytest.param(each, marks=pytest.mark.long) for each in LONG)]
+)
 def test_a_mutant_is_played_or_refused_in_words(
     part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
