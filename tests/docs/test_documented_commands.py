@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -93,12 +94,19 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def every_command() -> Mapping[str, Any]:
+    """The commands of the command line by their names."""
+    return typer.main.get_command(app).commands  # type: ignore[attr-defined, no-any-return]
+
+
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.place)
-def test_options_and_arguments_of_a_documented_command_exist(command: Documented) -> None:
+def test_options_and_arguments_of_a_documented_command_exist(
+    command: Documented, every_command: Mapping[str, Any]
+) -> None:
     """All of them, those too that cannot be run here."""
-    group = typer.main.get_command(app)
     name, *arguments = command.words
-    found = group.commands[name]  # type: ignore[attr-defined]
+    found = every_command[name]
     context = found.context_class(found, info_name=name)
     found.make_parser(context).parse_args(list(arguments))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import get_type_hints
 
 import pytest
@@ -118,16 +119,25 @@ def test_each_cell_begins_with_an_exact_release_and_protocol(name: str) -> None:
             assert str(ProtocolVersion.parse(cell.protocol)) == cell.protocol
 
 
+@cache
+def releases_and_versions(mode: Mode) -> list[tuple[Release, ProtocolVersion]]:
+    """Each release with each version of the protocol, or of the metadata, that it knows."""
+    return [
+        (release, version)
+        for release in all_releases(mode)
+        for version in all_protocol_versions(mode)
+        if version <= release.version(mode)
+    ]
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_each_cell_decides_in_some_release(name: str) -> None:
     deciding: set[Cell] = set()
     modes: tuple[Mode, ...] = (KRAFT_MODE,) if name in KRAFT_CELLS else (ZOOKEEPER_MODE, KRAFT_MODE)
     for mode in modes:
-        for release in all_releases(mode):
-            for version in all_protocol_versions(mode):
-                if version <= release.version(mode):
-                    applying = [cell for cell in ROWS[name] if cell.applies(release, version, mode)]
-                    deciding.update(applying[-1:])
+        for release, version in releases_and_versions(mode):
+            applying = [cell for cell in ROWS[name] if cell.applies(release, version, mode)]
+            deciding.update(applying[-1:])
     assert deciding == set(ROWS[name])
 
 

@@ -31,10 +31,9 @@ from tidegauge.traces.run_folder import RunFolder
 #: Seeds of schedules beside the one that is recorded: elections of each kind, losses.
 SEEDS = (3, 18)
 
-#: Tables that others of them read, and those.
-READ_BACK = ("partition_states", "unavailable", "acknowledged", "lost")
-#: From rows and causes; Spark takes a quarter of a minute for each.
-FROM_SOURCES = ("partition_states", "acknowledged")
+#: A table and another that reads it: of states, and of records. Spark takes seconds for each.
+OF_STATES = ("partition_states", "unavailable")
+OF_RECORDS = ("acknowledged", "lost")
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +116,12 @@ def test_of_a_single_run_spark_makes_the_same(
 ) -> None:
     """Its files need no names of runs: Spark writes them, and reads them back, in another way."""
     one = [run for run in runs if run.name.endswith("rack-power-loss")]
-    RunTables(one, tmp_path, SparkEngine(spark)).make(READ_BACK)
-    assert differences(of_duckdb.folder, tmp_path, one, READ_BACK) == {}
+    RunTables(one, tmp_path, SparkEngine(spark)).make(OF_STATES)
+    assert differences(of_duckdb.folder, tmp_path, one, OF_STATES) == {}
 
 
 @pytest.mark.parametrize(
-    "tables", [FROM_SOURCES, pytest.param(TABLES, marks=pytest.mark.long)], ids=["few", "all"]
+    "tables", [OF_RECORDS, pytest.param(TABLES, marks=pytest.mark.long)], ids=["few", "all"]
 )
 def test_of_large_traces_spark_makes_the_same(
     spark: SparkSession,
