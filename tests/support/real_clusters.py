@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +10,14 @@ from pathlib import Path
 from tidegauge.real_logs.log_files import found_logs
 from tidegauge.real_logs.real_history import RealHistory, real_history
 
-ARCHIVES = Path(__file__).parents[1] / "data" / "real_logs"
-#: The names of the recorded clusters.
-RECORDED = sorted(file.name.removesuffix(".tar.gz") for file in ARCHIVES.glob("*.tar.gz"))
+LOGS = Path(__file__).parents[1] / "data" / "real_logs"
+_ARCHIVE = ".tar.gz"
+#: The names of the recorded clusters. Those that pages name are folders, the others archives.
+RECORDED = sorted(
+    each.name.removesuffix(_ARCHIVE)
+    for each in LOGS.iterdir()
+    if each.is_dir() or each.name.endswith(_ARCHIVE)
+)
 
 _STATE_CHANGE = "state.change.logger"
 _LOGGERS = {
@@ -22,8 +28,10 @@ _LOGGERS = {
 
 
 def recorded(name: str, folder: Path) -> Path:
-    """A recorded cluster, unpacked into a folder."""
-    with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
+    """A copy of a recorded cluster's logs, in a folder."""
+    if (LOGS / name).is_dir():
+        return Path(shutil.copytree(LOGS / name, folder / name))
+    with tarfile.open(LOGS / f"{name}{_ARCHIVE}") as archive:
         archive.extractall(folder / name, filter="data")
     return folder / name
 
