@@ -32,7 +32,7 @@ SEED = int(os.environ.get("TIDEGAUGE_MUTANTS_SEED", "0"))
 MUTANTS = 1_000
 PARTS = 10
 #: A quarter of a minute each: so many parts are among the short tests.
-SHORT = 3
+SHORT = 2
 LONG = range(SHORT, PARTS)
 #: Of a valid mutant so much is run, if its cluster is small; of the others only the plan is made.
 VIRTUAL_US = 300_000

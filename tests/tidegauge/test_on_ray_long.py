@@ -59,7 +59,7 @@ def test_generated_schedules_are_the_same_on_actors(seed: int, tmp_path: Path) -
     assert differences_on_ray(scenario, tmp_path, sorted({1, 3, brokers})) == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", [*range(20), 178])
 @pytest.mark.usefixtures("ray_here")
 def test_generated_schedules_of_kraft_clusters_are_the_same_on_actors(
     seed: int, tmp_path: Path
