@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -306,6 +307,25 @@ def _taken(table: Table, which: NDArray[np.bool_] | slice) -> Table:
     return {name: values[which] for name, values in table.items()}
 
 
+def write_text_atomically(file: Path, text: str) -> None:
+    """Write a whole file or, after a failure or a crash, none.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    draft = file.with_name(f"{file.name}.tmp")
+    try:
+        with draft.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
 def write_json_atomically(file: Path, content: object) -> None:
     """Write a whole JSON file or, after a crash, none.
 
@@ -314,9 +334,4 @@ def write_json_atomically(file: Path, content: object) -> None:
         TypeError, ValueError: JSON cannot express the content.
     """
     text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    draft = file.with_name(f"{file.name}.tmp")
-    with draft.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(file)
+    write_text_atomically(file, text)

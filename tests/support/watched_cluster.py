@@ -13,7 +13,7 @@ RATES = {
     "clicks": (5_000.0, 600_000.0),
     "slow_log": (10.0, 1_230.0),
 }
-#: A topic that nobody writes to.
+#: A topic without producers.
 IDLE = "idle"
 #: The topics that each group of consumers reads, and its members.
 GROUPS = {"audit": (["orders", "payments.v2"], 1), "billing": (["orders"], 2)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from statistics import median
 from typing import NamedTuple
 
 from tidegauge.metrics.families.all_families import FAMILIES
@@ -94,7 +95,7 @@ class MeasuredSeries:
             read = self.source.read(selected, Over.MEAN, [INSTANCE], Together.MEAN)
             if read:
                 share = PERCENTILES[family.measured.attribute]
-                values_ms[share] = _median(read.values())
+                values_ms[share] = median(read.values())
                 if share == PERCENTILES["50thPercentile"]:
                     metric, samples = selected.name, self._samples(selected)
         return Histogram(metric, values_ms, samples) if metric else None
@@ -127,11 +128,3 @@ class MeasuredSeries:
             for (instance, _), value in read.items():
                 whole[instance] = whole.get(instance, 0.0) + value
         return max(whole.values(), default=None)
-
-
-def _median(values: Collection[float]) -> float:
-    in_order = sorted(values)
-    middle = len(in_order) // 2
-    if len(in_order) % 2:
-        return in_order[middle]
-    return (in_order[middle - 1] + in_order[middle]) / 2

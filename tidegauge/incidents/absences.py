@@ -59,6 +59,11 @@ class Absence(NamedTuple):
     #: When its process began to serve, if that is known to be earlier.
     started_us: int | None = None
 
+    def may_last_at(self, time_us: int) -> bool:
+        """Whether the broker may have been gone at a time, by the bounds of the begin."""
+        is_back = self.back_us is not None and self.back_us < time_us
+        return self.begin.least_us <= time_us and not is_back
+
 
 class _Registration(NamedTuple):
     """A registration of a broker, and what followed it."""

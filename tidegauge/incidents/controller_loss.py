@@ -73,8 +73,7 @@ def _is_explained(
     return any(
         absence.broker == controller
         and since_us <= absence.begin.most_us
-        and absence.begin.least_us <= replaced_us
-        and (absence.back_us is None or absence.back_us >= replaced_us)
+        and absence.may_last_at(replaced_us)
         for absence in found
     )
 

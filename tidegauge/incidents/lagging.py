@@ -117,8 +117,7 @@ def _is_explained(removal: IsrRemoval, found: Sequence[Absence]) -> bool:
     """Whether the follower was gone, or its leader hung and took everyone for lagging."""
     return any(
         absence.broker in (removal.follower, removal.leader)
-        and absence.begin.least_us <= removal.time_us
-        and (absence.back_us is None or removal.time_us <= absence.back_us)
+        and absence.may_last_at(removal.time_us)
         for absence in found
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tidegauge.incidents.sightings import Sightings, Spans, merged_spans, spans_of
 from tidegauge.real_logs.log_files import log_files_of
-from tidegauge.real_logs.log_lines import lines_of, times_of
+from tidegauge.real_logs.log_lines import times_and_lines_of
 
 #: What such lines have in common; a line with one of them is read.
 _MARKERS = ("disconnected", "could not be established", "Error sending fetch request")
@@ -48,18 +48,18 @@ def log_sightings(folder: Path, logs: dict[str, Any]) -> Sightings:
         if file.node is None:
             continue
         offset_ms = ahead.get(file.node, 0.0)
-        for times_ms in times_of(file):
+        for times_ms, lines in times_and_lines_of(file, _MARKERS):
             times_us = ((times_ms - offset_ms - first_ms) * 1000).round().astype(np.int64)
             spans.setdefault(file.node, []).extend(spans_of(times_us))
-        for line in lines_of(file, _MARKERS):
-            node = _lost_node(line.message)
-            if node is None or node == file.node:
-                continue
-            time_ms = line.time_ms - offset_ms
-            before_ms = last_ms.get((file.node, node))
-            last_ms[file.node, node] = time_ms
-            if before_ms is None or time_ms - before_ms > _TOGETHER_MS:
-                lost.setdefault(node, []).append(round((time_ms - first_ms) * 1000))
+            for line in lines:
+                node = _lost_node(line.message)
+                if node is None or node == file.node:
+                    continue
+                time_ms = line.time_ms - offset_ms
+                before_ms = last_ms.get((file.node, node))
+                last_ms[file.node, node] = time_ms
+                if before_ms is None or time_ms - before_ms > _TOGETHER_MS:
+                    lost.setdefault(node, []).append(round((time_ms - first_ms) * 1000))
     return Sightings(lost, {node: merged_spans(of_node) for node, of_node in spans.items()})
 
 

@@ -114,7 +114,8 @@ def _preferred_elections(
             continue
         if before.leader not in after.isr or _is_moving(history, partition, after.time_us):
             continue
-        if any(_is_leaving(absence, before.leader, after.time_us) for absence in found):
+        gone = {absence.broker for absence in found if absence.may_last_at(after.time_us)}
+        if before.leader in gone:
             continue
         elections.append((after.time_us, partition))
     elections.sort()
@@ -163,14 +164,6 @@ def _is_moving(history: ClusterHistory, partition: str, time_us: int) -> bool:
         return False
     near = any(abs(each.time_us - time_us) <= _REQUEST_US for each in last)
     return bool(last[-1].adding or last[-1].removing) or (near and len(assignments) > 1)
-
-
-def _is_leaving(absence: Absence, broker: int, time_us: int) -> bool:
-    return (
-        absence.broker == broker
-        and absence.begin.least_us <= time_us
-        and (absence.back_us is None or time_us <= absence.back_us)
-    )
 
 
 def _together(times_us: Sequence[int]) -> Iterator[list[int]]:

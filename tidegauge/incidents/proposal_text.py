@@ -11,7 +11,7 @@ from tidegauge.incidents.sightings import Sightings
 from tidegauge.real_input.server_properties import read_server_properties
 from tidegauge.scenario.text.written_yaml import comment, lines_of
 from tidegauge.simulation.durations import short_time_text
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.run_folder import RunFolder, write_text_atomically
 
 #: The comment above a part, if the part has its own place.
 _ABOUT = {
@@ -64,10 +64,8 @@ def write_proposal(
     """
     read = [read_server_properties(each) for each in properties]
     proposal = proposed_scenario(run, read, name=file.stem, sightings=sightings)
-    draft = file.with_name(f"{file.name}.tmp")
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft.write_text(proposal_text(proposal), encoding="utf-8")
-    draft.replace(file)
+    write_text_atomically(file, proposal_text(proposal))
     return proposal
 
 

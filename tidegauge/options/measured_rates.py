@@ -16,11 +16,9 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.real_rates.label_matchers import Matcher
     from tidegauge.real_rates.measured_clients import MeasuredClients
-    from tidegauge.real_rates.rate_source import RateSource
+    from tidegauge.real_rates.rate_source import RateSource, Window
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
-#: A larger number of seconds is one of milliseconds: the year 5138.
-_MOST_SECONDS = 1e11
 _LEAST_OVER_US = 1_000_000
 
 
@@ -37,12 +35,7 @@ class MeasuredRatesRequest(NamedTuple):
     def reader(self, rates: Path | None) -> MeasuredClients | None:
         """The reader of measured rates; None: none are wanted. Fails if options are invalid."""
         from tidegauge.real_input.input_file import InputError
-        from tidegauge.real_rates.measured_clients import (
-            DEFAULT_OVER_S,
-            of_prometheus,
-            of_samples,
-        )
-        from tidegauge.real_rates.rate_source import Window
+        from tidegauge.real_rates.measured_clients import of_prometheus, of_samples
 
         self._check(rates)
         if self.prometheus is None and not self.samples:
@@ -52,10 +45,8 @@ class MeasuredRatesRequest(NamedTuple):
         spelling = None if self.spelling is None else spelling_named(self.spelling)
         if self.prometheus is None:
             return of_samples(self.samples, at_s, over_s, matchers, spelling)
-        end_s = time.time() if at_s is None else at_s
-        window = Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)
         try:
-            return of_prometheus(self.prometheus, window, matchers, spelling)
+            return of_prometheus(self.prometheus, _window(at_s, over_s), matchers, spelling)
         except InputError as error:
             fail(str(error))
 
@@ -68,16 +59,13 @@ class MeasuredRatesRequest(NamedTuple):
         from tidegauge.real_input.input_file import InputError
         from tidegauge.real_rates.measured_clients import DEFAULT_OVER_S
         from tidegauge.real_rates.prometheus_api import PrometheusSource
-        from tidegauge.real_rates.rate_source import Window
         from tidegauge.real_rates.sample_files import SampleReader
 
         self._check(None)
         at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
         try:
             if self.prometheus is not None:
-                end_s = time.time() if at_s is None else at_s
-                window = Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)
-                return PrometheusSource(self.prometheus, window, matchers)
+                return PrometheusSource(self.prometheus, _window(at_s, over_s), matchers)
             if self.samples:
                 reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
                 return reader.source(self.samples, DEFAULT_OVER_S, at_s)
@@ -108,6 +96,8 @@ class MeasuredRatesRequest(NamedTuple):
 
     def _at_s(self) -> float | None:
         """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
+        from tidegauge.real_rates.rate_source import in_seconds
+
         if self.at is None:
             return None
         text = self.at.strip()
@@ -115,8 +105,7 @@ class MeasuredRatesRequest(NamedTuple):
             return time.time()
         form = "must be a time such as 2026-11-24T17:40:00Z, seconds since 1970, or now"
         if _NUMBER.fullmatch(text):
-            number = float(text)
-            return number / 1000 if number > _MOST_SECONDS else number
+            return in_seconds(float(text))
         try:
             moment = datetime.fromisoformat(text)
             at_s = moment.timestamp()
@@ -150,3 +139,12 @@ class MeasuredRatesRequest(NamedTuple):
             return parse_matchers(self.match)
         except ValueError as error:
             fail(f"--match {self.match}: {error}")
+
+
+def _window(at_s: float | None, over_s: float | None) -> Window:
+    """The time that a Prometheus is asked about; it ends now, unless a moment is given."""
+    from tidegauge.real_rates.measured_clients import DEFAULT_OVER_S
+    from tidegauge.real_rates.rate_source import Window
+
+    end_s = time.time() if at_s is None else at_s
+    return Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from tidegauge.views.output import fail
@@ -23,14 +22,12 @@ def check_new_file(out: Path, *, force: bool) -> None:
 
 def write_new_file(out: Path, text: str) -> None:
     """Write the whole file, or nothing."""
-    draft = out.with_name(f"{out.name}.tmp")
+    from tidegauge.traces.run_folder import write_text_atomically
+
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
+        write_text_atomically(out, text)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
         fail(f"{out}: cannot be written: {error.strerror}")
 
 

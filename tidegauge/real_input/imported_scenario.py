@@ -269,10 +269,10 @@ def _workload(
 ) -> dict[str, list[dict[str, Any]]]:
     topics = [topic.name for topic in imported.cluster.topics]
     if request.measured:
-        in_force = {**broker_defaults(release.release, release.mode), **settings.common}
+        of_all = {**broker_defaults(release.release, release.mode), **settings.common}
+        different = {name for own in settings.own.values() for name in own}
+        in_force = {name: value for name, value in of_all.items() if name not in different}
         partitions = {topic.name: len(topic.partitions) for topic in imported.cluster.topics}
-        for own in settings.own.values():
-            in_force = {name: value for name, value in in_force.items() if name not in own}
         measured = request.measured.read(MeasuredCluster(partitions, in_force))
         imported.notices += measured.notices
         groups = {"producers": measured.producers, "consumers": measured.consumers}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tidegauge.real_logs.log_openings import Opening, without_groups
+from tidegauge.real_logs.log_openings import Opening, opening_of
 from tidegauge.real_logs.told import brokers_in
 
 Value = int | str | tuple[int, ...]
@@ -64,12 +64,11 @@ def _line(
     once: bool = False,
 ) -> EventLine:
     """A kind of line: ``speaker`` and ``words`` find it, and ``rest`` must follow."""
-    opening = Opening(without_groups(speaker), without_groups(words))
     pattern = re.compile(speaker + words + rest)
     node = pattern.groupindex.get("node", 0)
     groups = tuple(group for group in range(1, pattern.groups + 1) if group != node)
     made = tuple(_VALUES[letter] for letter in types)
-    return EventLine(kind, opening, pattern, node, groups, made, once)
+    return EventLine(kind, opening_of(speaker, words), pattern, node, groups, made, once)
 
 
 _KAFKA_SERVER = rb"\[KafkaServer id=(?P<node>\d+)\] "

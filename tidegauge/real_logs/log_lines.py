@@ -50,17 +50,17 @@ def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    wanted = [marker.encode() for marker in markers]
     clock = LogClock()
     for block, beginning in _blocks_of(file):
-        for begin, end in entries_with(block, wanted, beginning):
-            line = _line_of(block[begin:end], clock, file)
-            if line is not None:
-                yield line
+        yield from _lines_in(block, beginning, markers, clock, file)
 
 
-def times_of(file: LogFile) -> Iterator[NDArray[np.int64]]:
-    """The times of all entries of a file in ms since 1970, a block of them at once.
+def times_and_lines_of(
+    file: LogFile, markers: Sequence[str]
+) -> Iterator[tuple[NDArray[np.int64], list[LogLine]]]:
+    """For each block of a file the times of all its entries, and the entries of ``lines_of``.
+
+    Times are in ms since 1970.
 
     Raises:
         LogsError: the file cannot be read; one line.
@@ -69,7 +69,18 @@ def times_of(file: LogFile) -> Iterator[NDArray[np.int64]]:
     for block, beginning in _blocks_of(file):
         headers = re.finditer(header_of(beginning), block)
         times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
-        yield times_ms[times_ms >= 0]
+        lines = list(_lines_in(block, beginning, markers, clock, file))
+        yield times_ms[times_ms >= 0], lines
+
+
+def _lines_in(
+    block: bytes, beginning: bytes, markers: Sequence[str], clock: LogClock, file: LogFile
+) -> Iterator[LogLine]:
+    wanted = [marker.encode() for marker in markers]
+    for begin, end in entries_with(block, wanted, beginning):
+        line = _line_of(block[begin:end], clock, file)
+        if line is not None:
+            yield line
 
 
 def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> list[tuple[int, int]]:

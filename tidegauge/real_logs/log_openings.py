@@ -8,7 +8,8 @@ Dense state-change.log files are read at twice the speed of a look at each line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 #: A group that captures, and the name that it may have.
@@ -27,22 +28,24 @@ class Opening(NamedTuple):
     words: bytes
 
 
-def without_groups(pattern: bytes) -> bytes:
-    """A pattern whose groups do not capture."""
-    return _CAPTURING.sub(b"(?:", pattern)
+def opening_of(speaker: bytes, words: bytes) -> Opening:
+    """The opening of patterns that may capture groups."""
+    return Opening(_CAPTURING.sub(b"(?:", speaker), _CAPTURING.sub(b"(?:", words))
 
 
 def pattern_of(header: bytes, openings: Sequence[Opening]) -> re.Pattern[bytes]:
     """The pattern of a header that one of the openings follows.
 
-    Each opening has an empty group behind it, in the order of :func:`in_order`: ``lastindex`` of a
-    match tells the opening. Another one, the last of the header, marks where the message begins.
+    Each opening has an empty group behind it: ``lastindex`` of a match tells the opening. Another
+    one, the last of the header, marks where the message begins.
+
+    Args:
+        header: a pattern.
+        openings: as :func:`in_order` has them.
     """
-    by_speaker: dict[bytes, list[bytes]] = {}
-    for opening in in_order(openings):
-        by_speaker.setdefault(opening.speaker, []).append(opening.words + b"()")
     alternatives = [
-        speaker + b"(?:" + b"|".join(words) + b")" for speaker, words in by_speaker.items()
+        speaker + b"(?:" + b"|".join(each.words + b"()" for each in of_speaker) + b")"
+        for speaker, of_speaker in groupby(openings, lambda each: each.speaker)
     ]
     # Alternatives that differ in their first byte are told apart without a try: 1.3 times as fast.
     bracketed = [each.removeprefix(_BRACKET) for each in alternatives if each.startswith(_BRACKET)]
@@ -51,10 +54,10 @@ def pattern_of(header: bytes, openings: Sequence[Opening]) -> re.Pattern[bytes]:
     return re.compile(header + b"()(?:" + b"|".join(all_of_them) + b")")
 
 
-def in_order(openings: Iterable[Opening]) -> list[Opening]:
-    """Each opening once: those of a speaker together, and those of nobody last."""
-    by_speaker: dict[bytes, dict[Opening, None]] = {}
-    for opening in openings:
-        by_speaker.setdefault(opening.speaker, {})[opening] = None
-    speakers = sorted(by_speaker, key=lambda speaker: not speaker.startswith(_BRACKET))
-    return [opening for speaker in speakers for opening in by_speaker[speaker]]
+def in_order(openings: Sequence[Opening]) -> list[Opening]:
+    """Each opening once: those with a bracket first, and those of a speaker together."""
+    speakers = list(dict.fromkeys(each.speaker for each in openings))
+    return sorted(
+        dict.fromkeys(openings),
+        key=lambda each: (not each.speaker.startswith(_BRACKET), speakers.index(each.speaker)),
+    )

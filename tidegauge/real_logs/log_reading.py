@@ -57,7 +57,7 @@ _MOST_EVENTS = 2_000_000
 
 
 _ALL_KINDS: tuple[PartitionLine | EventLine, ...] = (*PARTITION_LINES, *EVENT_LINES)
-_OPENINGS = in_order(kind.opening for kind in _ALL_KINDS)
+_OPENINGS = in_order([kind.opening for kind in _ALL_KINDS])
 #: The kinds of lines of each opening.
 _KINDS = [tuple(kind for kind in _ALL_KINDS if kind.opening == each) for each in _OPENINGS]
 

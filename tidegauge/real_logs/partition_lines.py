@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tidegauge.real_logs.log_openings import Opening, without_groups
+from tidegauge.real_logs.log_openings import Opening, opening_of
 from tidegauge.real_logs.told import UNTOLD, Assignment, Names, Told, brokers_in
 
 Match = re.Match[bytes]
@@ -35,8 +35,7 @@ def _line(
     speaker: bytes, words: bytes, rest: bytes, rows: Callable[[Match, Names], Rows]
 ) -> PartitionLine:
     """A kind of line: ``speaker`` and ``words`` find it, and ``rest`` must follow."""
-    opening = Opening(without_groups(speaker), without_groups(words))
-    return PartitionLine(opening, re.compile(speaker + words + rest), rows)
+    return PartitionLine(opening_of(speaker, words), re.compile(speaker + words + rest), rows)
 
 
 _CONTROLLER = rb"\[Controller id=(\d+)\] "

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
@@ -296,8 +296,8 @@ def earlier_by_brokers(
         lost = set(before.isr or ()) - set(state.isr or ())
         if state.leader != before.leader:
             lost.add(before.leader)
-        for _, times in _causes(lost, gone_ms):
-            _move(state, before, times)
+        for broker in sorted(lost):
+            _move(state, before, gone_ms.get(broker, []))
         if before.leader < 0 <= state.leader:
             _move(state, before, back_ms.get(state.leader, []))
     _order_times(states)
@@ -326,12 +326,6 @@ def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None
             lost = State(before.version + 1, fences[0], -1, state.leader_epoch, state.isr)
             lost.controller_epoch = state.controller_epoch
             states.insert(states.index(state), lost)
-
-
-def _causes(brokers: set[int], times_ms: dict[int, list[int]]) -> Iterator[tuple[int, list[int]]]:
-    for broker in sorted(brokers):
-        if broker in times_ms:
-            yield broker, times_ms[broker]
 
 
 def _move(state: State, before: State, times_ms: list[int]) -> None:

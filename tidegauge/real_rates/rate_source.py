@@ -15,6 +15,9 @@ from typing import NamedTuple, Protocol
 from tidegauge.real_input.notices import Notice
 from tidegauge.simulation.durations import format_duration
 
+#: A larger number of seconds is one of milliseconds: the year 5138.
+_MOST_SECONDS = 1e11
+
 
 class Over(Enum):
     """A function over the samples of one series in the window."""
@@ -95,6 +98,11 @@ class RateSource(Protocol):
         Raises:
             InputError: they cannot be read.
         """
+
+
+def in_seconds(time: float) -> float:
+    """A time since 1970 in seconds, which may be given in milliseconds."""
+    return time / 1000 if abs(time) > _MOST_SECONDS else time
 
 
 def moment_text(time_s: float) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tidegauge.real_input.input_file import InputError, input_error, read_bytes
 from tidegauge.real_rates.label_matchers import unquoted
+from tidegauge.real_rates.rate_source import in_seconds
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _LINE = re.compile(
@@ -27,8 +28,6 @@ _LINE = re.compile(
 _REST = re.compile(r'([^\s{}"]+)(?:\s+(-?[\d.eE+]+))?(?:\s+#.*)?\s*')
 _LABEL = re.compile(rf"\s*([a-zA-Z_]\w*)\s*=\s*({_TEXT})\s*(?:,|$)")
 _NAME = "__name__"
-#: A larger timestamp is in milliseconds: in seconds it would be in the year 5138.
-_MOST_SECONDS = 1e11
 #: No line begins so.
 _NO_SERIES = "\n"
 
@@ -126,10 +125,9 @@ def _seconds(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        time = float(text)
+        return in_seconds(float(text))
     except ValueError:
         return None
-    return time / 1000 if abs(time) > _MOST_SECONDS else time
 
 
 def _is_json(path: Path) -> bool:
