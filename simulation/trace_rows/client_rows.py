@@ -50,16 +50,57 @@ class ConsumerReset(PartitionRow, number=44):
     new_offset: column.NewOffset
 
 
+class ProduceStalled(PartitionRow, number=109):
+    """A producer has had a batch of a partition, in flight or not, for 1 s without an outcome."""
+
+    STORY = "writes stall: batch {batch} has no outcome after {waited_us}"
+
+    batch: column.Batch
+    waited_us: column.UnansweredUs
+
+
+class ProduceResumed(PartitionRow, number=110):
+    """No batch of a partition is without an outcome for 1 s any more."""
+
+    STORY = "writes are no longer stalled, after {stalled_us}"
+
+    stalled_us: column.StalledUs
+
+
+class ConsumeStalled(PartitionRow, number=111):
+    """A consumer has not read up to a high watermark for 1 s longer than fetches may wait."""
+
+    STORY = "reads stall at {offset}: not at a high watermark for {waited_us}"
+
+    offset: column.Offset
+    high_watermark: column.HighWatermark
+    waited_us: column.UnansweredUs
+
+
+class ConsumeResumed(PartitionRow, number=112):
+    """A consumer has read up to the high watermark of a response."""
+
+    STORY = "reads are no longer stalled, at {offset}, after {stalled_us}"
+
+    offset: column.Offset
+    stalled_us: column.StalledUs
+
+
 class ClientTotals(CanonicalRow, number=45):
     """Totals of a client, at the end of the run."""
 
     STORY = (
-        "records acknowledged {records_acknowledged}, failed {records_failed}, duplicated "
-        "{records_duplicated}, consumed {records_consumed}"
+        "records offered {records_offered}: acknowledged {records_acknowledged}, failed "
+        "{records_failed}, unsent {records_unsent}, in flight {records_in_flight}; duplicated "
+        "{records_duplicated}, consumed {records_consumed}; send() blocked for {blocked_us}"
     )
 
+    records_offered: column.RecordsOffered
     records_acknowledged: column.RecordsAcknowledged
     records_failed: column.RecordsFailed
+    records_unsent: column.RecordsUnsent
+    records_in_flight: column.RecordsInFlight
+    blocked_us: column.BlockedUs
     records_duplicated: column.RecordsDuplicated
     records_consumed: column.RecordsConsumed
 

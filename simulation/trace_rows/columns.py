@@ -196,6 +196,7 @@ Epoch = Annotated[i64, Column(EPOCH, "leader epoch of the records; -1: none")]
 QuorumEpoch = Annotated[i64, Column(EPOCH, "epoch of the controllers' quorum")]
 LeaderEpoch = Annotated[i64, Column(EPOCH, "leader epoch")]
 
+BlockedUs = Annotated[i64, Column(TIME, "time that the application waited for memory, in all")]
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
 LagMs = Annotated[
     i64, Column(TIME, "longest time since one of the removed followers was caught up")
@@ -209,7 +210,9 @@ QueuedUs = Annotated[i64, Column(TIME, "time that an event waited in the control
 QuietMs = Annotated[i64, Column(TIME, "time since the leader's last ISR change")]
 SilentUs = Annotated[i64, Column(TIME, "time since the last message")]
 SincePropagationMs = Annotated[i64, Column(TIME, "time since the last notification of this broker")]
+StalledUs = Annotated[i64, Column(TIME, "time since the stall began")]
 TimeoutMs = Annotated[i64, Column(TIME, "session timeout")]
+UnansweredUs = Annotated[i64, Column(TIME, "time that the client has waited when the stall begins")]
 WaitedUs = Annotated[i64, Column(TIME, "time that the application waited for memory")]
 UntilUs = Annotated[i64, Column(TIME, "virtual time at which the work is done")]
 
@@ -328,6 +331,15 @@ RecordsDuplicated = Annotated[
     i64, Column(COUNT, "records that retries appended twice", unit="records")
 ]
 RecordsFailed = Annotated[i64, Column(COUNT, "records that the producer gave up", unit="records")]
+RecordsInFlight = Annotated[
+    i64, Column(COUNT, "records sent or waiting, without an outcome", unit="records")
+]
+RecordsOffered = Annotated[
+    i64, Column(COUNT, "records that the application had for the producer", unit="records")
+]
+RecordsUnsent = Annotated[
+    i64, Column(COUNT, "records that were due while the application waited", unit="records")
+]
 RecordsToRecover = Annotated[i64, Column(COUNT, "records behind recovery points", unit="records")]
 Remaining = Annotated[
     i64, Column(COUNT, "partitions that the broker still leads", unit="partitions")
