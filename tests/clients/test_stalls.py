@@ -84,14 +84,24 @@ def test_readers_of_a_partition_at_rest_are_not_stalled(waiting: RunFolder) -> N
 
 
 def test_reads_are_stalled_while_nobody_leads(tmp_path: Path) -> None:
-    """The leader dies: from its last response on a reader waits fetch.max.wait.ms and 1 s."""
-    crash = CRASH | {"brokers": [1]}
-    sessions = {"zookeeper.session.timeout.ms": 9000}
-    scenario = cluster_of(
-        sessions, duration="20s", faults=[crash], workload={"consumers": [READERS]}
+    """The leader dies: from its last response on a reader waits fetch.max.wait.ms and 1 s.
+
+    It reads the other partition all the while.
+    """
+    topic = {"name": "story", "assignment": {0: [1, 2, 3], 1: [2, 3, 1]}}
+    shop = producers_of(10, "2s", "19s", acks="1")
+    run = run_of(
+        cluster_of(
+            {"zookeeper.session.timeout.ms": 9000},
+            duration="20s",
+            topics=[topic],
+            faults=[CRASH | {"brokers": [1]}],
+            workload={"producers": [shop], "consumers": [READERS]},
+        ),
+        tmp_path / "run",
     )
-    run = run_of(scenario, tmp_path / "run")
     (stalled,) = rows_of(run, "consume_stalled")
+    assert stalled["partition"] == 0
     (resumed,) = rows_of(run, "consume_resumed")
     (elected,) = [each for each in rows_of(run, "leader_elected") if each["old_leader"] == 0]
     assert 5 * SECOND <= stalled["time_us"] <= 5 * SECOND + 500 * MS
