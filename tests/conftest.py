@@ -7,10 +7,14 @@ Generated examples have no deadline: how long one takes says more about the mach
 
 All runs are validated (``engine/invariants``) every 20,000 events and at their ends: a failure ends
 with the command that validates the same test after every event.
+
+Of two workers (``make test``) each takes a file at a time, so that what a file shares is made once.
+The files that need Ray go to one worker, those that need Spark to one: each is started once.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -22,6 +26,8 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import Scheduling
 
 # Before anything of the house is imported; programs that a test starts inherit it.
 os.environ.setdefault("TIDEGAUGE_CHECKED", "windows")
@@ -40,12 +46,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+#: Fixtures that are started once: all tests that ask for one are in the group named here.
+STARTED_ONCE = {"ray_here": "ray", "spark": "spark"}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Spark run in one process, so that Java is started once."""
+    """Give the groups, and place them first: begun last, one worker would wait for the other."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        for fixture in STARTED_ONCE.keys() & getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(STARTED_ONCE[fixture]))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+    """With ``--dist loadgroup``, a file is a group unless its tests are in another one."""
+    from xdist.scheduler import LoadGroupScheduling  # noqa: PLC0415 - xdist may be switched off
+
+    class FilesTogether(LoadGroupScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            group = super()._split_scope(nodeid)
+            return nodeid.partition("::")[0] if group == nodeid else group
+
+    return FilesTogether(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -71,9 +101,17 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         raise
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session", autouse=True)
+def _files_need_not_outlast_the_machine() -> Iterator[None]:
+    """A run is written so that it survives a loss of power, and waits for the disk: not here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
-    """Ray on this machine, started once for all tests of a module."""
+    """Ray on this machine, started once for all tests that need it."""
     # Most tests do without, and Ray takes its time to be imported.
     from tidegauge.engine.ray_cluster import ray_cluster  # noqa: PLC0415
 

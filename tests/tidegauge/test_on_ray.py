@@ -24,7 +24,7 @@ from tidegauge.scenario.reading import Scenario, load_scenario
 from tidegauge.traces.run_folder import RunFolder
 
 #: All on one Ray, which is started once.
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
+pytestmark = pytest.mark.usefixtures("ray_here")
 
 KRAFT_CLUSTER = Path(__file__).parents[1] / "data" / "scenarios" / "kraft-cluster.yaml"
 LONG = pytest.mark.long
