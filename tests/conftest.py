@@ -9,19 +9,21 @@ All runs are validated (``engine/invariants``) every 20,000 events and at their 
 with the command that validates the same test after every event.
 
 Of two workers (``make test``) each takes a file at a time, so that what a file shares is made once.
-The files that need Ray go to one worker, those that need Spark to one: each is started once.
+All files that need Ray go to one worker, all that need Spark to one: each is started once.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -46,16 +48,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-#: Fixtures that are started once: all tests that ask for one are in the group named here.
-STARTED_ONCE = {"ray_here": "ray", "spark": "spark"}
+#: Fixtures that take long to make: all files that have a test with one are in the group given.
+MADE_ONCE = {"ray_here": "ray", "spark": "analysis", "recorded": "analysis"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the groups, and place them first: begun last, one worker would wait for the other."""
+    groups = defaultdict[Path, set[str]](set)
     for item in items:
-        for fixture in STARTED_ONCE.keys() & getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(STARTED_ONCE[fixture]))
+        groups[item.path] |= {
+            MADE_ONCE[name] for name in MADE_ONCE.keys() & getattr(item, "fixturenames", ())
+        }
+    for item in items:
+        for group in groups[item.path]:
+            item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
 
 
@@ -102,10 +109,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _files_need_not_outlast_the_machine() -> Iterator[None]:
-    """A run is written so that it survives a loss of power, and waits for the disk: not here."""
+def _no_time_is_lost() -> Iterator[None]:
+    """What thousands of tests would wait for, and none is about.
+
+    A run is written so that it survives a loss of power, and waits for the disk. Typer makes the
+    whole command line anew, from all annotations, whenever it is called in this process: 50 ms.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr("typer.testing._get_command", cache(typer.main.get_command))
         yield
 
 
