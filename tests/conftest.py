@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import typer
@@ -28,8 +28,6 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from xdist.remote import Producer
-    from xdist.scheduler import Scheduling
 
 # Before anything of the house is imported; programs that a test starts inherit it.
 os.environ.setdefault("TIDEGAUGE_CHECKED", "windows")
@@ -73,13 +71,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Scheduling | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With ``--dist loadgroup``, a file is a group unless its tests are in another one."""
-    from xdist.scheduler import LoadGroupScheduling  # noqa: PLC0415 - xdist may be switched off
+    # Here, since xdist may be switched off; it comes without types.
+    from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped] # noqa: PLC0415
 
-    class FilesTogether(LoadGroupScheduling):
+    class FilesTogether(LoadGroupScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            group = super()._split_scope(nodeid)
+            group = str(super()._split_scope(nodeid))
             return nodeid.partition("::")[0] if group == nodeid else group
 
     return FilesTogether(config, log) if config.getvalue("dist") == "loadgroup" else None
