@@ -142,4 +142,5 @@ CHARGED_OUTAGES = ResultTable(
     join partitions as p on p.run = c.run and p.partition = c.partition
     join scenario_faults as f on f.run = c.run and f.fault = c.fault
     """,
+    key=("run", "partition", "condition", "begin_us", "fault"),
 )

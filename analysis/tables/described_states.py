@@ -168,4 +168,5 @@ DESCRIBED_STATES = ResultTable(
     left join brokers as b on b.run = s.run and b.broker = s.leader
     left join brokers as l on l.run = s.run and l.broker = s.last_known_leader
     """,
+    key=("run", "partition", "begin_us"),
 )

@@ -215,4 +215,5 @@ ELECTIONS = ResultTable(
     left join brokers as now on now.run = e.run and now.broker = e.leader
     left join brokers as before on before.run = e.run and before.broker = e.old_leader
     """,
+    key=("run", "time_us", "process", "sequence"),
 )

@@ -189,4 +189,5 @@ RUN_FIGURES = ResultTable(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),
     ),
+    key=("run",),
 )
