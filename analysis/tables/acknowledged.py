@@ -135,6 +135,7 @@ _PIECES = View(
     )
     select *, end_offset - first_offset as records from pieces where first_offset < end_offset
     """,
+    key=("run", "process", "sequence", "first_offset"),
 )
 
 #: Lost pieces, each with the first later term whose leader began without its last record.

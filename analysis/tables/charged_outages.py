@@ -28,10 +28,12 @@ _TOLD_WITHIN_US = 1_000_000
 _CHARGES = View(
     "charges",
     """
-    select c.run, c.process, c.sequence, f.part_of as fault, size(c.faults) > 1 as is_shared
+    select distinct c.run, c.process, c.sequence, f.part_of as fault,
+        size(c.faults) > 1 as is_shared
     from causes as c
     join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
     """,
+    key=("run", "process", "sequence", "fault"),
 )
 
 #: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.

@@ -50,6 +50,7 @@ PARTS = {
 _QUORUM = View(
     "quorum_processes",
     "select run, process from processes where role = 'quorum controller'",
+    key=("run", "process"),
 )
 
 #: Elections, each with the event of its controller in whose course it was made. As a controller is
