@@ -15,8 +15,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
+
+import duckdb
 
 from tidegauge.analysis.making.duckdb_engine import connected
 from tidegauge.analysis.making.engine import CAUSES
@@ -45,7 +48,7 @@ _OF_ANY = {"any_value", "first", "last", "arbitrary", "mode"}
 #: Functions of several values whose result is another one wherever any of these is.
 _TUPLES = {"place", "row"}
 #: The keys of the objects behind numbers (``tables/topology.py``), beside their runs.
-_OBJECTS: Mapping[str, Sequence[tuple[str, ...]]] = {
+OBJECTS: Mapping[str, Sequence[tuple[str, ...]]] = {
     "runs": [()],
     "brokers": [("broker",), ("broker_id",)],
     "notification_rules": [("broker",)],
@@ -72,7 +75,7 @@ def declared_keys() -> dict[str, list[set[str]]]:
         handle = {"run", *_HANDLE} | (set() if kind in CANONICAL else {"minor"})
         keys[kind] = keys[kind + TO_THE_LAST] = [handle]
     keys[CAUSES] = [{"run", *_HANDLE}]
-    return keys | {name: [{"run", *own} for own in its] for name, its in _OBJECTS.items()}
+    return keys | {name: [{"run", *own} for own in its] for name, its in OBJECTS.items()}
 
 
 def doubles() -> set[str]:
@@ -82,14 +85,45 @@ def doubles() -> set[str]:
     }
 
 
-def tree_of(sql: str) -> Node:
-    """The parse tree of a query in the dialect of tables."""
-    with connected() as database:
-        ((text,),) = database.execute("select json_serialize_sql(?)", [for_duckdb(sql)]).fetchall()
-    parsed: Node = json.loads(text)
-    assert not parsed["error"], parsed
-    node: Node = parsed["statements"][0]["node"]
-    return node
+def parsed(sql: str) -> Node:
+    """The statement that DuckDB reads in a query in the dialect of tables."""
+    statement: Node = json.loads(_asked("select json_serialize_sql(?)", for_duckdb(sql)))
+    assert not statement["error"], statement
+    return statement
+
+
+def _asked(query: str, value: str) -> str:
+    ((text,),) = _database().execute(query, [value]).fetchall()
+    return str(text)
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
+    return connected()
+
+
+def with_ties_at(drawn: str, sql: str) -> str:
+    """A query for DuckDB in which a function decides on ties of windows and aggregates.
+
+    Args:
+        drawn: the name of a function of one number.
+        sql: the query in the dialect of tables; its result is the same if no tie matters to it.
+    """
+    statement = parsed(sql)
+    for each in _within(statement, lambda node: "function_name" in node, in_queries=True):
+        if each["class"] == "WINDOW" and each["orders"] and not _is_same_for_equals(each):
+            each["orders"].append(_drawn(drawn, each["orders"][0]["expression"]))
+        elif each["function_name"] in _OF_EXTREME:
+            by = each["order_bys"]["orders"]
+            by.append(_drawn(drawn, _arguments(each)[1]))
+    return _asked("select json_deserialize_sql(?::json)", json.dumps(statement))
+
+
+def _drawn(function: str, value: Node) -> Node:
+    """The last part of an order: a function of a value."""
+    (called,) = _tree(parsed(f"select {function}(hash(a))"))["select_list"]
+    _arguments(called)[0]["arguments"][0]["expression"] = value
+    return {"type": "ORDER_DEFAULT", "null_order": "ORDER_DEFAULT", "expression": called}
 
 
 def varying(sql: str, keys: Keys, doubles: Iterable[str] = ()) -> list[str]:
@@ -100,13 +134,13 @@ def varying(sql: str, keys: Keys, doubles: Iterable[str] = ()) -> list[str]:
         keys: of the relations that it reads.
         doubles: names of columns that are no whole numbers: their sums depend on the order.
     """
-    return [*_Query(keys, frozenset(doubles), {}).varying(tree_of(sql))]
+    return [*_Query(keys, frozenset(doubles), {}).varying(_tree(parsed(sql)))]
 
 
 def has_order(sql: str, keys: Keys, *, of_one_run: bool = False) -> bool:
     """Whether the rows of an answer have but one order; rows of one run have the same ``run``."""
     alike = {("", "run")} if of_one_run else set()
-    return _Query(keys, frozenset(), {}).has_order(tree_of(sql), alike)
+    return _Query(keys, frozenset(), {}).has_order(_tree(parsed(sql)), alike)
 
 
 class _Relations(NamedTuple):
@@ -198,11 +232,8 @@ class _Query:
     def _is_double(self, argument: Node, node: Node) -> bool:
         """Whether a value is no whole number: by a division, or by the columns that it is of."""
         names = {name for _, name in _mentioned(argument)}
-        here = {
-            each["alias"]
-            for each in _within(node, lambda n: bool(n.get("alias")))
-            if _divides(each)
-        }
+        named = _within(node, lambda each: bool(each.get("alias")), in_queries=True)
+        here = {each["alias"] for each in named if _divides(each)}
         return _divides(argument) or bool(names & (self._doubles | here))
 
     def _picks(self, node: Node, by: Iterable[Node]) -> bool:
@@ -296,6 +327,11 @@ class _Named(NamedTuple):
 
     asked: _Query
     node: Node
+
+
+def _tree(statement: Node) -> Node:
+    node: Node = statement["statements"][0]["node"]
+    return node
 
 
 def _is_in(column: Column, known: set[Column]) -> bool:
@@ -444,17 +480,23 @@ def _subqueries(node: Node) -> Iterator[Node]:
         yield each["subquery"]["node"]
 
 
-def _within(part: Any, holds: Callable[[Node], bool], *, deep: bool = True) -> list[Node]:
-    """The nodes of which something holds, those of queries within left out."""
+def _within(
+    part: Any, holds: Callable[[Node], bool], *, deep: bool = True, in_queries: bool = False
+) -> list[Node]:
+    """The nodes of which something holds: all, or the outermost; in queries within, too, or not."""
     if isinstance(part, list):
-        return [found for each in part for found in _within(each, holds, deep=deep)]
+        return [
+            found
+            for each in part
+            for found in _within(each, holds, deep=deep, in_queries=in_queries)
+        ]
     if not isinstance(part, dict):
         return []
     own = [part] if holds(part) else []
     if own and not deep:
         return own
-    inner = [value for name, value in part.items() if name != "subquery"]
-    return own + _within(inner, holds, deep=deep)
+    inner = [value for name, value in part.items() if in_queries or name != "subquery"]
+    return own + _within(inner, holds, deep=deep, in_queries=in_queries)
 
 
 def _bare(part: Any) -> Any:
