@@ -8,7 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import duckdb
-import pytest
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import sql_of
@@ -68,9 +67,10 @@ NOT_VARYING = (
 )
 
 
-@pytest.mark.parametrize("name", [*VIEWS, *TABLES])
-def test_no_query_depends_on_the_order_of_rows(name: str) -> None:
-    assert varying(sql_of(name) or "", declared_keys(), doubles()) == []
+def test_no_query_depends_on_the_order_of_rows() -> None:
+    keys, real = declared_keys(), doubles()
+    found = {name: varying(sql_of(name) or "", keys, real) for name in (*VIEWS, *TABLES)}
+    assert {name: its for name, its in found.items() if its} == {}
 
 
 def test_what_depends_on_the_order_of_rows_is_found() -> None:
@@ -103,7 +103,7 @@ def test_no_two_rows_have_the_same_key(tables: RunTables, tmp_path: Path) -> Non
     """As declared for tables, for views, and for the objects behind numbers."""
     keyed = [each for each in (*TABLES.values(), *VIEWS.values()) if each.key]
     made = [ResultTable(each.name, "", (), each.sql, each.key) for each in keyed]
-    runs = [run for run in tables.runs if run.name == "rack-power-loss"]
+    runs = [run for run in tables.runs if run.name == "schedule"]
     DuckDBEngine().write(runs, made, lambda _, table: tmp_path / table.name, lambda _: None)
     for each in keyed:
         own = ", ".join(each.key[1:]) or "true"
