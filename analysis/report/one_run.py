@@ -107,7 +107,7 @@ class OneRun:
                 where condition in {REFUSING}
             ) as either
             group by partition, topic_partition
-            order by lost desc, lasted_us desc, partition limit 1
+            order by lost desc, lasted_us desc, partition, topic_partition limit 1
             """
         )
         return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None

@@ -104,6 +104,7 @@ CLIENTS = ResultTable(
     group by c.run, second_us, topic
     having {" + ".join(f"sum({name})" for name in _COUNTS)} > 0
     """,
+    key=("run", "time_us", "topic"),
 )
 
 REFUSALS = ResultTable(
@@ -130,4 +131,5 @@ REFUSALS = ResultTable(
     left join names as e on e.run = r.run and e.enumeration = 'error' and e.number = r.error
     group by r.run, topic, a.name, api_key, e.name, r.error
     """,
+    key=("run", "topic", "request", "error"),
 )

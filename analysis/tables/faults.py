@@ -58,6 +58,7 @@ FAULTS = ResultTable(
         Column("processes", "array<bigint>", "", "the processes that it hit"),
     ),
     _FAULTS,
+    key=("run", "begin_us", "fault"),
 )
 
 STEPS = ResultTable(
@@ -112,4 +113,5 @@ STEPS = ResultTable(
     left join names on names.run = t.run and names.enumeration = 'error'
         and names.number = t.error
     """,
+    key=("run", "step"),
 )

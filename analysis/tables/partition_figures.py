@@ -133,4 +133,5 @@ PARTITION_FIGURES = ResultTable(
         on s.run = p.run and s.partition = p.partition
     {_PARTS}
     """,
+    key=("run", "partition"),
 )

@@ -60,6 +60,7 @@ UNAVAILABLE = ResultTable(
     -- Start-up does not count.
     join beginnings as b on b.run = u.run and b.from_us < u.end_us
     """,
+    key=("run", "partition", "begin_us", "condition"),
 )
 
 CONDITION_COUNTS = ResultTable(
@@ -92,4 +93,5 @@ CONDITION_COUNTS = ResultTable(
     )
     select * from counted where partitions > 0
     """,
+    key=("run", "condition", "begin_us"),
 )

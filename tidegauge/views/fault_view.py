@@ -63,11 +63,13 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     """The costs of all faults that began, in the order in which they did."""
     tables.make(("fault_costs", "fault_outages", "fault_failures", "fault_sessions", "steps"))
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
-    outages = tables.rows("select * exclude (run) from fault_outages")
+    outages = tables.rows("select * exclude (run) from fault_outages order by fault, condition")
     failures = tables.rows(
-        "select * exclude (run) from fault_failures order by batches desc, error"
+        "select * exclude (run) from fault_failures order by batches desc, error, failure, fault"
     )
-    sessions = tables.rows("select * exclude (run) from fault_sessions order by time_us, broker")
+    sessions = tables.rows(
+        "select * exclude (run) from fault_sessions order by time_us, broker, fault"
+    )
 
     def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row for row in rows if row["fault"] == fault]
