@@ -70,7 +70,14 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words(f"Figures begin {since} after the start: start-up does not count.", "note")
         )
-    return Section("result", "In short", what_was_run(run), pieces, [run.command("show", "RUN")])
+    commands = [run.command("show", "RUN")]
+    decided = run.manifest.get("left_to_chance")
+    if decided:
+        pieces.append(
+            Words(f"This is one seed, and chance has decided: {'; '.join(decided)}.", "note")
+        )
+        commands += [each for each in [run.manifest["over_seeds"]] if each]
+    return Section("result", "In short", what_was_run(run), pieces, commands)
 
 
 def what_was_run(run: OneRun) -> str:

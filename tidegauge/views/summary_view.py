@@ -76,6 +76,14 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
 
 
+def show_chance(manifest: dict[str, Any]) -> None:
+    """Print what draws have decided in the run, and the command that shows other outcomes."""
+    for place, decided in enumerate(manifest["left_to_chance"]):
+        typer.echo(f"{'       ' if place else 'chance:'} {decided}")
+    if manifest["left_to_chance"]:
+        typer.echo(f"This is one seed. The spread: {manifest['over_seeds']}")
+
+
 def _show_losses(lost: dict[str, int]) -> None:
     """Print the partitions that lost acknowledged records."""
     if not lost:
