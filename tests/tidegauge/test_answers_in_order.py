@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ PARTITION = ("--partition", "story-0")
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, bool]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
     """The queries that are put to tables, and whether they are of one run."""
     queries: dict[str, bool] = {}
     arrow = RunTables.arrow

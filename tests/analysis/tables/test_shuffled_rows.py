@@ -15,16 +15,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pytest
+from duckdb.func import ARROW
 from pyspark.sql import SparkSession
 
-from shuffled_rows import ShuffledRelations, unlike
+from shuffled_rows import ShuffledRelations, unlike, with_ties_at
 from tidegauge.analysis.making import duckdb_engine
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.engine import SparkEngine
-from total_orders import with_ties_at
 
 THREADS = (1, 2, 8)
 #: The tables are made so many times with each number of threads.
@@ -51,7 +51,7 @@ def drawing(seed: int, threads: int) -> duckdb.DuckDBPyConnection:
     database = connected()
     database.execute(f"set threads = {threads}")
     database.create_function(
-        "drawn", lambda each: pa.array(draw.random(len(each))), ["ubigint"], "double", type="arrow"
+        "drawn", lambda each: pa.array(draw.random(len(each))), ["ubigint"], "double", type=ARROW
     )
     return database
 

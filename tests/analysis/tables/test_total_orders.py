@@ -14,7 +14,7 @@ from tidegauge.analysis.making.engine import sql_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.interval_queries import merged, united
-from tidegauge.analysis.tables.result_table import ResultTable
+from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.topology import Topology
 from total_orders import OBJECTS, declared_keys, doubles, has_order, varying
 
@@ -101,7 +101,8 @@ def test_rows_of_a_table_are_written_in_the_order_of_its_key() -> None:
 
 def test_no_two_rows_have_the_same_key(tables: RunTables, tmp_path: Path) -> None:
     """As declared for tables, for views, and for the objects behind numbers."""
-    keyed = [each for each in (*TABLES.values(), *VIEWS.values()) if each.key]
+    every: list[ResultTable | View] = [*TABLES.values(), *VIEWS.values()]
+    keyed = [each for each in every if each.key]
     made = [ResultTable(each.name, "", (), each.sql, each.key) for each in keyed]
     runs = [run for run in tables.runs if run.name == "schedule"]
     DuckDBEngine().write(runs, made, lambda _, table: tmp_path / table.name, lambda _: None)
@@ -109,7 +110,7 @@ def test_no_two_rows_have_the_same_key(tables: RunTables, tmp_path: Path) -> Non
         own = ", ".join(each.key[1:]) or "true"
         file = tmp_path / each.name / "part-0.parquet"
         twice = f"select 1 from '{file}' group by {own} having count(*) > 1"
-        assert duckdb.sql(twice).fetchall() == [], each.name
+        assert duckdb.execute(twice).fetchall() == [], each.name
     known = Topology(runs)
     for name, keys in OBJECTS.items():
         for key in keys:
