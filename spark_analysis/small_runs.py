@@ -105,7 +105,8 @@ class SmallRuns:
                 rows.add_column(0, "run", pa.repeat(run, len(rows)))
                 for run, rows in self._rows.rows(name)
             )
-        return self._spark.sql(for_spark(sql)).orderBy(*order).toArrow()
+        made = self._spark.sql(for_spark(sql))
+        return (made.orderBy(*order) if order else made).toArrow()
 
 
 def in_order(table: ResultTable) -> list[Column]:

@@ -42,6 +42,7 @@ of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
 **A table never varies**: no query may depend on the order in which rows come. A window orders rows
 by all of ``time_us, process, sequence, minor``, or by the key of its relation; ``min_by`` and the
 like take the ``place`` of a row for ties. Two windows may order equal rows unlike, so that equal
-intervals are made one first (``united``). ``test_total_orders.py`` finds windows, aggregates and
-limits without a total order; ``test_shuffled_rows.py`` makes all tables of shuffled rows.
+intervals are made one first (``united``). ``tests/analysis/tables/test_total_orders.py`` finds
+windows, aggregates and limits without a total order, and
+``tests/analysis/tables/test_shuffled_rows.py`` makes all tables of shuffled rows.
 """
