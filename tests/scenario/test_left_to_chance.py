@@ -23,8 +23,8 @@ QUORUM = "which controller is active once {} has begun, and when each broker hea
 ZOOKEEPER = {"mode": "zookeeper", "release": "3.9", "controllers": None}
 
 
-def decided(*faults: dict[str, Any], seed: int = 1, **parts: Any) -> list[str]:
-    data = CLUSTER | parts | {"faults": list(faults), "seed": seed}
+def decided(*faults: dict[str, Any], **parts: Any) -> list[str]:
+    data = CLUSTER | parts | {"faults": list(faults)}
     data = {name: part for name, part in data.items() if part is not None}
     return left_to_chance(scenario_from_mapping(data, "test"))
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegauge.replication.release_versions import Mode
+from tidegauge.scenario.model.selectors import CONTROLLER
 from tidegauge.scenario.other_mode.converted import ConvertedScenario, converted
 from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
@@ -136,7 +137,8 @@ def test_controllers_stand_in_the_racks_of_the_brokers_and_are_lost_with_them() 
     found = in_mode("kraft", data)
     assert said(found) == {"controllers.racks": "assumed are those of the brokers: a, b, c"}
     (lost,) = found.scenario.faults
-    assert found.scenario.controllers_of(lost.brokers) == [1]
+    ends, _ = lost.sides(found.scenario)
+    assert [end.broker for end in ends if end.kind == CONTROLLER] == [1]
     alone = in_mode("kraft", data | {"zookeeper": {"servers": 1}})
     assert alone.data["controllers"] == {"count": 1, "racks": ["a"]}
 

@@ -120,6 +120,24 @@ def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: P
     assert list(one.all_rows()) == list(other.all_rows())
 
 
+def test_what_chance_has_decided_is_said_with_the_command_for_the_spread(
+    tiny: Path, tmp_path: Path
+) -> None:
+    """A crash decides the same with every seed; of a loss of power draws say what is on disk."""
+    starts = ("--set", "cluster.start={1: 0s, 2: 1s}")
+    crash = "faults=[{name: f, kind: crash, at: 2s, brokers: [2]}]"
+    assert "chance:" not in run(tiny, "--out", tmp_path / "a", *starts, "--set", crash).output
+    power = crash.replace("crash", "power_loss")
+    options = (*starts, "--set", power)
+    result = run(tiny, "--out", tmp_path / "b", "--seed", "6", "--inline", *options)
+    assert "chance: how much of each log survives f\n" in result.output
+    (command,) = (line for line in result.output.splitlines() if "The spread: " in line)
+    words = shlex.split(command.partition("The spread: ")[2])
+    assert words == ["tidegauge", "run", str(tiny), *options, "--seeds", "1..20"]
+    seeds = RunFolder(tmp_path / "b").manifest["over_seeds"]
+    assert seeds == shlex.join(words)
+
+
 def test_a_run_without_a_folder_gets_one_of_its_own(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from tidegauge.traces.run_folder import RunFolder
 
 #: Names are free: this one would be an element of the page.
 FAULT = "<b>power & light</b>"
+OVER_SEEDS = "tidegauge run lost.yaml --seeds 1..20"
 MOST_BYTES = 6_000_000
 NOT_ACCEPTING = "not accepting: no broker actually leads"
 COMMITTED = "committed: acknowledged with acks=all, readable"
@@ -47,7 +48,7 @@ def power_is_lost(folder: Path, acks: int | str) -> RunFolder:
         ],
         steps=[{"do": "preferred_election", "at": "27s"}],
     )
-    return simulate(scenario, folder)
+    return simulate(scenario, folder, over_seeds=OVER_SEEDS)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +100,11 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
         f"{summary['records_acknowledged_lost']:,} acknowledged records lost, of "
         f"{summary['records_acknowledged']:,} records acknowledged: all of them with acks=1"
     )
+    chance = next(each for each in page.paragraphs if "chance has decided" in each)
+    assert chance.startswith(
+        "This is one seed, and chance has decided: how much of each log survives"
+    )
+    assert OVER_SEEDS in page.commands
     for figure, words in (
         (f"{summary['leader_elections']:,}", "leaders elected"),
         (f"{summary['isr_shrinks']:,}", "ISRs shrunk by leaders"),
