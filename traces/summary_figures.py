@@ -41,6 +41,12 @@ def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:
 
 
 _OF_RECORDS = (
+    Figure(
+        "records_offered",
+        "records",
+        "that applications had for producers: acknowledged, failed, unsent and in flight",
+        worst_is=LEAST,
+    ),
     Figure("records_sent", "records", "in batches that producers made", worst_is=LEAST),
     Figure("records_acknowledged", "records", "acknowledged to producers", worst_is=LEAST),
     Figure(
@@ -65,7 +71,27 @@ _OF_RECORDS = (
         "acknowledged and lost, of this partition",
         left_out_at_zero=True,
     ),
-    Figure("records_failed", "records", "that producers gave up after delivery.timeout.ms"),
+    Figure(
+        "records_failed",
+        "records",
+        "that producers gave up, after delivery.timeout.ms, max.block.ms or an error",
+    ),
+    Figure(
+        "records_unsent",
+        "records",
+        "that were due while applications waited for buffer.memory, and never left them",
+    ),
+    Figure("records_unsent_by_group.GROUP", "records", "unsent, of this group of producers"),
+    Figure(
+        "records_in_flight",
+        "records",
+        "sent or waiting as the run ends, without an outcome; all of acks=0",
+    ),
+    Figure(
+        "blocked_seconds.GROUP",
+        "s",
+        "that the applications of this group of producers waited for buffer.memory, all together",
+    ),
     Figure("records_duplicated", "records", "that a retry of their producer appended again"),
     Figure(
         "records_deduplicated",
@@ -75,11 +101,29 @@ _OF_RECORDS = (
     Figure("records_consumed", "records", "that consumers read", worst_is=LEAST),
     *_percentiles(
         "produce_ms.GROUP",
-        "time until a batch was acknowledged, retries included, exact to an eighth",
+        "time until a batch that was offered had an outcome, retries included; of an unsent one "
+        "until its application could go on, without an outcome until the run ends; P50 and P99 "
+        "are exact to an eighth",
     ),
 )
 
+
+def _stalls(reads: str, meaning: str) -> tuple[Figure, ...]:
+    return (
+        Figure(f"partitions_{reads}stalled", "partitions", f"for which, at any time, {meaning}"),
+        Figure(f"partitions_{reads}stalled_most", "partitions", "... most at the same time"),
+        Figure(f"partition_seconds_{reads}stalled", "s", meaning),
+        Figure(f"longest_{reads}stall_seconds", "s", "... longest without a break, of a partition"),
+    )
+
+
 _OF_PARTITIONS = (
+    *_stalls("", "a producer has had a batch, sent or waiting, for 1 s without an outcome"),
+    *_stalls(
+        "reads_",
+        "a consumer has had no response for 1 s longer than fetch.max.wait.ms, and not because "
+        "it processed records",
+    ),
     Figure(
         "partition_seconds_offline",
         "s",

@@ -8,7 +8,8 @@
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isrs.py``               ISRs, their members and leaders, with each change; and of times
-``unavailable.py``        offline, not accepting, under or at min ISR, under-replicated
+``stalls.py``             clients that got nowhere with a partition; what each group came to
+``unavailable.py``        stalled, offline, not accepting, under or at min ISR, under-replicated
 ``described_states.py``   the same states until the very end, as ``describe`` prints them
 ``broker_states.py``      the state of every broker over time
 ``acting_leaders.py``     who acts as leader, of older epochs, too
@@ -18,6 +19,7 @@
 ``controller.py``         events of the controller, and their time in its queue
 ``control_plane.py``      the cost of a control plane, in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals
+``acknowledgements.py``   records acknowledged, second by second
 ``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes

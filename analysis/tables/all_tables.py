@@ -17,6 +17,7 @@ from tidegauge.analysis.tables import (
     run_figures,
 )
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
+from tidegauge.analysis.tables.acknowledgements import ACKNOWLEDGEMENTS
 from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
@@ -45,6 +46,7 @@ from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
+from tidegauge.analysis.tables.stalls import CLIENT_GROUPS, STALLS
 from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, UNAVAILABLE
 
 #: Sources of several tables, by their names.
@@ -66,7 +68,10 @@ TABLES: dict[str, ResultTable] = {
         CONTROL_PLANE_FIGURES,
         PARTITION_FIGURES,
         FAULTS,
+        CLIENT_GROUPS,
+        STALLS,
         CLIENTS,
+        ACKNOWLEDGEMENTS,
         REFUSALS,
         FAULT_COSTS,
         CHARGED_OUTAGES,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import merged
+from tidegauge.analysis.tables.interval_queries import merged, united
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,
@@ -13,16 +13,27 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
 )
 
-#: Name of a condition, and when a state of a partition fulfils it.
+#: Name of a condition, and when a state of a partition fulfils it; others are those of clients.
 CONDITIONS = {
-    "offline": "offline",
     "not_accepting": "not accepting",
+    "offline": "offline",
     "under_min_isr": "under_min_isr",
     "at_min_isr": "at_min_isr",
     "under_replicated": "under_replicated",
 }
 
-#: Those in which a partition takes no write with acks=all.
+#: All conditions as people call them, the one that hurts clients most comes first.
+LABELS = {
+    "stalled": "stalled",
+    "reads_stalled": "reads stalled",
+    "not_accepting": "not accepting",
+    "offline": "offline",
+    "under_min_isr": "under min ISR",
+    "at_min_isr": "at min ISR",
+    "under_replicated": "under-replicated",
+}
+
+#: Those in which brokers refuse writes with acks=all.
 REFUSING = ("not_accepting", "under_min_isr")
 
 
@@ -33,6 +44,12 @@ def _intervals(condition: str, holds: str) -> str:
         from ({merged(fulfilling, ("run", "partition"), ())}) as those
     """
 
+
+#: A partition is stalled while any of its clients is.
+_STALLED = f"""
+    select run, partition, begin_us, end_us, condition
+    from ({united("stalls", ("run", "partition", "condition"))}) as those
+"""
 
 UNAVAILABLE = ResultTable(
     "unavailable",
@@ -47,15 +64,18 @@ UNAVAILABLE = ResultTable(
             "condition",
             "string",
             "",
-            "`offline`, `not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as "
-            "in partition_states",
+            "`stalled` or `reads_stalled` for any client, as in stalls; `offline`, "
+            "`not_accepting`, `under_min_isr`, `at_min_isr` or `under_replicated`, as in "
+            "partition_states",
         ),
     ),
     f"""
     select u.run, u.partition, p.topic, p.topic_partition,
         greatest(begin_us, b.from_us) as begin_us, end_us,
         end_us - greatest(begin_us, b.from_us) as lasted_us, condition
-    from ({" union all ".join(_intervals(*each) for each in CONDITIONS.items())}) as u
+    from (
+        {" union all ".join([_STALLED, *(_intervals(*each) for each in CONDITIONS.items())])}
+    ) as u
     join partitions as p on p.run = u.run and p.partition = u.partition
     -- Start-up does not count.
     join beginnings as b on b.run = u.run and b.from_us < u.end_us

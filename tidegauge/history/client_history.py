@@ -18,8 +18,6 @@ from tidegauge.simulation.durations import format_duration, time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
-#: A client's process is called so.
-_PREFIX = "client "
 #: The most clients that are listed in an error about an unknown one.
 LISTED = 20
 #: A shorter time without an acknowledgement is that of any election.
@@ -61,25 +59,15 @@ def clients_called(name: str, names: Names) -> list[int]:
     Raises:
         ValueError: there is no such client or group; the message lists the known groups.
     """
-    clients = {
-        each.name.removeprefix(_PREFIX): number
-        for number, each in names.processes.items()
-        if each.name.startswith(_PREFIX)
-    }
-    if name in clients:
-        return [clients[name]]
     groups: dict[str, list[int]] = {}
-    for client, number in clients.items():
-        groups.setdefault(client.rpartition("-")[0], []).append(number)
+    for number, client in names.clients.items():
+        if client.name == name:
+            return [number]
+        groups.setdefault(client.group, []).append(number)
     if name in groups:
         return groups[name]
     listed = ", ".join(list(groups)[:LISTED]) or "none"
     raise ValueError(f"--client {name}: no such client or group; the groups are: {listed}")
-
-
-def group_of(process: int, names: Names) -> str:
-    """The name of a client's group."""
-    return names.process(process).removeprefix(_PREFIX).rpartition("-")[0]
 
 
 def client_rows(
@@ -143,15 +131,15 @@ def gaps_without_acknowledgement(run: RunFolder, processes: Iterable[int]) -> li
     return [Gap(int(times[place]), int(times[place + 1])) for place in long]
 
 
-def unreachable_times(run: RunFolder, processes: Iterable[int] | None = None) -> list[Unreachable]:
+def unreachable_times(run: RunFolder, processes: Iterable[int]) -> list[Unreachable]:
     """The times in which clients reached none of the brokers that they knew, in their order."""
-    numbers = None if processes is None else set(processes)
+    numbers = set(processes)
     begun: dict[int, tuple[int, int]] = {}
     found: list[Unreachable] = []
     rows = [*run.rows("brokers_unreachable"), *run.rows("brokers_reachable")]
     for row in sorted(rows, key=lambda row: row.place):
         process = row["process"]
-        if numbers is not None and process not in numbers:
+        if process not in numbers:
             continue
         if row.kind == "brokers_unreachable":
             begun[process] = (row["time_us"] - row["missing_us"], row["brokers"])
@@ -171,9 +159,9 @@ def unreachable_lines(run: RunFolder, names: Names, end_us: int) -> Iterator[str
         end_us: the end of the run.
     """
     groups: dict[str, list[Unreachable]] = {}
-    for each in unreachable_times(run):
+    for each in unreachable_times(run, names.clients):
         if (each.end_us or end_us) - each.begin_us >= _NOTABLE_US:
-            groups.setdefault(group_of(each.process, names), []).append(each)
+            groups.setdefault(names.clients[each.process].group, []).append(each)
     for group, times in groups.items():
         longest = max(times, key=lambda each: (each.end_us or end_us) - each.begin_us)
         until_us = longest.end_us or end_us

@@ -38,7 +38,7 @@ def show_client(
 
     processes = clients_called(name, names)
     rows = client_rows(run, processes, details=options.details)
-    known = ", ".join(names.process(process).removeprefix("client ") for process in processes)
+    known = ", ".join(names.clients[process].name for process in processes)
     out.print(f"Client {name}: {known}", style="bold", soft_wrap=True)
     for title, words in _facts(run, names, processes, rows):
         out.print(f"  {title + ':':17}{words}", soft_wrap=True)
@@ -57,12 +57,12 @@ def _facts(
     run: RunFolder, names: Names, processes: Sequence[int], rows: Sequence[TraceRow]
 ) -> Iterator[tuple[str, str]]:
     """The facts about clients, each with its title."""
-    from tidegauge.history.client_history import group_of, totals_of
+    from tidegauge.history.client_history import totals_of
 
     totals = totals_of(run, processes)
     yield "records", ", ".join(f"{count:,} {word}" for word, count in totals.items())
     summary = run.summary or {}
-    latencies = summary.get("produce_ms", {}).get(group_of(processes[0], names))
+    latencies = summary.get("produce_ms", {}).get(names.clients[processes[0]].group)
     if latencies and totals["acknowledged"]:
         figures = ", ".join(f"{word} {value:,.1f} ms" for word, value in latencies.items())
         yield "acknowledged in", f"{figures} (all of the group, whole run)"
