@@ -134,13 +134,14 @@ PARTITION_FIGURES = ResultTable(
     (
         RUN,
         *PARTITION,
+        Column("is_written", "boolean", "", "producers of the scenario write to it"),
         *(Column(name, "bigint", unit, meaning) for name, (unit, meaning, _) in _COUNTS.items()),
         Column("leader", "bigint", "broker id", "the leader as the trace ends; null: none"),
         Column("in_sync", "bigint", "replicas", "members of its ISR then; null: it is deleted"),
         Column("replicas", "bigint", "replicas", "how many it is to have then"),
     ),
     f"""
-    select p.run, p.partition, p.topic, p.topic_partition, s.leader,
+    select p.run, p.partition, p.topic, p.topic_partition, p.is_written, s.leader,
         case when s.isr is not null then size(s.isr) end as in_sync,
         case when s.isr is not null then size(s.replicas) - size(s.adding) end as replicas,
         {", ".join(map(_told, _COUNTS))}

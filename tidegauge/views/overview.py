@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: The worst first: losses, then what may still be lost, then the time without writes.
+#: The worst first: losses, then what may still be lost, then the time that producers waited; of
+#: logs, which do not tell of that, the time in which writes were refused.
 _RANKED = """
     select * from partition_figures order by records_lost desc, records_unavailable desc,
         unclean_elections desc, leader is null desc, records_given_up desc,
+        coalesce(stalled_us, not_accepting_us + under_min_isr_us) desc,
         not_accepting_us + under_min_isr_us desc, records_truncated desc,
         batches_appended_twice desc, isr_changes desc, partition
 """
@@ -30,8 +32,16 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time without writes is that of any election.
+#: A shorter time is that of any election.
 _NOTABLE_US = 1_000_000
+
+#: Times that are told if they are long, with their words.
+_TIMES = {
+    "stalled_us": "stalled",
+    "reads_stalled_us": "reads stalled",
+    "not_accepting_us": "not accepting",
+    "under_min_isr_us": "under min ISR",
+}
 
 #: Counts that are told as they are, with their words.
 _TOLD = {
@@ -109,10 +119,9 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
             yield "no leader at the end"
         if figures["in_sync"] < figures["replicas"]:
             yield f"{figures['in_sync']} of {figures['replicas']} in sync at the end"
-    if figures["not_accepting_us"] >= _NOTABLE_US:
-        yield f"took no writes for {duration_text(figures['not_accepting_us'])}"
-    if figures["under_min_isr_us"] >= _NOTABLE_US:
-        yield f"under min ISR for {duration_text(figures['under_min_isr_us'])}"
+    for column, words in _TIMES.items():
+        if (figures[column] or 0) >= _NOTABLE_US:
+            yield f"{words} for {duration_text(figures[column])}"
     for column, words in _TOLD.items():
         if figures[column]:
             yield f"{words}: {figures[column]:,}"
