@@ -36,7 +36,8 @@ _BAR = 0.11
 SAYS = (
     "Partition-seconds: one partition for one second. Stalled: a batch of a producer, or a fetch "
     "of a consumer, has waited for over a second. Offline: the control plane names no leader, "
-    "or one whose session is over. Not accepting: no broker actually leads. Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
+    "or one whose session is over. Not accepting: no broker actually leads. "
+    "Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
     "replica less."
 )
 

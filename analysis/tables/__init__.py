@@ -25,6 +25,7 @@
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults; steps
 ``fault_costs.py``        the effects that are charged to each fault
+``fault_service.py``      throughput, latency and control meanwhile, against before; topics
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 

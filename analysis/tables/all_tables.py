@@ -12,6 +12,7 @@ from tidegauge.analysis.tables import (
     described_states,
     elections,
     fault_costs,
+    fault_service,
     notifications,
     partition_states,
     run_figures,
@@ -32,6 +33,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_OUTAGES,
     FAULT_SESSIONS,
 )
+from tidegauge.analysis.tables.fault_service import FAULT_SERVICE, FAULT_TOPICS
 from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
 from tidegauge.analysis.tables.isrs import (
@@ -55,7 +57,7 @@ VIEWS: dict[str, View] = {
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
-        control_plane,
+        *(control_plane, fault_service),
     )
     for view in room.VIEWS
 }
@@ -74,6 +76,8 @@ TABLES: dict[str, ResultTable] = {
         ACKNOWLEDGEMENTS,
         REFUSALS,
         FAULT_COSTS,
+        FAULT_SERVICE,
+        FAULT_TOPICS,
         CHARGED_OUTAGES,
         FAULT_OUTAGES,
         FAULT_FAILURES,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
+    from tidegauge.traces.directory import Directory
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 8
@@ -77,7 +78,7 @@ def scale_text(axis: TimeAxis) -> str:
     )
 
 
-def conditions_of(names: Names) -> dict[str, str]:
+def conditions_of(names: Directory) -> dict[str, str]:
     """The conditions of partitions that a run tells of, and their names in lines.
 
     Logs of real brokers do not tell of clients.

@@ -73,6 +73,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
+    _show_stalled(out, tables)
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
@@ -88,6 +89,20 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
     if partitions:
         first = partitions[0]["topic_partition"]
         out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+
+
+def _show_stalled(out: Console, tables: RunTables) -> None:
+    """Print which partitions were stalled for producers, and what these could not send."""
+    from tidegauge.analysis.report.stalled_partitions import stalled_partitions
+
+    stalled = stalled_partitions(tables)
+    if stalled is None:
+        return
+    (figures,) = tables.rows("select records_unsent, records_offered from run_figures")
+    unsent = ""
+    if figures["records_unsent"]:
+        unsent = f"; {figures['records_unsent']:,} of {figures['records_offered']:,} records unsent"
+    out.print(f"{stalled.text}{unsent}", style="red" if stalled.stalled else None)
 
 
 def _lost(figures: dict[str, Any]) -> str:
