@@ -6,7 +6,10 @@ subject                        file
 each event of a client         ``client.py``; handlers enter themselves in ``handlers.py``
 records of clients             ``client_state.py``
 metadata of a client           ``client_metadata.py``; ``bootstrap.py``: connections to brokers
-producers                      ``producer.py``; ``latency_counts.py`` counts acknowledgements
+producers                      ``producer.py``; ``accumulator.py``, ``sent_batches.py``,
+                               ``sequences.py``
+what applications offer        ``offered.py``: all of it adds up; ``latency_counts.py``
+outages as clients see them    ``stalls.py``
 consumers and their groups     ``consumer.py``, ``consumer_group.py``
 the operator's steps           ``steps.py``: conditions and order; ``step_codes.py``;
                                ``step_writes.py`` commands the control plane,

@@ -41,6 +41,7 @@ from tidegauge.clients.sequences import (
     lose_id_request,
     request_producer_id,
 )
+from tidegauge.clients.stalls import begin_to_read
 from tidegauge.clients.steps import operate
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule, rule
@@ -61,8 +62,6 @@ from tidegauge.simulation.messages.client_timers import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.client_rows import ClientTotals
 
 
 @rule
@@ -138,7 +137,9 @@ def _start(world: Clients, timer: ClientStart) -> None:
         if client.is_idempotent:
             request_producer_id(world, process)
         plan_next_batch(world, client, process)
-    elif commits(client):
+        return
+    begin_to_read(world, client, process)
+    if commits(client):
         begin_group(world, client, process)
 
 
@@ -174,15 +175,3 @@ def stop_client(world: Clients, process: int, time_us: int) -> None:
     if client.kind == OPERATOR:
         client.step = world.pool[0].steps
         client.waiting = NONE
-
-
-@inner_rule
-def close_client(world: Clients, process: int) -> None:
-    """Write down, at the end of a run, what a client has done."""
-    client = world.clients[client_of(world, process)]
-    row = new_row(world, process, ClientTotals)
-    row.records_acknowledged = client.records_acknowledged
-    row.records_failed = client.records_failed
-    row.records_duplicated = client.records_duplicated
-    row.records_consumed = client.records_consumed
-    write_row(world, row)

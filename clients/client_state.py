@@ -78,6 +78,18 @@ class Client(Record):
     requests: i64
     #: Partitions without a known leader that have batches to send.
     leaderless: TargetList
+    #: The application has waited for memory so long, waits that are over.
+    blocked_us: i64
+    #: Batches without an outcome (``stalls.py``): the first and the last that was made, and the
+    #: first that is not known as overdue; -1 none.
+    oldest: i64 = -1
+    youngest: i64 = -1
+    oldest_timely: i64 = -1
+    #: The longest that a batch has taken, or waited for, as far as it is counted.
+    longest_us: i64
+
+    #: A timer looks for what has stalled.
+    stall_timer: flag
 
     # Idempotent producers (``sequences.py``).
     is_idempotent: flag
@@ -199,6 +211,10 @@ class Client(Record):
     records_sent: i64
     records_acknowledged: i64
     records_failed: i64
+    #: In batches without an outcome; those sent with acks=0 never have one.
+    records_in_flight: i64
+    #: Of batches that were due while the application waited; counted as the run ends.
+    records_unsent: i64
     records_duplicated: i64
     records_consumed: i64
 
@@ -228,8 +244,16 @@ class Target(Record):
     wake_us: i64
     #: A timer looks whether its first batch has waited too long.
     expiry_timer: flag
+    #: Batches that have had no outcome for too long.
+    overdue: i64
+
+    #: Since when writes, or reads, of it are stalled (``stalls.py``), if they are.
+    stalled_since_us: i64
 
     # Consumers.
+    #: Reads of it are stalled; the last response about it that was no error.
+    reads_stall: flag
+    answered_us: i64
     #: The broker that the leader has named as nearest, -1 none, and how long that holds.
     read_replica: i64 = -1
     read_replica_until_us: i64
@@ -335,6 +359,10 @@ class Batch(Record):
     next_numbered: i64 = -1
     #: It was numbered again.
     is_renumbered: flag
+    #: It has had no outcome for too long; those of its client without one, made before and after.
+    is_overdue: flag
+    older: i64
+    younger: i64
 
 
 class Step(Record):

@@ -18,6 +18,7 @@ from tidegauge.clients.client_metadata import client_of, request_metadata, targe
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
+from tidegauge.clients.stalls import note_read
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
@@ -169,6 +170,7 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
             if item.size_bytes > 0:
                 connection.first_target = target - client.first_target + 1
             records += _take_records(world, client, process, item)
+            note_read(world, process, known)
             if item.preferred_read_replica != NONE:
                 _set_read_replica(world, process, known, item.preferred_read_replica)
         elif _shows_stale_metadata(world, client, process, response.source, item, known):

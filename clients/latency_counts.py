@@ -1,8 +1,7 @@
-"""How long producers waited for their batches to be acknowledged: counts by duration.
+"""How long the batches took that were offered to producers (``offered.py``): counts by duration.
 
 A duration falls into one of eight steps of its power of two, so a percentile that is read from the
-counts is exact to an eighth. From the moment when the batch was made to the one when its producer
-has the answer, all retries included; batches that were given up are not among them.
+counts is exact to an eighth: its rank tells where within the step it lies. The longest is exact.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ BUCKETS = code(_POWERS * _STEPS)
 
 
 class LatencyCount(Record):
-    """How many batches took so long."""
+    """How many batches took about so long."""
 
     batches: i64
 
@@ -40,20 +39,25 @@ def bucket_of(duration_us: int) -> int:
     return min(bucket, BUCKETS - 1)
 
 
-def most_us(bucket: int) -> int:
-    """The longest duration that belongs to one of the counts, in microseconds."""
+def least_us(bucket: int) -> int:
+    """The shortest duration that belongs to one of the counts, in microseconds."""
     power, step = divmod(bucket, _STEPS)
-    if power == 0:
-        return step
-    return ((_STEPS + step + 1) << (power - 1)) - 1
+    return step if power == 0 else (_STEPS + step) << (power - 1)
 
 
-def percentile_us(counts: Sequence[int], percent: int) -> int:
-    """By nearest rank: so many percent of all took no longer than this; 0 of none."""
+def percentile_us(counts: Sequence[int], percent: int, longest_us: int) -> int:
+    """By nearest rank: so many percent of all took no longer than this; 0 of none.
+
+    Args:
+        counts: of each bucket.
+        percent: 100 gives the longest.
+        longest_us: the longest duration that was counted.
+    """
     rank = -(-percent * sum(counts) // 100)
     passed = 0
     for bucket, count in enumerate(counts):
+        if count and passed + count >= rank:
+            first_us, last_us = least_us(bucket), min(least_us(bucket + 1) - 1, longest_us)
+            return first_us + (last_us - first_us) * (rank - passed) // count
         passed += count
-        if count and passed >= rank:
-            return most_us(bucket)
     return 0

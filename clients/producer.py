@@ -27,7 +27,7 @@ from tidegauge.clients.bootstrap import note_disconnected
 from tidegauge.clients.client_metadata import client_of, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.clients.latency_counts import BUCKETS, bucket_of
+from tidegauge.clients.offered import count_duration, due_us, go_on_sending, skip_batches
 from tidegauge.clients.sent_batches import (
     finish,
     first_lost,
@@ -43,12 +43,13 @@ from tidegauge.clients.sequences import (
     settle_numbers,
     take_producer_id,
 )
+from tidegauge.clients.stalls import watch_batch
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
     InitProducerIdResponse,
     PartitionAppend,
@@ -76,18 +77,15 @@ _MOST_EXPIRED = 64
 
 
 @inner_rule
-def plan_next_batch(world: Kernel, client: Client, process: int) -> None:
-    """Set the timer for the next batch: the rate is kept on average to the nanosecond.
+def plan_next_batch(world: Clients, client: Client, process: int) -> None:
+    """Set the timer for the next batch.
 
     What would have been made while the client was stopped, or waited for memory, is not.
     """
-    due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
-    late_us = world.context[0].time_us - due_us
-    if late_us > 0:
-        client.skipped += late_us * 1000 // client.period_ns + 1
-        due_us = client.start_us + (client.sent + client.skipped) * client.period_ns // 1000
-    if due_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, ProducerSends), due_us)
+    skip_batches(world, process, world.context[0].time_us)
+    next_us = due_us(client, client.sent + client.skipped)
+    if next_us < client.stop_us:
+        set_timer(world, new_event(world, process, process, ProducerSends), next_us)
 
 
 @CLIENT.handles(ProducerSends)
@@ -157,6 +155,8 @@ def _send_next_batch(world: Clients, process: int) -> None:
     batch.first_sequence = NONE
     batch.is_renumbered = False
     client.buffered_bytes += batch.size_bytes
+    client.records_in_flight += batch.records
+    watch_batch(world, client, process, batch)
     _count_sent(client)
     enqueue(world, batch)
     offer(world, process, batch.target)
@@ -181,13 +181,14 @@ def handle_send_blocks(world: Clients, timer: SendBlocks) -> None:
     client = world.clients[client_of(world, process)]
     if not client.blocked or client.blocks != timer.block:
         return
-    client.blocked = False
+    go_on_sending(world, client)
     row = new_row(world, process, SendFailed)
     row.partition = world.client_targets[_next_target(client)].partition
     row.batch = client.sent
     row.records = client.records_per_batch
     row.waited_us = world.context[0].time_us - client.blocked_since_us
     write_row(world, row)
+    count_duration(world, process, row.waited_us)
     client.records_failed += client.records_per_batch
     _count_sent(client)
     plan_next_batch(world, client, process)
@@ -200,7 +201,7 @@ def _go_on(world: Clients, process: int) -> None:
     if client.is_idempotent and settle_numbers(world, process):
         _offer_all(world, process)
     if client.blocked and _has_memory(world, client):
-        client.blocked = False
+        go_on_sending(world, client)
         if world.context[0].time_us < client.stop_us:
             _send_next_batch(world, process)
 
@@ -303,7 +304,7 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
         connection = world.connections[batch.client * world.sizes[0].brokers + batch.broker]
         take_out_of_flight(world, connection, batch)
         if append.error in (errors.NONE, errors.DUPLICATE_SEQUENCE_NUMBER):
-            _acknowledge(world, client, batch)
+            _acknowledge(world, process, batch)
         else:
             _retry_or_fail(world, process, batch, append)
         offer(world, process, batch.target)
@@ -312,14 +313,21 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
 
 
 @inner_rule
-def _acknowledge(world: Clients, client: Client, batch: Batch) -> None:
-    """A batch is done: count how long it took."""
-    finish(client, batch)
+def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
+    """The application hears that a batch is appended."""
+    client = world.clients[batch.client]
+    _decide(world, client, process, batch)
     client.records_acknowledged += batch.records
-    bucket = bucket_of(world.context[0].time_us - batch.created_us)
-    world.latencies[batch.client * BUCKETS + bucket].batches += 1
     if client.is_idempotent:
         note_acknowledged(world, client, world.client_targets[batch.target], batch)
+
+
+@inner_rule
+def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
+    """A batch has an outcome: count how long it took."""
+    finish(world, client, process, batch)
+    client.records_in_flight -= batch.records
+    count_duration(world, process, world.context[0].time_us - batch.created_us)
 
 
 @inner_rule
@@ -441,7 +449,7 @@ def _retry_or_fail(world: Clients, process: int, batch: Batch, append: Partition
 def _fail(world: Clients, process: int, batch: Batch, error: int, is_adjusted: bool) -> None:
     """Give a batch up: the application is told."""
     client = world.clients[batch.client]
-    finish(client, batch)
+    _decide(world, client, process, batch)
     client.records_failed += batch.records
     row = new_row(world, process, BatchFailed)
     row.partition = world.client_targets[batch.target].partition

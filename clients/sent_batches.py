@@ -10,6 +10,7 @@ Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 from __future__ import annotations
 
 from tidegauge.clients.client_state import Batch, Client, Clients, Connection
+from tidegauge.clients.stalls import forget_batch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
@@ -38,7 +39,7 @@ def add_to_request(
     request.size_bytes += batch.size_bytes
     if client.acks == 0:
         # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
-        finish(client, batch)
+        finish(world, client, request.source, batch)
         free_if_over(world, batch)
         return
     batch.unanswered += 1
@@ -66,10 +67,11 @@ def watch_deadline(world: Clients, process: int, connection: Connection) -> None
 
 
 @inner_rule
-def finish(client: Client, batch: Batch) -> None:
-    """The producer knows the outcome of a batch: its memory is free."""
+def finish(world: Clients, client: Client, process: int, batch: Batch) -> None:
+    """The producer waits for no outcome of a batch any more: its memory is free."""
     batch.done = True
     client.buffered_bytes -= batch.size_bytes
+    forget_batch(world, client, process, batch)
 
 
 @inner_rule

@@ -147,7 +147,10 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
     if response.kind == ProduceResponse.KIND:
         produced = view_as(world.items[response.first_item], ProducedBatch).append
         row.error = produced.error
-        client.records_acknowledged += produced.record_count if produced.error == 0 else 0
+        if produced.error == errors.NONE:
+            client.records_acknowledged += produced.record_count
+        else:
+            client.records_failed += produced.record_count
         if produced.offset != NONE:
             row.offset = produced.offset
             row.end_offset = produced.offset + produced.record_count

@@ -10,7 +10,8 @@ from __future__ import annotations
 from tidegauge.actors.broker import close_broker
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.clients.client import close_client, stop_client
+from tidegauge.clients.client import stop_client
+from tidegauge.clients.offered import close_client
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule

@@ -492,11 +492,12 @@ def item_reserve_of(plan: ClusterPlan) -> int:
 def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
     """The most rows that a single event can write.
 
-    These are the contents and promises of a broker's logs, some rows per epoch; a refusal for each
-    produce in flight; with all requests traced, the response to each waiting fetch.
+    These are the contents and promises of a broker's logs, some rows per epoch; a client's stalls;
+    a refusal for each produce in flight; with all requests traced, the response to each waiting
+    fetch.
     """
     partitions = len(plan.partitions)
-    rows = reserve_of(plan) + partitions * (epoch_room + 8) + 64 * len(plan.clients)
+    rows = reserve_of(plan) + partitions * (epoch_room + 9) + 64 * len(plan.clients)
     if plan.scenario.trace == "all":
         rows += 4 * partitions * (plan.width + len(plan.clients))
     return rows

@@ -20,6 +20,7 @@ _OF_CLIENTS = (
     *("records_sent", "records_failed", "records_duplicated", "records_consumed"),
     *("steps_taken", "steps_timed_out"),
 )
+_OF_EACH_CLIENT = ("longest_us", "records_unsent", "blocked_us")
 
 
 class GroupCounts(NamedTuple):
@@ -33,6 +34,8 @@ class GroupCounts(NamedTuple):
     costs: dict[str, tuple[int, int]]
     #: Of each client, counts of batches by how long they took (``clients/latency_counts.py``).
     latencies: NDArray[np.int64]
+    #: By the names of :class:`~tidegauge.clients.client_state.Client`, of each client.
+    of_clients: dict[str, NDArray[np.int64]]
 
 
 def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
@@ -57,4 +60,5 @@ def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
         use = world.quantile_uses[place]
         costs[name] = (int(use.times), int(use.total_us))
     latencies = column(world.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
-    return GroupCounts(hashes, counts, costs, latencies)
+    of_clients = {name: column(world.clients, name).copy() for name in _OF_EACH_CLIENT}
+    return GroupCounts(hashes, counts, costs, latencies, of_clients)

@@ -75,8 +75,8 @@ def simulate(
         write_json_atomically(folder / MANIFEST, manifest_of(plan))
         _run(engine, scenario.duration_us, scrapes)
         loop = engine.figures()
-        counted = engine.counts()
         engine.close(scenario.duration_us, REASON_END)
+        counted = engine.counts()
         liveness = _liveness(plan, engine) if scenario.liveness else None
         ended = engine.counts()
     stream.end()

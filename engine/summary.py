@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.clients.latency_counts import percentile_us
 from tidegauge.compiled.records import column
@@ -61,7 +62,7 @@ def summary_of(
         "records_lost_by_topic": _lost_by_topic(plan, stream),
         "records_lost_by_partition": _lost_by_partition(plan, stream),
         **counted_by_processes(counted),
-        "produce_ms": _produce_latencies(plan, counted),
+        **_of_producers(plan, counted),
         "settings_not_modelled": plan.scenario.settings_not_modelled(),
     }
 
@@ -94,10 +95,21 @@ def figures_of(plan: ClusterPlan, stream: RowStream) -> dict[str, Any]:
     )
     return {
         "figures_from_seconds": int(count.from_us) / 1e6,
+        "records_offered": int(count.records_offered),
         "records_acknowledged": int(count.records_acknowledged),
+        "records_unsent": int(count.records_unsent),
+        "records_in_flight": int(count.records_in_flight),
         "records_acknowledged_lost": int(facts.records_lost),
         "records_acknowledged_lost_permitted": int(facts.records_lost_permitted),
         "records_acknowledged_unavailable": int(facts.records_unavailable),
+        "partitions_stalled": int(count.writes.partitions),
+        "partitions_stalled_most": int(count.writes.most),
+        "partition_seconds_stalled": int(count.writes.stalled_us) / 1e6,
+        "longest_stall_seconds": int(count.writes.longest_us) / 1e6,
+        "partitions_reads_stalled": int(count.reads.partitions),
+        "partitions_reads_stalled_most": int(count.reads.most),
+        "partition_seconds_reads_stalled": int(count.reads.stalled_us) / 1e6,
+        "longest_reads_stall_seconds": int(count.reads.longest_us) / 1e6,
         "partition_seconds_offline": int(count.offline_us) / 1e6,
         "partition_seconds_not_accepting": int(count.not_accepting_us) / 1e6,
         "partition_seconds_under_min_isr": int(count.under_min_isr_us) / 1e6,
@@ -227,22 +239,38 @@ def counted_by_processes(groups: Sequence[GroupCounts]) -> dict[str, Any]:
     return {**counts, "cost_model": _cost_model(groups)}
 
 
-def _produce_latencies(
-    plan: ClusterPlan, groups: Sequence[GroupCounts]
-) -> dict[str, dict[str, float]]:
-    """The latencies of batches of each group of producers, in milliseconds."""
-    latencies = np.sum([group.latencies for group in groups], axis=0)
-    by_name: dict[str, Any] = {}
+def _of_producers(plan: ClusterPlan, groups: Sequence[GroupCounts]) -> dict[str, dict[str, Any]]:
+    """The figures of each group of producers, by its name."""
+    members: dict[str, list[int]] = {}
     for number, client in enumerate(plan.clients):
         if isinstance(client.group, ProducerGroup):
-            name = client.group.name
-            by_name[name] = by_name.get(name, 0) + latencies[number]
+            members.setdefault(client.group.name, []).append(number)
+    latencies = np.sum([group.latencies for group in groups], axis=0)
+    counted = {
+        name: np.sum([group.of_clients[name] for group in groups], axis=0)
+        for name in groups[0].of_clients
+    }
     return {
-        name: {
-            word: percentile_us(counts.tolist(), percent) / 1000
-            for word, percent in (("p50", 50), ("p99", 99), ("max", 100))
-        }
-        for name, counts in by_name.items()
+        "produce_ms": {
+            name: _latencies(latencies[clients], counted["longest_us"][clients])
+            for name, clients in members.items()
+        },
+        "records_unsent_by_group": {
+            name: int(counted["records_unsent"][clients].sum()) for name, clients in members.items()
+        },
+        "blocked_seconds": {
+            name: int(counted["blocked_us"][clients].sum()) / 1e6
+            for name, clients in members.items()
+        },
+    }
+
+
+def _latencies(counts: NDArray[np.int64], longest_us: NDArray[np.int64]) -> dict[str, float]:
+    """Percentiles of the durations of batches that some clients were offered, in milliseconds."""
+    together, longest = counts.sum(axis=0).tolist(), int(longest_us.max())
+    return {
+        word: percentile_us(together, percent, longest) / 1000
+        for word, percent in (("p50", 50), ("p99", 99), ("max", 100))
     }
 
 

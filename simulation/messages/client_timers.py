@@ -35,6 +35,10 @@ class SendBlocks(Timer, kind=131):
     block: i64
 
 
+class StallLooks(Timer, kind=166):
+    """A batch, or a partition that a consumer reads, may have waited for too long."""
+
+
 class RequestTimesOut(Timer, kind=86):
     """A request may have got no response within request.timeout.ms."""
 

@@ -39,6 +39,15 @@ from tidegauge.simulation.trace_rows.replica_rows import (
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.checks.stall_counts import (
+    PartitionStalls,
+    StallCount,
+    begin_counting,
+    begin_counting_of,
+    count_stall,
+    end_counting,
+    is_about_stalls,
+)
 
 # What a partition adds to the counts.
 _ENTERS = code(1)
@@ -83,6 +92,9 @@ class Count(Record):
     at_min_isr_us: i64
     isr_of_one_us: i64
     isr_in_one_rack_us: i64
+    #: Stalled for producers, and for consumers.
+    writes: StallCount
+    reads: StallCount
 
     # The most at any time.
     isr_in_one_rack_most: i64
@@ -97,7 +109,11 @@ class Count(Record):
     leader_elections: i64
     unclean_elections: i64
     isr_notifications: i64
+    #: As clients have told at the end.
+    records_offered: i64
     records_acknowledged: i64
+    records_unsent: i64
+    records_in_flight: i64
     #: Events that controllers took from their queues.
     controller_events: i64
     #: Time that controllers worked on events, of those that they finished.
@@ -134,6 +150,9 @@ class CountedPartition(Record):
     #: How many replicas it has, those that a reassignment adds apart, and had at its creation.
     replicas: i64
     replicas_at_creation: i64
+    #: Clients that are stalled by it.
+    writes: PartitionStalls
+    reads: PartitionStalls
     #: It is counted with an ISR of one: an episode has begun, and has not ended.
     isr_is_one: flag
 
@@ -168,7 +187,7 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
     _go_on_to(figures, row.time_us)
     kind = row.kind
     if kind == ClientTotals.KIND:
-        count.records_acknowledged += view_as(row, ClientTotals).records_acknowledged
+        _add_totals(count, view_as(row, ClientTotals))
         return
     if row.time_us >= count.ends_us:
         return
@@ -180,6 +199,9 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
         _assign(history, figures, view_as(row, PartitionReplicas))
     elif kind == TopicConfigured.KIND:
         _configure(history, figures, view_as(row, TopicConfigured))
+    elif is_about_stalls(kind):
+        own = figures.partitions[view_as(row, PartitionRow).partition]
+        count_stall(row, count.writes, own.writes, count.reads, own.reads)
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
     elif not count.has_begun or row.time_us > count.from_us:
@@ -187,9 +209,21 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
+def _add_totals(count: Count, row: ClientTotals) -> None:
+    count.records_offered += row.records_offered
+    count.records_acknowledged += row.records_acknowledged
+    count.records_unsent += row.records_unsent
+    count.records_in_flight += row.records_in_flight
+
+
+@inner_rule
 def count_to_end(figures: Figures) -> None:
     """There are no more rows: let time go on to where figures end."""
-    _go_on_to(figures, figures.count[0].ends_us)
+    count = figures.count[0]
+    _go_on_to(figures, count.ends_us)
+    for number in range(len(figures.partitions)):
+        end_counting(count.writes, figures.partitions[number].writes, count.ends_us)
+        end_counting(count.reads, figures.partitions[number].reads, count.ends_us)
 
 
 @inner_rule
@@ -226,6 +260,11 @@ def _begin(figures: Figures, from_us: int) -> None:
     count.controller_busy_us = 0
     count.isr_of_one_episodes = count.isr_of_one
     count.isr_in_one_rack_most = count.isr_in_one_rack
+    begin_counting(count.writes)
+    begin_counting(count.reads)
+    for number in range(len(figures.partitions)):
+        begin_counting_of(count.writes, figures.partitions[number].writes, from_us)
+        begin_counting_of(count.reads, figures.partitions[number].reads, from_us)
     count.leaders_most = 0
     count.leaders_most_broker = NONE
     for broker in range(len(figures.brokers)):
@@ -246,6 +285,8 @@ def _pass(count: Count, time_us: int) -> None:
     count.at_min_isr_us += passed_us * count.at_min_isr
     count.isr_of_one_us += passed_us * count.isr_of_one
     count.isr_in_one_rack_us += passed_us * count.isr_in_one_rack
+    count.writes.stalled_us += passed_us * count.writes.stalled
+    count.reads.stalled_us += passed_us * count.reads.stalled
     count.now_us += passed_us
 
 

@@ -1,0 +1,189 @@
+"""The client's truth of an outage: partitions that a producer or consumer gets nothing done with.
+
+A producer's *writes* of a partition are stalled while it has a batch of the partition, waiting in
+the accumulator or in flight, that is older than ``STALLED_US`` and has no outcome. A write with
+acks=all waits for every member of the ISR, so this shows a dead or cut-off follower that is still
+a member, which the state of the partition does not.
+
+A consumer's *reads* of a partition are stalled while no response has brought records of it, or has
+said that there are none, for ``STALLED_US`` longer than a fetch may wait (fetch.max.wait.ms). The
+time in which it processes records does not count. A consumer without a coordinator reads nothing.
+
+A healthy client costs next to nothing: one timer a second. Batches are made in the order of time,
+so the first one without an outcome that was not looked at says when to look again.
+"""
+
+from __future__ import annotations
+
+from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_state import CONSUMER, Batch, Client, Clients, Target
+from tidegauge.clients.handlers import CLIENT
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages.client_timers import StallLooks
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.client_rows import (
+    ConsumeResumed,
+    ConsumeStalled,
+    ProduceResumed,
+    ProduceStalled,
+)
+
+#: A batch without an outcome for so long, or a partition without a response, is an outage.
+STALLED_US = code(1_000_000)
+
+
+@CLIENT.handles(StallLooks)
+@inner_rule
+def handle_stall_looks(world: Clients, timer: StallLooks) -> None:
+    """Something may have waited for long enough to count as stalled."""
+    process = timer.destination
+    client = world.clients[client_of(world, process)]
+    client.stall_timer = False
+    if client.kind == CONSUMER:
+        _look_at_reads(world, client, process)
+    else:
+        _look_at_writes(world, client, process)
+
+
+@inner_rule
+def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
+    client.stall_timer = True
+    set_timer(world, new_event(world, process, process, StallLooks), time_us)
+
+
+# Producers.
+
+
+@inner_rule
+def watch_batch(world: Clients, client: Client, process: int, batch: Batch) -> None:
+    """A batch is made: it has no outcome yet, and is the youngest of those."""
+    batch.is_overdue = False
+    batch.older = client.youngest
+    batch.younger = NONE
+    if client.youngest == NONE:
+        client.oldest = batch.index
+    else:
+        world.batches[client.youngest].younger = batch.index
+    client.youngest = batch.index
+    if client.oldest_timely == NONE:
+        client.oldest_timely = batch.index
+    if not client.stall_timer:
+        _look_at(world, client, process, batch.created_us + STALLED_US)
+
+
+@inner_rule
+def forget_batch(world: Clients, client: Client, process: int, batch: Batch) -> None:
+    """A batch has an outcome, or none will ever be known (acks=0)."""
+    if batch.older == NONE:
+        client.oldest = batch.younger
+    else:
+        world.batches[batch.older].younger = batch.younger
+    if batch.younger == NONE:
+        client.youngest = batch.older
+    else:
+        world.batches[batch.younger].older = batch.older
+    if client.oldest_timely == batch.index:
+        client.oldest_timely = batch.younger
+    if not batch.is_overdue:
+        return
+    target = world.client_targets[batch.target]
+    target.overdue -= 1
+    if target.overdue == 0:
+        row = new_row(world, process, ProduceResumed)
+        row.partition = target.partition
+        row.stalled_us = world.context[0].time_us - target.stalled_since_us
+        write_row(world, row)
+
+
+@inner_rule
+def _look_at_writes(world: Clients, client: Client, process: int) -> None:
+    """Find the batches that have become overdue, and look again when the next one can be."""
+    now_us = world.context[0].time_us
+    while client.oldest_timely != NONE:
+        batch = world.batches[client.oldest_timely]
+        if batch.created_us + STALLED_US > now_us:
+            _look_at(world, client, process, batch.created_us + STALLED_US)
+            return
+        batch.is_overdue = True
+        client.oldest_timely = batch.younger
+        target = world.client_targets[batch.target]
+        target.overdue += 1
+        if target.overdue == 1:
+            target.stalled_since_us = now_us
+            _tell_stalled_writes(world, process, target, batch)
+
+
+@inner_rule
+def _tell_stalled_writes(world: Clients, process: int, target: Target, batch: Batch) -> None:
+    row = new_row(world, process, ProduceStalled)
+    row.partition = target.partition
+    row.batch = batch.number
+    row.waited_us = world.context[0].time_us - batch.created_us
+    if target.leader >= 0:
+        because_of(world, row, target.leader, batch.created_us)
+    write_row(world, row)
+
+
+# Consumers.
+
+
+@inner_rule
+def begin_to_read(world: Clients, client: Client, process: int) -> None:
+    """A consumer starts: from now on it waits for records of each of its partitions."""
+    begins_us = max(client.start_us, world.context[0].time_us)
+    for place in range(client.first_target, client.first_target + client.target_count):
+        world.client_targets[place].answered_us = begins_us
+    _look_at(world, client, process, begins_us + _patience_us(client))
+
+
+@inner_rule
+def note_read(world: Clients, process: int, target: Target) -> None:
+    """A response has brought records of a partition, or has said that there are none."""
+    now_us = world.context[0].time_us
+    target.answered_us = now_us
+    if target.reads_stall:
+        target.reads_stall = False
+        row = new_row(world, process, ConsumeResumed)
+        row.partition = target.partition
+        row.offset = target.position
+        row.stalled_us = now_us - target.stalled_since_us
+        write_row(world, row)
+
+
+@inner_rule
+def _look_at_reads(world: Clients, client: Client, process: int) -> None:
+    """Find the partitions that have waited for too long, and look again when the next one can."""
+    now_us = world.context[0].time_us
+    next_us = now_us + _patience_us(client)
+    for place in range(client.first_target, client.first_target + client.target_count):
+        target = world.client_targets[place]
+        if target.reads_stall:
+            continue
+        due_us = max(target.answered_us, client.busy_until_us) + _patience_us(client)
+        if due_us > now_us:
+            next_us = min(next_us, due_us)
+            continue
+        target.reads_stall = True
+        target.stalled_since_us = now_us
+        _tell_stalled_reads(world, process, target)
+    _look_at(world, client, process, next_us)
+
+
+@inner_rule
+def _tell_stalled_reads(world: Clients, process: int, target: Target) -> None:
+    row = new_row(world, process, ConsumeStalled)
+    row.partition = target.partition
+    row.offset = target.position
+    row.high_watermark = target.high_watermark
+    row.waited_us = world.context[0].time_us - target.answered_us
+    if target.leader >= 0:
+        because_of(world, row, target.leader, target.answered_us)
+    write_row(world, row)
+
+
+@inner_rule
+def _patience_us(client: Client) -> int:
+    return client.fetch_max_wait_ms * 1000 + STALLED_US
