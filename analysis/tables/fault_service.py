@@ -143,7 +143,7 @@ FAULT_SERVICE = ResultTable(
             cast(round(sum(p.taken_us) / sum(p.batches)) as bigint) as batch_us,
             max(p.longest_us) as longest_batch_us
         from fault_spans as s
-        join producer_sampled as p on p.run = s.run and s.begin_us < p.time_us
+        join producer_sampled_to_the_last as p on p.run = s.run and s.begin_us < p.time_us
             and p.time_us <= s.until_us
         group by s.run, s.fault, s.part
     ),
