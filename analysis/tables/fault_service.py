@@ -3,7 +3,7 @@
 The time of a fault lasts from its begin until it is over, and its last effect (``fault_costs``).
 What producers got in that time is told whatever it is due to: faults that overlap share it. The
 time before a fault is as long as its own, but at least 10 s and at most a minute, and begins with
-the first acknowledgement of the run at the earliest.
+the second after the first acknowledgement of the run at the earliest.
 
 A partition that is at or under min ISR although no replica is missing is so by its settings: that
 is taken off the outages of a fault.
@@ -77,7 +77,7 @@ _SPANS = View(
         from fault_times
     )
     select s.run, s.fault, s.part, a.each_us, s.begin_us, s.until_us,
-        greatest(a.first_us, s.begin_us + (a.each_us - s.begin_us % a.each_us) % a.each_us)
+        greatest(a.first_us + a.each_us, s.begin_us + (a.each_us - s.begin_us % a.each_us) % a.each_us)
             as from_us,
         s.until_us - s.until_us % a.each_us as to_us
     from spans as s join acknowledged_times as a on a.run = s.run
