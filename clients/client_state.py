@@ -117,8 +117,9 @@ class Client(Record):
     # Consumers.
     #: Time to process one record, in nanoseconds.
     record_ns: i64
-    #: It processes until then.
+    #: It processes, or backs off, until then; and has been given so much of both so far.
     busy_until_us: i64
+    busy_us: i64
 
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
@@ -256,9 +257,11 @@ class Target(Record):
     stalled_since_us: i64
 
     # Consumers.
-    #: Reads of it are stalled; the last response about it that was no error.
+    #: Reads of it are stalled; the last response about it that was no error, and when that was
+    #: without the time in which its client was busy.
     reads_stall: flag
     answered_us: i64
+    answered_idle_us: i64
     #: The broker that the leader has named as nearest, -1 none, and how long that holds.
     read_replica: i64 = -1
     read_replica_until_us: i64

@@ -178,14 +178,24 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
         moved = moved or known.read_replica != read_replica
     client.records_consumed += records
     now_us = world.context[0].time_us
-    client.busy_until_us = max(client.busy_until_us, now_us) + records * client.record_ns // 1000
+    _work_until(
+        client, now_us, max(client.busy_until_us, now_us) + records * client.record_ns // 1000
+    )
     if stale:
         request_metadata(world, process)
-        client.busy_until_us = max(client.busy_until_us, now_us + client.retry_backoff_ms * 1000)
+        _work_until(client, now_us, now_us + client.retry_backoff_ms * 1000)
     if moved:
         poll_all(world, process)
     else:
         poll(world, process, response.source)
+
+
+@inner_rule
+def _work_until(client: Client, now_us: int, until_us: int) -> None:
+    """Fetch nothing until some time."""
+    busy_until_us = max(client.busy_until_us, now_us)
+    client.busy_us += max(0, until_us - busy_until_us)
+    client.busy_until_us = max(busy_until_us, until_us)
 
 
 @inner_rule

@@ -82,7 +82,8 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
 
     What would have been made while the client was stopped, or waited for memory, is not.
     """
-    skip_batches(world, process, world.context[0].time_us)
+    if due_us(client, client.sent + client.skipped) < world.context[0].time_us:
+        skip_batches(world, process, world.context[0].time_us + 1)
     next_us = due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
         set_timer(world, new_event(world, process, process, ProducerSends), next_us)

@@ -136,6 +136,7 @@ def begin_to_read(world: Clients, client: Client, process: int) -> None:
     begins_us = max(client.start_us, world.context[0].time_us)
     for place in range(client.first_target, client.first_target + client.target_count):
         world.client_targets[place].answered_us = begins_us
+        world.client_targets[place].answered_idle_us = begins_us
     _look_at(world, client, process, begins_us + _patience_us(client))
 
 
@@ -144,6 +145,7 @@ def note_read(world: Clients, process: int, target: Target) -> None:
     """A response has brought records of a partition, or has said that there are none."""
     now_us = world.context[0].time_us
     target.answered_us = now_us
+    target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)
     if target.reads_stall:
         target.reads_stall = False
         row = new_row(world, process, ConsumeResumed)
@@ -157,19 +159,27 @@ def note_read(world: Clients, process: int, target: Target) -> None:
 def _look_at_reads(world: Clients, client: Client, process: int) -> None:
     """Find the partitions that have waited for too long, and look again when the next one can."""
     now_us = world.context[0].time_us
-    next_us = now_us + _patience_us(client)
+    patience_us = _patience_us(client)
+    idle_us = _idle_us(client, now_us)
+    left_us = patience_us
     for place in range(client.first_target, client.first_target + client.target_count):
         target = world.client_targets[place]
         if target.reads_stall:
             continue
-        due_us = max(target.answered_us, client.busy_until_us) + _patience_us(client)
-        if due_us > now_us:
-            next_us = min(next_us, due_us)
+        waited_us = idle_us - target.answered_idle_us
+        if waited_us < patience_us:
+            left_us = min(left_us, patience_us - waited_us)
             continue
         target.reads_stall = True
         target.stalled_since_us = now_us
         _tell_stalled_reads(world, process, target)
-    _look_at(world, client, process, next_us)
+    _look_at(world, client, process, max(client.busy_until_us, now_us) + left_us)
+
+
+@inner_rule
+def _idle_us(client: Client, now_us: int) -> int:
+    """A clock that stands still while a consumer processes records, or backs off."""
+    return now_us - (client.busy_us - max(0, client.busy_until_us - now_us))
 
 
 @inner_rule

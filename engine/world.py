@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from tidegauge.clients.client_state import Clients
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
 
 
-class World(MeasuredState, Clients):
+class World(MeasuredState):
     """Brokers, controllers, ZooKeeper and clients of one group, with time and topology.
 
     A rule of a room takes the class of tables that concern the room, of which this is one.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.metrics.snapshots.measured_state import MeasuredState
@@ -38,7 +37,7 @@ class TimerCount(Record):
     pending: i64
 
 
-class Checked(MeasuredState, Clients, part=5):
+class Checked(MeasuredState, part=5):
     """The state of a group, and room to count what is in it."""
 
     findings: Records[Finding]

@@ -11,6 +11,7 @@ from tidegauge.simulation.messages.client_timers import (
     ConsumerPolls,
     MetadataRefresh,
     ProducerSends,
+    StallLooks,
 )
 
 CLIENTS = Invariants()
@@ -19,6 +20,7 @@ _walk_batches = walk_of(__name__, "_walk_batches", "batches", "next")
 _walk_late = walk_of(__name__, "_walk_late", "batches", "next_late")
 
 _walk_numbered = walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
+_walk_made = walk_of(__name__, "_walk_made", "batches", "younger")
 _walk_targets = walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
 
 # Owners of batches, behind the connections.
@@ -219,12 +221,57 @@ def consumers_process_what_they_have_read(world: Checked) -> int:
 
 
 @CLIENTS.of("clients")
-def every_outcome_is_of_a_record_sent(world: Checked) -> int:
-    """No more records are acknowledged or failed than a producer has sent."""
+def every_record_sent_is_in_one_place(world: Checked) -> int:
+    """What a producer has sent is acknowledged, failed, or in flight."""
     for number in range(len(world.clients)):
         client = world.clients[number]
-        if client.records_acknowledged + client.records_failed > client.records_sent:
+        in_flight = client.records_in_flight
+        outcomes = client.records_acknowledged + client.records_failed
+        if client.kind == PRODUCER and outcomes + in_flight != client.records_sent:
             return number
+    return HOLDS
+
+
+@CLIENTS.of("clients")
+def batches_without_an_outcome_are_listed(world: Checked) -> int:
+    """A producer lists its batches that are not done, oldest first; those overdue come before."""
+    clear_marks(world, len(world.batches))
+    for number in range(len(world.clients)):
+        client = world.clients[number]
+        if _walk_made(world, client.oldest, client.youngest, number) < 0:
+            return number
+        records = 0
+        is_overdue = True
+        index = client.oldest
+        while index != NONE:
+            batch = world.batches[index]
+            is_overdue = is_overdue and index != client.oldest_timely
+            if batch.is_overdue != is_overdue or batch.done or batch.client != number:
+                return number
+            records += batch.records
+            index = batch.younger
+        if client.kind == PRODUCER and client.acks != 0 and records != client.records_in_flight:
+            return number
+    for index in range(len(world.batches)):
+        batch = world.batches[index]
+        is_listed = world.visits[index].found != 0
+        if is_listed != (batch.number != NONE and not batch.done):
+            return batch.client
+    return HOLDS
+
+
+@CLIENTS.of("client_targets")
+def overdue_batches_are_counted(world: Checked) -> int:
+    """A partition counts its overdue batches; its writes are stalled while there are any."""
+    for place in range(len(world.client_targets)):
+        world.visits[place].found = 0
+    for index in range(len(world.batches)):
+        batch = world.batches[index]
+        if batch.number != NONE and not batch.done and batch.is_overdue:
+            world.visits[batch.target].found += 1
+    for place in range(len(world.client_targets)):
+        if world.client_targets[place].overdue != world.visits[place].found:
+            return place
     return HOLDS
 
 
@@ -243,5 +290,7 @@ def client_timers_match_their_owners(world: Checked) -> int:
         if pending(world, process, MetadataRefresh.KIND) != (1 if client.refresh_timer else 0):
             return number
         if pending(world, process, ProducerSends.KIND) > 1:
+            return number
+        if pending(world, process, StallLooks.KIND) != (1 if client.stall_timer else 0):
             return number
     return HOLDS

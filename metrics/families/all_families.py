@@ -44,6 +44,7 @@ FAMILIES: tuple[Family, ...] = (
     *exporter_families.GROUPS,
     *own_families.METADATA,
     *own_families.ZOOKEEPER,
+    *own_families.CLIENTS,
     *own_families.SIMULATION,
     *own_families.ACTORS,
     *own_families.METRICS,

@@ -43,6 +43,7 @@ class Scope(Enum):
     GROUP_PARTITION = "partition that a group reads"
     METADATA = "cluster, as its control plane has it"
     ZOOKEEPER = "ZooKeeper"
+    CLIENTS = "all clients"
     SIMULATION = "simulation"
     METRICS_LEVEL = "level of metrics"
     ACTOR = "actor"

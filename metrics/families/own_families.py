@@ -84,6 +84,41 @@ ZOOKEEPER = (
     ),
 )
 
+CLIENTS = (
+    Family(
+        "tidegauge_clients_stalled_partitions",
+        "gauge",
+        Scope.CLIENTS,
+        "stalled_for_producers",
+        "Partitions of which a producer has had a batch for 1 s without an outcome.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_clients_reads_stalled_partitions",
+        "gauge",
+        Scope.CLIENTS,
+        "stalled_for_consumers",
+        "Partitions about which a consumer has had no response for 1 s longer than a fetch waits.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_clients_records_unsent_total",
+        "counter",
+        Scope.CLIENTS,
+        "records_unsent",
+        "Records that were due while applications waited for buffer.memory, and never left them.",
+        _SOURCE,
+    ),
+    Family(
+        "tidegauge_clients_blocked_producers",
+        "gauge",
+        Scope.CLIENTS,
+        "blocked_producers",
+        "Producers whose application waits for buffer.memory.",
+        _SOURCE,
+    ),
+)
+
 SIMULATION = (
     Family(
         "tidegauge_virtual_time_seconds",

@@ -34,6 +34,16 @@ def metadata(sources: Sources) -> Table:
     return one_row(CONTROL_PLANE, bool(records["known"][0]), columns)
 
 
+def clients(sources: Sources) -> Table:
+    """The outage as clients see it, counted over all partitions."""
+    partitions = sources.snapshot.partitions
+    columns = columns_of(sources.snapshot.cluster) | {
+        f"stalled_for_{clients}": np.array([(partitions[f"stalled_{clients}"] > 0).sum()])
+        for clients in ("producers", "consumers")
+    }
+    return one_row(SIMULATION, True, columns)
+
+
 def zookeeper(sources: Sources) -> Table:
     """ZooKeeper itself, in that mode."""
     records = sources.snapshot.cluster

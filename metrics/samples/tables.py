@@ -49,6 +49,7 @@ _PLACES = {
     Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
     Scope.METADATA: _Place(CONTROL_PLANE, own_tables.metadata),
     Scope.ZOOKEEPER: _Place(CONTROL_PLANE, own_tables.zookeeper),
+    Scope.CLIENTS: _Place(SIMULATION, own_tables.clients),
     Scope.SIMULATION: _Place(SIMULATION, own_tables.simulation),
     Scope.METRICS_LEVEL: _Place(SIMULATION, own_tables.metrics_level),
     Scope.ACTOR: _Place(SIMULATION, own_tables.actors),

@@ -7,6 +7,7 @@ groups have read adds up to the cluster.
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
+from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
@@ -350,6 +351,22 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
     gauge.in_sync_replicas = size(isr_of(world, partition))
     gauge.replicas = size(replicas)
     gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
+
+
+@rule
+def read_clients(
+    world: Clients, partitions: Records[PartitionGauges], cluster: Records[ClusterGauges]
+) -> None:
+    """Enter how clients that are hosted here get on."""
+    for number in range(len(world.clients)):
+        client = world.clients[number]
+        cluster[0].records_unsent += client.skipped * client.records_per_batch
+        cluster[0].blocked_producers += 1 if client.blocked else 0
+        for place in range(client.first_target, client.first_target + client.target_count):
+            target = world.client_targets[place]
+            gauge = partitions[target.partition]
+            gauge.stalled_producers += 1 if target.overdue > 0 else 0
+            gauge.stalled_consumers += 1 if target.reads_stall else 0
 
 
 @rule

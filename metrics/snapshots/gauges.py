@@ -177,6 +177,9 @@ class PartitionGauges(Record):
     replicas: i64
     #: The leader is the head of the assignment.
     leader_is_preferred: flag
+    #: The producers and the consumers that are stalled by it (``clients/stalls.py``).
+    stalled_producers: i64
+    stalled_consumers: i64
 
 
 class ClusterGauges(Record):
@@ -193,6 +196,11 @@ class ClusterGauges(Record):
     #: Transactions so far, open sessions.
     zxid: i64
     sessions: i64
+
+    # Producers
+    #: Records that were due and never left an application; applications that wait for memory.
+    records_unsent: i64
+    blocked_producers: i64
 
 
 class CommittedGauges(Record):

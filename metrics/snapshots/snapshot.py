@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.request_stats import PARTS
+from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.metrics.snapshots.gauge_rules import (
     read_brokers,
+    read_clients,
     read_controllers,
     read_groups,
     read_replicas,
@@ -165,6 +167,7 @@ def take_snapshot(
     )
     read_voters(quorum, time_us, _records(taken.raft))
     read_observers(brokers, time_us, _records(taken.raft))
+    read_clients(state.view_as(Clients), partitions, _records(taken.cluster))
     committed = _records(taken.committed)
     read_groups(brokers, committed, _records(taken.members))
     read_requests(

@@ -859,9 +859,19 @@ def _(world: World) -> None:
     world.client_targets[0].processed = world.client_targets[0].position + 1
 
 
-@violates("every_outcome_is_of_a_record_sent")
+@violates("every_record_sent_is_in_one_place")
 def _(world: World) -> None:
-    world.clients[0].records_acknowledged = world.clients[0].records_sent + 1
+    world.clients[0].records_acknowledged += 1
+
+
+@violates("batches_without_an_outcome_are_listed")
+def _(world: World) -> None:
+    world.clients[0].youngest = len(world.batches) - 1
+
+
+@violates("overdue_batches_are_counted")
+def _(world: World) -> None:
+    world.client_targets[0].overdue += 1
 
 
 @violates("client_timers_match_their_owners")

@@ -25,8 +25,29 @@ def shipped(name: str, changes: Mapping[str, Any] | None = None) -> Scenario:
 
 
 def run_of(scenario: Scenario, folder: Path) -> RunFolder:
-    """The run of a scenario in a folder that is new."""
-    return simulate(scenario, folder)
+    """The run of a scenario in a folder that is new; its producers' figures are consistent."""
+    run = simulate(scenario, folder)
+    assert_offered_adds_up(scenario, run)
+    return run
+
+
+def assert_offered_adds_up(scenario: Scenario, run: RunFolder) -> None:
+    """Each record offered is in one place, and no batch has waited for longer than it may.
+
+    A batch expires after delivery.timeout.ms, or as its last request does; an application waits in
+    send() for max.block.ms (KIP-91).
+    """
+    summary = run.summary
+    assert summary is not None
+    outcomes = ("acknowledged", "failed", "unsent", "in_flight")
+    counts = {name: summary[f"records_{name}"] for name in outcomes}
+    assert sum(counts.values()) == summary["records_offered"], counts
+    for group in scenario.workload.producers:
+        settings = scenario.producer_settings(group)
+        if "delivery.timeout.ms" in settings:
+            most_ms = settings["delivery.timeout.ms"] + settings["request.timeout.ms"]
+            longest_ms = max(most_ms, settings["max.block.ms"])
+            assert summary["produce_ms"][group.name]["max"] <= longest_ms, group.name
 
 
 def rows_of(run: RunFolder, kind: str, **columns: int) -> list[TraceRow]:
