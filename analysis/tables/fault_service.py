@@ -77,8 +77,9 @@ _SPANS = View(
         from fault_times
     )
     select s.run, s.fault, s.part, a.each_us, s.begin_us, s.until_us,
-        greatest(a.first_us + a.each_us, s.begin_us + (a.each_us - s.begin_us % a.each_us) % a.each_us)
-            as from_us,
+        greatest(
+            a.first_us + a.each_us, s.begin_us + (a.each_us - s.begin_us % a.each_us) % a.each_us
+        ) as from_us,
         s.until_us - s.until_us % a.each_us as to_us
     from spans as s join acknowledged_times as a on a.run = s.run
     """,
@@ -91,7 +92,7 @@ def _of_each(name: str) -> str:
     """A figure of the time of a fault, and of that before."""
     return (
         f"max(case when part = 'during' then {name} end) as {name},"
-        f" max(case when part = 'before' then {name} end) as {name}_before"
+        f" max(case when part = 'before' then {name} end) as before_{name}"
     )
 
 
@@ -107,13 +108,13 @@ FAULT_SERVICE = ResultTable(
         Column("begin_us", "bigint", "us", "when it began first"),
         Column("until_us", "bigint", "us", "when it was over, and its last effect"),
         Column("acknowledged_per_second", "double", "records/s", f"{_PER_SECOND}, meanwhile"),
-        Column("acknowledged_per_second_before", "double", "records/s", "... before it began"),
+        Column("before_acknowledged_per_second", "double", "records/s", "... before it began"),
         Column("silent_us", "bigint", "us", "time without any acknowledgement meanwhile"),
-        Column("silent_us_before", "bigint", "us", "... before it began"),
+        Column("before_silent_us", "bigint", "us", "... before it began"),
         Column("batch_us", "bigint", "us", f"{_BATCH}: the mean, meanwhile"),
-        Column("batch_us_before", "bigint", "us", "... before it began"),
+        Column("before_batch_us", "bigint", "us", "... before it began"),
         Column("longest_batch_us", "bigint", "us", "... the longest, meanwhile"),
-        Column("longest_batch_us_before", "bigint", "us", "... before it began"),
+        Column("before_longest_batch_us", "bigint", "us", "... before it began"),
         Column(
             "controller_less_us",
             "bigint",
@@ -163,9 +164,9 @@ FAULT_SERVICE = ResultTable(
             on w.run = t.run and w.begin_us < t.until_us and t.begin_us < w.end_us
         group by t.run, t.fault
     )
-    select t.*, s.acknowledged_per_second, s.acknowledged_per_second_before, s.silent_us,
-        s.silent_us_before, w.batch_us, w.batch_us_before, w.longest_batch_us,
-        w.longest_batch_us_before,
+    select t.*, s.acknowledged_per_second, s.before_acknowledged_per_second, s.silent_us,
+        s.before_silent_us, w.batch_us, w.before_batch_us, w.longest_batch_us,
+        w.before_longest_batch_us,
         t.until_us - t.begin_us - coalesce(c.worked_us, 0) as controller_less_us
     from fault_times as t
     left join sent as s on s.run = t.run and s.fault = t.fault

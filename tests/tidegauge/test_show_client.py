@@ -34,15 +34,15 @@ def shown(run: RunFolder, *options: str) -> str:
     return result.output
 
 
-def test_a_group_is_shown_with_its_records_errors_and_gaps(crashed: RunFolder) -> None:
+def test_a_group_is_shown_with_its_stalls_records_and_errors(crashed: RunFolder) -> None:
     story = shown(crashed, "--client", "shop")
     assert "Client shop: shop-0, shop-1" in story
-    assert "acknowledged in:" in story
+    assert "outcome within:" in story
     assert "gives up batches:" in story
     assert "because: " in story
-    gap = next(line for line in story.splitlines() if "no ack:" in line)
-    assert "7.9" in gap
-    assert "'gone'" in gap
+    stall = next(line for line in story.splitlines() if "stalled:" in line)
+    assert "7.9" in stall
+    assert "with gone" in stall
 
 
 def test_one_client_of_a_group_has_a_story_of_its_own(crashed: RunFolder) -> None:

@@ -276,7 +276,7 @@ def _topics(topics: list[dict[str, Any]]) -> str:
 
 def _service_lines(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What clients got while the fault had effects, against before it; and the controllers."""
-    rate, before = (service[f"acknowledged_per_second{when}"] for when in ("", "_before"))
+    rate, before = (service[f"{when}acknowledged_per_second"] for when in ("", "before_"))
     if rate is not None:
         against = "" if before is None else f" ({before:,.0f} before)"
         silent = f"; none for {duration_text(service['silent_us'])}" if service["silent_us"] else ""
@@ -285,7 +285,7 @@ def _service_lines(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "batches took",
             ", ".join(
-                f"{duration_text(service[name])} {words}{_before(service[f'{name}_before'])}"
+                f"{duration_text(service[name])} {words}{_before(service[f'before_{name}'])}"
                 for name, words in (("batch_us", "in the mean"), ("longest_batch_us", "at most"))
             ),
         )
