@@ -125,7 +125,7 @@ def test_a_group_of_clients_is_told_what_became_of_its_records(outage: RunTables
     (shop,) = table(outage, "client_groups")
     assert (shop["client_group"], shop["clients"]) == ("shop", 2)
     assert shop["records_offered"] == 4_200 == shop["records_acknowledged"] + shop["records_unsent"]
-    assert (shop["blocked_us"], shop["stalled_us"]) == (6 * S, 19 * S)
+    assert (shop["blocked_us"], shop["stalled_us"]) == (6 * S, 20 * S)
 
 
 def test_records_count_in_the_second_in_which_they_were_acknowledged(outage: RunTables) -> None:
