@@ -28,7 +28,7 @@ _SQL = f"""
 
 UNAVAILABILITY = Question(
     "unavailability",
-    "Which topics were stalled, offline or below min.insync.replicas, how long at a time?",
+    "Which topics were stalled, offline or below min.insync.replicas, and for how long at a time?",
     (
         RUN,
         Column("condition", "string", "", "`stalled`, `not_accepting`, `under_min_isr`, ..."),

@@ -8,7 +8,6 @@
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isrs.py``               ISRs, their members and leaders, with each change; and of times
-``stalls.py``             clients that got nowhere with a partition; what each group came to
 ``unavailable.py``        stalled, offline, not accepting, under or at min ISR, under-replicated
 ``described_states.py``   the same states until the very end, as ``describe`` prints them
 ``broker_states.py``      the state of every broker over time
@@ -18,14 +17,13 @@
 ``notifications.py``      changes in notifications, and their delays
 ``controller.py``         events of the controller, and their time in its queue
 ``control_plane.py``      the cost of a control plane, in either mode
-``clients.py``            throughput and failures of clients, second by second; refusals
-``acknowledgements.py``   records acknowledged, second by second
+``clients.py``            throughput and failures of clients, second by second; refusals;
+                          acknowledgements; what came of the records of each group
 ``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
-``faults.py``             times of active faults; steps
+``faults.py``             times of active faults, and the service meanwhile; steps
 ``fault_costs.py``        the effects that are charged to each fault
-``fault_service.py``      throughput, latency and control meanwhile, against before; topics
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================
 

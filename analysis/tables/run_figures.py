@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables.interval_queries import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
-from tidegauge.analysis.tables.stalls import OF_CLIENTS
-from tidegauge.analysis.tables.unavailable import CONDITIONS
+from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
 from tidegauge.traces.summary_figures import FIGURES
 
 _COUNTED = {

@@ -83,8 +83,7 @@ def conditions_of(names: Directory) -> dict[str, str]:
 
     Logs of real brokers do not tell of clients.
     """
-    from tidegauge.analysis.tables.stalls import OF_CLIENTS
-    from tidegauge.analysis.tables.unavailable import LABELS
+    from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
 
     absent = OF_CLIENTS if names.is_of_logs else {}
     return {name: label for name, label in LABELS.items() if name not in absent}
