@@ -32,11 +32,11 @@ demo: env ## Show what Tidegauge does
 
 .PHONY: test
 test: env ## Run the tests, without the long ones
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: test-long
 test-long: env ## Run all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'long or not long'
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'long or not long'
 
 .PHONY: checked
 checked: env ## Validate the state of quickstart and forty schedules of faults after every event

@@ -6,12 +6,18 @@ from typing import Any
 
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.left_to_chance import left_to_chance
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import FORMAT
 
 
-def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
-    """The manifest: the resolved scenario, and the names for its numbers."""
+def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, Any]:
+    """The manifest: the resolved scenario, and the names for its numbers.
+
+    Args:
+        plan: the scenario.
+        over_seeds: the command that runs it with other seeds.
+    """
     scenario = plan.scenario
     return {
         "format": FORMAT,
@@ -21,5 +27,7 @@ def manifest_of(plan: ClusterPlan) -> dict[str, Any]:
         "seed": scenario.seed,
         "trace": scenario.trace,
         "switches": dict(plan.switches),
+        "left_to_chance": left_to_chance(scenario),
+        "over_seeds": over_seeds,
         **directory_of(plan),
     }

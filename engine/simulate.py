@@ -43,6 +43,7 @@ def simulate(
     switches: Mapping[str, int | bool] | None = None,
     onlooker: Onlooker | None = None,
     scrapes: Scrapes | None = None,
+    over_seeds: str | None = None,
 ) -> RunFolder:
     """Run a scenario into ``folder``, which must not contain a run yet, and return the run.
 
@@ -57,6 +58,7 @@ def simulate(
             Kafka has such rules: they show the purpose of a rule. The manifest lists them.
         onlooker: observes the run, in real time.
         scrapes: the interval of scrapes in virtual time, and their observer.
+        over_seeds: the command that runs the scenario with other seeds, for the manifest.
 
     Raises:
         FileExistsError: the folder is not empty.
@@ -72,7 +74,7 @@ def simulate(
     stream = RowStream(plan)
     run = EngineInput(plan, folder, stream, progress, speed, onlooker)
     with (make_engine or inline())(run) as engine:
-        write_json_atomically(folder / MANIFEST, manifest_of(plan))
+        write_json_atomically(folder / MANIFEST, manifest_of(plan, over_seeds))
         _run(engine, scenario.duration_us, scrapes)
         loop = engine.figures()
         engine.close(scenario.duration_us, REASON_END)

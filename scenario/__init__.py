@@ -14,7 +14,8 @@ everything in numbers          ``cluster_plan.py``: index, process, slot of each
                                ``cluster_directory.py``: its names, as the manifest has them
 plans in words                 ``timetable.py``
 predictions without a run      ``expected_events.py``, ``leaned_on.py``,
-                               ``used_resources.py``, ``network_load.py``
+                               ``used_resources.py``, ``network_load.py``;
+                               ``left_to_chance.py``: what another seed may decide otherwise
 names of a run's figures       ``named_figures.py``
 the JSON schema                ``schema.py``
 =============================  ==========================================================

@@ -40,7 +40,7 @@ from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.session import FOR_ANALYSIS, FOR_QUICK_START, spark_session
-from tidegauge.spark_analysis.small_runs import SmallRuns
+from tidegauge.spark_analysis.small_runs import SmallRuns, in_order
 from tidegauge.traces.run_files import trace_files
 
 #: For traces longer than this, some ten million rows, Java's optimizing compiler pays off.
@@ -213,14 +213,15 @@ class _Making:
     def write(self, table: ResultTable) -> None:
         """Write a table of all runs, and have it for others that read it."""
         made = self._spark.sql(for_spark(table.documented))
-        folder = self._together / table.name
+        folder, order = self._together / table.name, in_order(table)
         if len(self._runs) == 1:
             # A partition costs a sort and a name; one file is enough.
             folder /= _folder_of(self._runs[0])
-            made.drop("run").coalesce(1).write.parquet(str(folder))
+            made.coalesce(1).sortWithinPartitions(order).drop("run").write.parquet(str(folder))
         else:
             # A run can be called anything, and Spark has its own mind about names of folders.
-            by_run = made.withColumn("_run", f.sha2("run", 256)).drop("run")
+            by_run = made.withColumn("_run", f.sha2("run", 256)).repartition("_run")
+            by_run = by_run.sortWithinPartitions(["_run", *order]).drop("run")
             by_run.write.partitionBy("_run").parquet(str(folder))
         if table.name in self._read:
             self._have(table.name, self._read_back(table, folder))

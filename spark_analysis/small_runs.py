@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pyarrow.compute as pc  # type: ignore[import-untyped]  # the same
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as f
 
 from tidegauge.analysis.making.engine import CAUSES, graph_of, sql_of
 from tidegauge.analysis.making.trace_relations import TraceRelations
@@ -81,7 +82,7 @@ class SmallRuns:
         *,
         is_read: bool,
     ) -> None:
-        made = self._arrow(name)
+        made = self._arrow(name, [] if table is None else in_order(table))
         if is_read:
             # At a chunk without a row Spark stops reading, and loses those that follow.
             relation = self._spark.createDataFrame(made.combine_chunks())
@@ -93,7 +94,7 @@ class SmallRuns:
                 own = made.filter(pc.equal(made["run"], run.name)).drop_columns(["run"])
                 pq.write_table(own, place / _FILE)
 
-    def _arrow(self, name: str) -> Any:
+    def _arrow(self, name: str, order: Sequence[Column]) -> Any:
         sql = sql_of(name)
         if name in TOPOLOGY:
             return self._topology[name]
@@ -104,4 +105,9 @@ class SmallRuns:
                 rows.add_column(0, "run", pa.repeat(run, len(rows)))
                 for run, rows in self._rows.rows(name)
             )
-        return self._spark.sql(for_spark(sql)).toArrow()
+        return self._spark.sql(for_spark(sql)).orderBy(*order).toArrow()
+
+
+def in_order(table: ResultTable) -> list[Column]:
+    """What the rows of a table are ordered by in its files."""
+    return [f.col(name).asc_nulls_last() for name in table.order]

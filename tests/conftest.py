@@ -7,17 +7,23 @@ Generated examples have no deadline: how long one takes says more about the mach
 
 All runs are validated (``engine/invariants``) every 20,000 events and at their ends: a failure ends
 with the command that validates the same test after every event.
+
+Of two workers (``make test``) each takes a file at a time, so that what a file shares is made once.
+All files that need Ray go to one worker, all that need Spark to one: each is started once.
 """
 
 from __future__ import annotations
 
+import gc
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import typer
 from hypothesis import settings
 
 if TYPE_CHECKING:
@@ -40,12 +46,42 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+#: Fixtures that take long to make: all files that have a test with one are in the group given.
+MADE_ONCE = {"ray_here": "ray", "spark": "analysis", "recorded": "analysis"}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests with Spark run in one process, so that Java is started once."""
+    """Give the groups, and place them first: begun last, one worker would wait for the other."""
+    groups = defaultdict[Path, set[str]](set)
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+        groups[item.path] |= {
+            MADE_ONCE[name] for name in MADE_ONCE.keys() & getattr(item, "fixturenames", ())
+        }
+    for item in items:
+        for group in groups[item.path]:
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadgroup``, a file is a group unless its tests are in another one."""
+    # Here, since xdist may be switched off; it comes without types.
+    from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped] # noqa: PLC0415
+
+    class FilesTogether(LoadGroupScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            group = str(super()._split_scope(nodeid))
+            return nodeid.partition("::")[0] if group == nodeid else group
+
+    return FilesTogether(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -71,9 +107,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         raise
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session", autouse=True)
+def _no_time_is_lost() -> Iterator[None]:
+    """What thousands of tests would wait for, and none is about.
+
+    A run is written so that it survives a loss of power, and waits for the disk. Typer makes the
+    whole command line anew, from all annotations, whenever it is called in this process: 50 ms.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr("typer.testing._get_command", cache(typer.main.get_command))
+        yield
+
+
+@pytest.fixture(scope="session")
 def ray_here() -> Iterator[None]:
-    """Ray on this machine, started once for all tests of a module."""
+    """Ray on this machine, started once for all tests that need it."""
     # Most tests do without, and Ray takes its time to be imported.
     from tidegauge.engine.ray_cluster import ray_cluster  # noqa: PLC0415
 

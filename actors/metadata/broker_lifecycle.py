@@ -17,7 +17,9 @@ One request is in flight at a time. It goes to the controller that the one befor
 that connection fails, a request gets no response in time, or the controller is not active any more
 (NOT_CONTROLLER); then to the leader of the quorum that the broker knows, as the same request. If it
 gets no response in time another one is made later; releases up to 4.0.0 wait longer with each one
-that fails.
+that fails. It goes to the leader that the broker knew when the one before was given up: a broker
+that had not heard of an election by then asks a controller without power once more, for the whole
+request timeout, although it hears of the election meanwhile.
 
 Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup and shutdown@4.1.0;
 NodeToControllerRequestThread@3.8.0.
@@ -248,8 +250,7 @@ def handle_registration_gives_up(world: Brokers, timer: RegistrationGivesUp) -> 
     if world.brokers[broker].ends:
         return
     if has_timed_out(world, state.request, state.request_timeout_us):
-        state.request.to = NONE
-        _fail(world, broker)
+        _give_up(world, broker)
     elif state.request.number != 0:
         _watch(world, broker)
 
@@ -272,11 +273,21 @@ def _send_again(world: Brokers, broker: int) -> None:
     former = state.request.to
     state.request.to = NONE
     if world.context[0].time_us >= state.made_us + state.request_timeout_us:
-        _fail(world, broker)
+        _give_up(world, broker)
     elif known_leader(world, broker) in (NONE, former):
         _look_later(world, broker, _RECONNECT_US)
     else:
         _send(world, broker)
+
+
+@inner_rule
+def _give_up(world: Brokers, broker: int) -> None:
+    """The request is too old to be sent again; the channel takes the leader that is known now.
+
+    Source: NodeToControllerRequestThread.handleResponse, doWork and generateRequests@3.8.0.
+    """
+    world.lifecycles[broker].request.to = known_leader(world, broker)
+    _fail(world, broker)
 
 
 @inner_rule

@@ -99,7 +99,7 @@ def caveat(runs: Mapping[str, Sequence[RunFolder | Path]], folder: Path | None =
 
 def caveat_in(tables: RunTables, variants: Mapping[str, Sequence[str]]) -> str:
     """The same of runs that have tables already: a topic can be refused in one of the modes."""
-    rows = tables.rows(f"select run, partitions from {TABLE}")
+    rows = tables.rows(f"select run, partitions from {TABLE} order by run")
     made = {row["run"]: row["partitions"] for row in rows}
     most = {name: max(made[run] for run in runs) for name, runs in variants.items()}
     if len({made[run] for runs in variants.values() for run in runs}) == 1:
@@ -136,7 +136,7 @@ def compared_in(
     Raises:
         KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
-    rows = {row["run"]: row for row in tables.rows(f"select * from {TABLE}")}
+    rows = {row["run"]: row for row in tables.rows(f"select * from {TABLE} order by run")}
     of_variants = {name: [rows[run] for run in runs] for name, runs in variants.items()}
     modes = list(dict.fromkeys(row["mode"] for those in of_variants.values() for row in those))
     units = {column.name: column.unit for column in TABLES[TABLE].columns}

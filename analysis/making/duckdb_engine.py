@@ -62,7 +62,7 @@ class DuckDBEngine:
                 making.make(name)
                 if name in by_name:
                     for run in runs:
-                        _write(database, name, run, files(run, by_name[name]))
+                        _write(database, by_name[name], run, files(run, by_name[name]))
 
 
 class _Making:
@@ -98,9 +98,12 @@ class _Making:
         self._database.execute(f"create temp view {name} as {' union all '.join(parts)}")
 
 
-def _write(database: duckdb.DuckDBPyConnection, name: str, run: FoundRun, folder: Path) -> None:
+def _write(
+    database: duckdb.DuckDBPyConnection, table: ResultTable, run: FoundRun, folder: Path
+) -> None:
     folder.mkdir(parents=True)
     database.execute(
-        f"copy (select * exclude (run) from {name} where run = {quoted(run.name)})"
+        f"copy (select * exclude (run) from {table.name} where run = {quoted(run.name)}"
+        f" order by {', '.join(table.order)})"
         f" to {quoted(str(folder / _PART))} (format parquet)"
     )

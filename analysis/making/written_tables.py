@@ -115,8 +115,8 @@ def _sources() -> str:
     found = hashlib.sha256()
     for name in sorted({*TABLES, *VIEWS}):
         found.update((sql_of(name) or "").encode())
-    for function in (*DUCKDB, *SPARK):
-        found.update(function.encode())
+    for text in (*DUCKDB, *SPARK, *(name for table in TABLES.values() for name in table.order)):
+        found.update(text.encode())
     for module in (causes, attribution, fault_reach, cause_table):
         found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()

@@ -25,9 +25,8 @@ _SQL = f"""
         select run, process, taken_us, count(*) as partitions,
             count_if(leader is null) as without_leader,
             percentile_disc(0.5) within group (order by total_us) as p50_us,
-            max_by(c, place(
-                case when led_us is null then 0 else 1 end, coalesce(total_us, -1), partition, 0
-            )) as slowest
+            max_by(c, row(led_us is not null, coalesce(total_us, -1), partition, sequence))
+                as slowest
         from chosen as c group by run, process, taken_us
     ),
     events as (

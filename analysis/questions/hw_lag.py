@@ -28,8 +28,9 @@ _SQL = f"""
         percentile_disc(0.95) within group (order by lag) as p95,
         percentile_disc(0.99) within group (order by lag) as p99,
         max(lag) as largest,
-        max_by(topic_partition, place(lag, partition, 0, 0)) as largest_of
-    from samples group by run, begin_us, span_us order by run, begin_us
+        max_by(topic_partition, row(lag, partition, topic_partition)) as largest_of
+    from samples group by run, begin_us, span_us
+    order by run, begin_us, span_us
 """
 
 

@@ -56,8 +56,8 @@ _REASONS = f"""
         max(of_leader) filter (where by_leader is not null) as leader_leaves,
         max_by(by_leader, place(of_leader, by_leader, 0, 0)) filter (where by_leader is not null)
             as leader,
-        max_by(followers, place(of_leader, by_leader, 0, 0)) filter (where by_leader is not null)
-            as followers
+        max_by(followers, place(of_leader, by_leader, followers, 0))
+            filter (where by_leader is not null) as followers
     from (
         select *, sum(times) over (partition by run, broker, fault_name) as of_fault,
             sum(times) over (partition by run, broker, by_leader) as of_leader

@@ -33,7 +33,7 @@ _BOUNCES = f"""
         string_agg(distinct fault_name, ', ' order by fault_name) as fault_name
     from ({FAULT_WINDOWS}) as windows group by run, begin_us, next_us
     union all
-    select runs.run, 0, coalesce(min(begin_us), any_value(ends_us)), '(before any)'
+    select runs.run, 0, coalesce(min(begin_us), max(ends_us)), '(before any)'
     from runs left join faults on faults.run = runs.run
     group by runs.run having coalesce(min(begin_us), 1) > 0
 """
@@ -94,7 +94,7 @@ _SQL = f"""
     left join changes as c on c.run = b.run and c.begin_us = b.begin_us
     left join written as w on w.run = b.run and w.begin_us = b.begin_us
     left join handled as h on h.run = b.run and h.begin_us = b.begin_us
-    order by b.run, b.begin_us
+    order by all
 """
 
 

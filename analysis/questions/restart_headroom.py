@@ -58,7 +58,7 @@ _SQL = f"""
             {_partitions(_AT)} as partitions_at, {_partitions(_BELOW)} as partitions_below,
             {_partitions("offline")} as partitions_offline,
             {_partitions("was_so")} as partitions_before,
-            min_by(topic_partition, place(begin_us, headroom, partition, 0))
+            min_by(topic_partition, row(begin_us, headroom, partition, topic_partition))
                 filter (where {_LANDED}) as first_partition,
             min(begin_us) filter (where {_LANDED}) as first_us
         from during group by run, fault, fault_name, fault_kind, from_us, to_us
@@ -77,7 +77,8 @@ _SQL = f"""
         || case when offline_seconds = 0 then ''
             else '; ' || partitions_offline || ' partitions went offline' end as verdict
     from counted
-    order by run, least_headroom nulls first, seconds_below desc, seconds_at desc, from_us, fault
+    order by run, least_headroom nulls first, seconds_below desc, seconds_at desc, from_us, fault,
+        to_us, fault_name, fault_kind
 """
 
 

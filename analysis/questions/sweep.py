@@ -54,6 +54,7 @@ _VALUES = """
     left join (
         select run, topic, sum(records) as records from lost group by run, topic
     ) as l on l.run = f.run and l.topic = t.topic
+    order by all
 """.format(
     figures=" union all ".join(
         f"select run, '{name}' as figure, '{unit}' as unit, {place} as place,"

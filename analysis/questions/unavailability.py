@@ -22,7 +22,8 @@ _SQL = f"""
         max_by(topic_partition, place(lasted_us, partition, begin_us, 0)) as longest_of,
         max_by(begin_us, place(lasted_us, partition, begin_us, 0)) as longest_began_us
     from unavailable where condition <> 'under_replicated' group by run, topic, condition
-    order by run, list_position({list(LABELS)}, condition), total_seconds desc, topic
+    order by run, list_position({list(LABELS)}, condition), total_seconds desc, topic,
+        condition
 """
 
 

@@ -11,6 +11,7 @@ from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
 from tidegauge.analysis.report.stalled_partitions import StalledPartitions, stalled_partitions
+from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.scenario.text.counted import counted
 
@@ -49,7 +50,7 @@ def section(run: OneRun) -> Section:
     figures = run.figures
     lost = run.tables.rows(
         "select acks, permitted_by, sum(records) as records"
-        " from lost group by acks, permitted_by order by records desc"
+        " from lost group by acks, permitted_by order by records desc, acks, permitted_by"
     )
     idle = without_writes(run)
     stalled = stalled_partitions(run.tables)
@@ -78,7 +79,14 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words(f"Figures begin {since} after the start: start-up does not count.", "note")
         )
-    return Section("result", "In short", what_was_run(run), pieces, [run.command("show", "RUN")])
+    commands = [run.command("show", "RUN")]
+    decided = run.manifest.get("left_to_chance")
+    if decided:
+        pieces.append(
+            Words(f"This is one seed, and chance has decided: {'; '.join(decided)}.", "note")
+        )
+        commands += [each for each in [run.manifest["over_seeds"]] if each]
+    return Section("result", "In short", what_was_run(run), pieces, commands)
 
 
 def what_was_run(run: OneRun) -> str:
@@ -109,36 +117,22 @@ def without_writes(run: OneRun) -> WithoutWrites:
 
     A partition whose conditions follow each other without a break could take none all that time.
     """
+    refused = united(
+        f"(select * from unavailable where condition in {REFUSING})",
+        ("partition", "topic_partition"),
+    )
     (found,) = run.tables.rows(
         f"""
-        with refused as (
-            select partition, topic_partition, begin_us, end_us
-            from unavailable where condition in {REFUSING}
-        ),
-        ordered as (
-            select *, max(end_us) over (
-                partition by partition order by begin_us, end_us
-                rows between unbounded preceding and 1 preceding
-            ) as so_far_us
-            from refused
-        ),
-        numbered as (
-            select *, sum(case when begin_us <= so_far_us then 0 else 1 end) over (
-                partition by partition order by begin_us, end_us
-            ) as span
-            from ordered
-        ),
-        spans as (
-            select partition, topic_partition, min(begin_us) / 1e6 <= figures_from_seconds
-                and max(end_us) / 1e6 >= virtual_seconds as always,
-                max(end_us) - min(begin_us) as lasted_us
-            from numbered cross join run_figures
-            group by partition, topic_partition, span, figures_from_seconds, virtual_seconds
+        with spans as (
+            select partition, topic_partition, begin_us / 1e6 <= figures_from_seconds
+                and end_us / 1e6 >= virtual_seconds as always, end_us - begin_us as lasted_us
+            from ({refused}) as refused cross join run_figures
         )
         select count(distinct partition) filter (where not always) as partitions,
             count(distinct partition) filter (where not always and lasted_us > 1000000) as for_long,
             coalesce(max(lasted_us) filter (where not always), 0) as longest_us,
-            max_by(topic_partition, lasted_us) filter (where not always) as longest,
+            max_by(topic_partition, row(lasted_us, -partition, topic_partition))
+                filter (where not always) as longest,
             count(distinct partition) filter (where always) as always
         from spans
         """

@@ -64,7 +64,9 @@ def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[
 
 
 def _in_short(tables: RunTables) -> Section:
-    sums = ", ".join(f"sum({name}) as {name}" for name in ("records_acknowledged", *_FIGURES))
+    sums = ", ".join(
+        f"sum({name} order by run) as {name}" for name in ("records_acknowledged", *_FIGURES)
+    )
     (together,) = tables.rows(
         f"select {sums}, count_if(records_acknowledged_lost > 0) as runs_with_loss,"
         " count_if(partition_seconds_stalled > 0) as runs_stalled,"

@@ -115,7 +115,8 @@ class OneRun:
                 from unavailable where condition in {("stalled", *REFUSING)}
             ) as either
             group by partition, topic_partition
-            order by lost desc, stalled_us desc, refused_us desc, partition limit 1
+            order by lost desc, stalled_us desc, refused_us desc, partition, topic_partition
+            limit 1
             """
         )
         return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None

@@ -79,7 +79,7 @@ def section(run: OneRun) -> Section:
         )
     number, name = run.worst_partition
     rows = {
-        table: run.tables.rows(f"select * from {table} where partition = {number}")  # noqa: S608
+        table: run.tables.rows(f"select * from {table} where partition = {number} order by all")  # noqa: S608
         for table in _TABLES
     }
     pieces: list[Piece] = [Words(_in_short(rows)), _chart(run, name, rows)]

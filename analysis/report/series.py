@@ -85,7 +85,7 @@ def measured(source: str, bucket_us: int, values: Mapping[str, str]) -> str:
 def in_order(queries: Iterable[str]) -> str:
     """The rows of several of these queries, series by series in the order of time."""
     united = " union all ".join(f"select * from ({query}) as q" for query in queries)
-    return f"select * from ({united}) as united order by series, at_us"
+    return f"select * from ({united}) as united order by all"
 
 
 def _bucket(bucket_us: int) -> str:

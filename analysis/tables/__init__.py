@@ -35,9 +35,14 @@ A query reads relations by their names (``making/engine.py`` finds them in its t
 * the objects behind numbers: ``runs``, ``brokers``, ``partitions`` and others (``topology.py``);
 * other tables and views.
 
-**To add a table**, write its columns and its query in Spark's dialect with what ``dialect.py``
-defines besides, add it to ``all_tables.py``, and generate ``TABLES.md`` again. Order rows by all of
-``time_us, process, sequence, minor``: with ties in time alone, window functions give different
-results each time. ``tests/analysis/tables/test_engines_agree.py`` holds the engines against each
-other; what only one of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
+**To add a table**, write its columns, its query in Spark's dialect with what ``dialect.py`` defines
+besides, and its key, add it to ``all_tables.py``, and generate ``TABLES.md`` again.
+``tests/analysis/tables/test_engines_agree.py`` holds the engines against each other; what only one
+of them has (``unnest``, ``explode``, lambda functions) stays out of queries.
+
+**A table never varies**: no query may depend on the order in which rows come. A window orders rows
+by all of ``time_us, process, sequence, minor``, or by the key of its relation; ``min_by`` and the
+like take the ``place`` of a row for ties. Two windows may order equal rows unlike, so that equal
+intervals are made one first (``united``). ``test_total_orders.py`` finds windows, aggregates and
+limits without a total order; ``test_shuffled_rows.py`` makes all tables of shuffled rows.
 """

@@ -135,6 +135,7 @@ _PIECES = View(
     )
     select *, end_offset - first_offset as records from pieces where first_offset < end_offset
     """,
+    key=("run", "process", "sequence", "first_offset"),
 )
 
 #: Lost pieces, each with the first later term whose leader began without its last record.
@@ -143,10 +144,6 @@ _LOST_PIECES = View(
     f"""
     with missing as (
         select * from acknowledged_pieces where fate = 'lost'
-    ),
-    logs as (
-        select run, partition, process, time_us, epoch, start_offset, end_offset
-        from log_end_to_the_last where reason = {int(REASON_LEADER)}
     ),
     -- A leader can lead on in its own epoch, but on a log that has lost its end with the power.
     lacking as (
@@ -161,9 +158,12 @@ _LOST_PIECES = View(
             and (t.leader_epoch > l.leader_epoch
                 or t.leader_epoch = l.leader_epoch and t.time_us > l.time_us)
         -- It tells its log in the moment in which it begins to lead.
-        left join logs as h on h.run = l.run and h.partition = l.partition
-            and h.process = t.process and h.time_us = t.time_us and h.epoch = l.leader_epoch
-        where not coalesce(h.start_offset < l.end_offset and l.end_offset <= h.end_offset, false)
+        where not exists (
+            select 1 from log_end_to_the_last as h
+            where h.reason = {int(REASON_LEADER)} and h.run = l.run and h.partition = l.partition
+                and h.process = t.process and h.time_us = t.time_us and h.epoch = l.leader_epoch
+                and h.start_offset < l.end_offset and l.end_offset <= h.end_offset
+        )
     )
     select missing.*, f.began_us, f.began_process, f.began_sequence
     from missing
@@ -220,6 +220,7 @@ ACKNOWLEDGED = ResultTable(
     join partitions as p on p.run = a.run and p.partition = a.partition
     left join brokers as b on b.run = a.run and b.broker = a.process
     """,
+    key=("run", "partition", "process", "sequence", "first_offset"),
 )
 
 LOST = ResultTable(
@@ -253,4 +254,5 @@ LOST = ResultTable(
         and c.sequence = l.began_sequence
     left join loss_permits as w on w.run = l.run and w.partition = l.partition
     """,
+    key=("run", "partition", "process", "sequence", "first_offset"),
 )

@@ -38,6 +38,7 @@ _ACTED = View(
         _KEYS,
         ("leader_epoch",),
     ),
+    key=("run", "partition", "broker", "begin_us"),
 )
 
 VIEWS = (_ACTED,)
@@ -85,4 +86,5 @@ ACTING_LEADERS = ResultTable(
     left join losses as l on l.run = t.run and l.partition = t.partition
         and l.leader = b.broker_id and l.leader_epoch = t.leader_epoch
     """,
+    key=("run", "partition", "begin_us", "leader"),
 )

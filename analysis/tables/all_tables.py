@@ -131,7 +131,7 @@ def _section(table: ResultTable) -> str:
     lines = [
         f"## {table.name}",
         "",
-        f"One row: {table.meaning}.",
+        f"One row: {table.meaning}.{_order_of(table)}",
         "",
         "| column | type | unit | meaning |",
         "|---|---|---|---|",
@@ -139,3 +139,9 @@ def _section(table: ResultTable) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _order_of(table: ResultTable) -> str:
+    """The order of the rows in a run's files."""
+    names = ", ".join(f"`{name}`" for name in table.key[1:])
+    return f" In the order of {names}." if names else ""

@@ -44,6 +44,7 @@ _STATES = View(
     with paused_lives as ({overlaid("lives", "pauses", _KEYS, ("process_state",), ("paused",))})
     {overlaid("paused_lives", "registrations", _KEYS, ("process_state", "paused"), ("registered",))}
     """,
+    key=("run", "broker", "begin_us"),
 )
 
 VIEWS = (_LIVES, _STATES)
@@ -66,4 +67,5 @@ BROKER_STATES = ResultTable(
     }) as s
     join brokers as b on b.run = s.run and b.broker = s.broker
     """,
+    key=("run", "broker", "begin_us"),
 )

@@ -28,10 +28,12 @@ _TOLD_WITHIN_US = 1_000_000
 _CHARGES = View(
     "charges",
     """
-    select c.run, c.process, c.sequence, f.part_of as fault, size(c.faults) > 1 as is_shared
+    select distinct c.run, c.process, c.sequence, f.part_of as fault,
+        size(c.faults) > 1 as is_shared
     from causes as c
     join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
     """,
+    key=("run", "process", "sequence", "fault"),
 )
 
 #: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.
@@ -142,4 +144,5 @@ CHARGED_OUTAGES = ResultTable(
     join partitions as p on p.run = c.run and p.partition = c.partition
     join scenario_faults as f on f.run = c.run and f.fault = c.fault
     """,
+    key=("run", "partition", "condition", "begin_us", "fault"),
 )

@@ -114,6 +114,7 @@ CLIENTS = ResultTable(
     group by c.run, second_us, topic
     having {" + ".join(f"sum({name})" for name in _COUNTS)} > 0
     """,
+    key=("run", "time_us", "topic"),
 )
 
 REFUSALS = ResultTable(
@@ -140,6 +141,7 @@ REFUSALS = ResultTable(
     left join names as e on e.run = r.run and e.enumeration = 'error' and e.number = r.error
     group by r.run, topic, a.name, api_key, e.name, r.error
     """,
+    key=("run", "topic", "request", "error"),
 )
 
 _A_SECOND_US = 1_000_000
@@ -170,27 +172,32 @@ ACKNOWLEDGEMENTS = ResultTable(
         join brokers as b on b.run = a.run and b.broker = a.process
     ),
     places as (
-        select r.run, r.partition, r.process, r.sequence, r.first_offset, s.time_us,
-            least(r.end_offset, greatest(r.first_offset, case
-                when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
-            end)) as place
-        from ranges as r
-        join sampled as s on s.run = r.run and s.partition = r.partition
-            and s.process = r.process and s.leads = 1
-            and r.since_us < s.time_us and s.time_us < r.time_us
-        union all
-        select run, partition, process, sequence, first_offset, time_us, end_offset from ranges
+        select run, partition, process, sequence, first_offset, time_us, max(place) as place
+        from (
+            select r.run, r.partition, r.process, r.sequence, r.first_offset, s.time_us,
+                least(r.end_offset, greatest(r.first_offset, case
+                    when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
+                end)) as place
+            from ranges as r
+            join sampled as s on s.run = r.run and s.partition = r.partition
+                and s.process = r.process and s.leads = 1
+                and r.since_us < s.time_us and s.time_us < r.time_us
+            union all
+            select run, partition, process, sequence, first_offset, time_us, end_offset
+            from ranges
+        ) as either
+        group by run, partition, process, sequence, first_offset, time_us
     ),
     reached as (
         select *, max(place) over (
-            partition by run, process, sequence order by time_us
+            partition by run, partition, process, sequence, first_offset order by time_us
             rows between unbounded preceding and current row
         ) as until_offset
         from places
     ),
     grown as (
         select run, partition, time_us, until_offset - lag(until_offset, 1, first_offset) over (
-            partition by run, process, sequence order by time_us
+            partition by run, partition, process, sequence, first_offset order by time_us
         ) as records
         from reached
     ),
@@ -209,6 +216,7 @@ ACKNOWLEDGEMENTS = ResultTable(
     join partitions as p on p.run = t.run and p.partition = t.partition
     group by t.run, t.partition, p.topic, p.topic_partition, t.begin_us, t.each_us, t.ends_us
     """,
+    key=("run", "partition", "begin_us"),
 )
 
 #: What the clients of a group came to, as each tells at the end; none of it for logs.
@@ -257,4 +265,5 @@ CLIENT_GROUPS = ResultTable(
     from totals as t
     left join stalled as s on s.run = t.run and s.client_group = t.client_group
     """,
+    key=("run", "client_group"),
 )

@@ -137,6 +137,7 @@ _LEADERLESS = View(
     join beginnings as b on b.run = u.run and u.begin_us >= b.from_us
     group by u.run, u.partition
     """,
+    key=("run", "partition"),
 )
 _FIRST_FAULT_TIMES = View(
     "first_fault_times",
@@ -482,4 +483,5 @@ CONTROL_PLANE_FIGURES = ResultTable(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),
     ),
+    key=("run",),
 )

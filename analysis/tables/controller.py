@@ -59,4 +59,5 @@ CONTROLLER_EVENTS = ResultTable(
         and names.number = f.event_kind
     where is_taken or is_first
     """,
+    key=("run", "time_us", "process", "sequence"),
 )

@@ -31,7 +31,11 @@ from tidegauge.simulation.codes.occasions import (
 _KEYS = ("run", "partition")
 _NEVER_US = (1 << 63) - 1
 
-_WHOLE_RUNS = View("whole_runs", f"select run, cast({_NEVER_US} as bigint) as ends_us from runs")
+_WHOLE_RUNS = View(
+    "whole_runs",
+    f"select run, cast({_NEVER_US} as bigint) as ends_us from runs",
+    key=("run",),
+)
 
 _HELD = View(
     "held_to_the_last",
@@ -168,4 +172,5 @@ DESCRIBED_STATES = ResultTable(
     left join brokers as b on b.run = s.run and b.broker = s.leader
     left join brokers as l on l.run = s.run and l.broker = s.last_known_leader
     """,
+    key=("run", "partition", "begin_us"),
 )

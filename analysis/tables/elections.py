@@ -50,6 +50,7 @@ PARTS = {
 _QUORUM = View(
     "quorum_processes",
     "select run, process from processes where role = 'quorum controller'",
+    key=("run", "process"),
 )
 
 #: Elections, each with the event of its controller in whose course it was made. As a controller is
@@ -215,4 +216,5 @@ ELECTIONS = ResultTable(
     left join brokers as now on now.run = e.run and now.broker = e.leader
     left join brokers as before on before.run = e.run and before.broker = e.old_leader
     """,
+    key=("run", "time_us", "process", "sequence"),
 )

@@ -97,6 +97,7 @@ FAULT_SESSIONS = ResultTable(
     join scenario_faults as f on f.run = e.run and f.fault = e.fault
     join brokers as b on b.run = e.run and b.broker = e.broker
     """,
+    key=("run", "time_us", "broker", "fault"),
 )
 
 FAULT_OUTAGES = ResultTable(
@@ -153,6 +154,7 @@ FAULT_OUTAGES = ResultTable(
     join most as m on m.run = w.run and m.fault = w.fault and m.condition = w.condition
     join scenario_faults as f on f.run = w.run and f.fault = w.fault
     """,
+    key=("run", "fault", "condition"),
 )
 
 FAULT_FAILURES = ResultTable(
@@ -195,6 +197,7 @@ FAULT_FAILURES = ResultTable(
         and names.number = c.error
     group by c.run, c.fault, f.fault_name, c.failure, names.name
     """,
+    key=("run", "fault", "failure", "error"),
 )
 
 #: Parts of the first election that is charged to a fault, which sum to the whole.
@@ -261,8 +264,8 @@ FAULT_COSTS = ResultTable(
             min(case when e.is_new then e.led_us end) as first_led_us,
             max(case when e.is_new then e.led_us end) as last_led_us,
             {", ".join(
-                f"min_by(e.{part}, e.led_us) filter (where e.is_new and e.led_us is not null)"
-                f" as {part}"
+                f"min_by(e.{part}, place(e.led_us, e.time_us, e.process, e.sequence))"
+                f" filter (where e.is_new and e.led_us is not null) as {part}"
                 for part in PARTS
             )}
         from elections as e
@@ -340,4 +343,5 @@ FAULT_COSTS = ResultTable(
     left join updated as u on u.run = w.run and u.fault = w.fault
     left join recorded as r on r.run = w.run
     """,
+    key=("run", "fault"),
 )  # fmt: skip

@@ -68,6 +68,7 @@ FAULTS = ResultTable(
         Column("processes", "array<bigint>", "", "the processes that it hit"),
     ),
     _FAULTS,
+    key=("run", "begin_us", "fault"),
 )
 
 STEPS = ResultTable(
@@ -122,6 +123,7 @@ STEPS = ResultTable(
     left join names on names.run = t.run and names.enumeration = 'error'
         and names.number = t.error
     """,
+    key=("run", "step"),
 )
 
 _LEAST_BEFORE_US, _MOST_BEFORE_US = 10_000_000, 60_000_000
@@ -280,6 +282,7 @@ FAULT_SERVICE = ResultTable(
     left join waited as w on w.run = t.run and w.fault = t.fault
     left join controlled as c on c.run = t.run and c.fault = t.fault
     """,
+    key=("run", "fault"),
 )
 
 FAULT_TOPICS = ResultTable(
@@ -302,4 +305,5 @@ FAULT_TOPICS = ResultTable(
     join scenario_faults as f on f.run = c.run and f.fault = c.fault
     group by c.run, c.fault, f.fault_name, p.topic
     """,
+    key=("run", "fault", "topic"),
 )

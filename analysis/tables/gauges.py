@@ -39,6 +39,7 @@ BROKER_SAMPLES = ResultTable(
     select s.run, s.time_us, {", ".join(_GAUGES)}, b.broker_id as broker from broker_sampled as s
     left join brokers as b on b.run = s.run and b.broker = s.process
     """,
+    key=("run", "time_us", "broker"),
 )
 
 METADATA_SAMPLES = ResultTable(
@@ -59,4 +60,5 @@ METADATA_SAMPLES = ResultTable(
     from metadata_sampled as s
     left join brokers as b on b.run = s.run and b.broker = s.broker
     """,
+    key=("run", "time_us", "broker", "log_end_offset"),
 )

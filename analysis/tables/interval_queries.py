@@ -95,7 +95,7 @@ def united(intervals: str, keys: Sequence[str]) -> str:
     """Intervals of one key that overlap or touch, as one; only ``keys`` remain.
 
     Args:
-        intervals: of one key they can overlap.
+        intervals: of one key they can overlap, and be equal.
         keys: the columns of their object, ``run`` among them.
     """
     columns = ", ".join(keys)
@@ -105,15 +105,19 @@ def united(intervals: str, keys: Sequence[str]) -> str:
             select {columns}, begin_us, end_us, sum(
                 case when begin_us <= before_us then 0 else 1 end
             ) over (
-                partition by {columns} order by begin_us, end_us
+                partition by {columns} order by begin_us
                 rows between unbounded preceding and current row
             ) as place
             from (
                 select {columns}, begin_us, end_us, max(end_us) over (
-                    partition by {columns} order by begin_us, end_us
+                    partition by {columns} order by begin_us
                     rows between unbounded preceding and 1 preceding
                 ) as before_us
-                from {intervals} as i
+                -- Of those that begin together the longest: two windows may order equals unlike.
+                from (
+                    select {columns}, begin_us, max(end_us) as end_us
+                    from {intervals} as i group by {columns}, begin_us
+                ) as longest
             ) as compared
         ) as numbered
         group by {columns}, place

@@ -52,6 +52,7 @@ ISR_INTERVALS = ResultTable(
         Column("in_sync", "bigint", "replicas", "number of its members"),
     ),
     _named(merged("partition_states", _KEYS, ("isr", "in_sync")), ("isr", "in_sync")),
+    key=("run", "partition", "begin_us"),
 )
 
 ISR_MEMBERS = ResultTable(
@@ -64,6 +65,7 @@ ISR_MEMBERS = ResultTable(
         Column("broker", "bigint", "broker id", "the broker of the replica"),
     ),
     _named(merged(_MEMBERS, (*_KEYS, "broker"), ()), ("broker",)),
+    key=("run", "partition", "begin_us", "broker"),
 )
 
 LEADER_INTERVALS = ResultTable(
@@ -79,6 +81,7 @@ LEADER_INTERVALS = ResultTable(
     _named(
         merged("partition_states", _KEYS, ("leader", "leader_epoch")), ("leader", "leader_epoch")
     ),
+    key=("run", "partition", "begin_us"),
 )
 
 _MOMENT = "time_us, process, sequence"
@@ -141,4 +144,5 @@ ISR_CHANGES = ResultTable(
     left join causes
         on causes.run = l.run and causes.process = l.process and causes.sequence = l.sequence
     """,
+    key=("run", "time_us", "process", "sequence"),
 )

@@ -48,6 +48,7 @@ TRUNCATIONS = ResultTable(
     left join causes
         on causes.run = c.run and causes.process = c.process and causes.sequence = c.sequence
     """,
+    key=("run", "time_us", "process", "sequence"),
 )
 
 HW_LAG = ResultTable(
@@ -71,4 +72,5 @@ HW_LAG = ResultTable(
     left join brokers as b on b.run = s.run and b.broker = s.process
     where leads = 1
     """,
+    key=("run", "time_us", "partition", "leader"),
 )

@@ -59,23 +59,25 @@ _NUMBERS = View(
     "notification_numbers",
     f"""
     with every as (
-        select run, {IN_ORDER}, 1 as ends_batch, cast(null as bigint) as sequence_number
+        select run, {IN_ORDER}, process as told_by, 1 as ends_batch,
+            cast(null as bigint) as sequence_number
         from notification_sent
         union all
-        select run, {IN_ORDER}, 1, null from broker_stopped
+        select run, {IN_ORDER}, process, 1, null from broker_stopped
         union all
-        select c.run, c.time_us, c.writer, c.sequence, c.minor, 0, c.sequence_number
+        select c.run, c.time_us, c.writer, c.sequence, c.minor, c.process, 0, c.sequence_number
         from znode_created as c join notification_znodes as n on n.run = c.run
         where c.znode >= n.first_znode
     ),
     batched as (
         select *, sum(ends_batch) over (
-            partition by run, process order by time_us, ends_batch desc, sequence
+            partition by run, process order by time_us, ends_batch desc, told_by, sequence
             rows between unbounded preceding and current row
         ) - 1 as batch
         from every
     )
-    select run, process, batch, min_by(sequence_number, time_us) as notification
+    select run, process, batch,
+        min_by(sequence_number, place(time_us, told_by, sequence, minor)) as notification
     from batched where sequence_number is not null
     group by run, process, batch
     """,
@@ -180,4 +182,5 @@ NOTIFICATIONS = ResultTable(
     from timed as t
     left join notification_reads as r on r.run = t.run and r.notification = t.notification
     """,
+    key=("run", "time_us", "process", "sequence"),
 )

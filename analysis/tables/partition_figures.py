@@ -151,4 +151,5 @@ PARTITION_FIGURES = ResultTable(
         on s.run = p.run and s.partition = p.partition
     {_PARTS}
     """,
+    key=("run", "partition"),
 )

@@ -294,6 +294,7 @@ PARTITION_STATES = ResultTable(
     join partitions as p on p.run = s.run and p.partition = s.partition
     left join brokers as b on b.run = s.run and b.broker = s.leader
     """,
+    key=("run", "partition", "begin_us"),
 )
 
 VIEWS = (_HELD_STATES, _NEEDS, _WANTED, REGISTRATIONS, _TERMS, PAUSES, _REGISTERED_STATES, _LED)

@@ -23,6 +23,8 @@ class View(NamedTuple):
     name: str
     #: A query in Spark's dialect; ``dialect.py`` has what it may call besides.
     sql: str
+    #: The columns of which no two rows have the same values, if a window rests on that.
+    key: tuple[str, ...] = ()
 
 
 class ResultTable(NamedTuple):
@@ -34,12 +36,22 @@ class ResultTable(NamedTuple):
     columns: tuple[Column, ...]
     #: A query as that of a :class:`View`; it has the documented columns, in any order.
     sql: str
+    #: The columns of which no two rows have the same values: rows are written in their order.
+    key: tuple[str, ...] = ()
 
     @property
     def documented(self) -> str:
         """The query for exactly the columns that are documented, in their order."""
         columns = ", ".join(f"cast({name} as {kind}) as {name}" for name, kind, *_ in self.columns)
         return f"select {columns} from (\n{self.sql}\n) as made"  # noqa: S608 - our own text
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The columns by which its rows are written in order, nulls last: the key, then the others.
+
+        Rows that are equal in all columns cannot be told apart, so that there is but one order.
+        """
+        return tuple(dict.fromkeys((*self.key, *(column.name for column in self.columns))))
 
 
 _READ = re.compile(r"\b(?:from|join)\s+(\w+)")

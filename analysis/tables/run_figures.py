@@ -26,6 +26,7 @@ _ISR_OF_ONE = View(
     select run, partition, begin_us, end_us from partition_states
     where in_sync = 1 and replicas > 1
     """,
+    key=("run", "partition", "begin_us"),
 )
 
 #: When partitions have a leader that leads.
@@ -221,4 +222,5 @@ RUN_FIGURES = ResultTable(
             f"left join ({sql}) as {part} on {part}.run = runs.run" for part, sql in _PARTS.items()
         ),
     ),
+    key=("run",),
 )

@@ -106,6 +106,7 @@ STALLS = ResultTable(
     -- Start-up does not count.
     join beginnings as b on b.run = s.run and b.from_us < s.end_us
     """,
+    key=("run", "partition", "client", "condition", "begin_us"),
 )
 
 #: A partition is stalled while any of its clients is.
@@ -143,6 +144,7 @@ UNAVAILABLE = ResultTable(
     -- Start-up does not count.
     join beginnings as b on b.run = u.run and b.from_us < u.end_us
     """,
+    key=("run", "partition", "begin_us", "condition"),
 )
 
 CONDITION_COUNTS = ResultTable(
@@ -175,4 +177,5 @@ CONDITION_COUNTS = ResultTable(
     )
     select * from counted where partitions > 0
     """,
+    key=("run", "condition", "begin_us"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +54,7 @@ class Validator:
 
     def __init__(self, plan: ClusterPlan) -> None:
         """Validate groups of this cluster."""
-        if not is_compiled():
-            compile_all()
+        _compile_once()
         self._plan = plan
         self._checked = Checked(
             findings=new_records(Finding, 1),
@@ -136,3 +136,10 @@ def _values(record: Any) -> str:
     """The fields of a record that are not 0; of a list of events its ends and its length."""
     fields = [(name, record[name].tolist()) for name in record.dtype.names]
     return " ".join(f"{name}={value}" for name, value in fields if value not in (0, False))
+
+
+@cache
+def _compile_once() -> None:
+    """Compile all rules, unless they are; to find that out takes as long as to run a small one."""
+    if not is_compiled():
+        compile_all()

@@ -357,7 +357,10 @@ def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges)
 def read_clients(
     world: Clients, partitions: Records[PartitionGauges], cluster: Records[ClusterGauges]
 ) -> None:
-    """Enter how clients that are hosted here get on."""
+    """Enter what clients that are hosted here wait for; stalls are no figure of Kafka's.
+
+    Source: BufferPool.queued@2.6.0 (waiting-threads).
+    """
     for number in range(len(world.clients)):
         client = world.clients[number]
         cluster[0].records_unsent += client.skipped * client.records_per_batch

@@ -55,8 +55,7 @@ def with_drawn_faults(scenario: Scenario) -> Scenario:
         for place, rate in enumerate(scenario.fault_rates)
         for fault in _faults_of(scenario, place, rate)
     ]
-    changes = {"faults": (*scenario.faults, *drawn), "fault_rates": ()}
-    return scenario.model_copy(update=changes)
+    return scenario.with_drawn_faults(drawn)
 
 
 def problems_of_rates(scenario: Scenario) -> Iterator[Problem]:

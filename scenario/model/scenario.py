@@ -7,11 +7,11 @@ valid.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, WithJsonSchema, field_validator
+from pydantic import Field, PrivateAttr, WithJsonSchema, field_validator
 
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.model.alerts import AlertExpectations
@@ -84,6 +84,7 @@ class Scenario(Deployment):
         default=None,
         description="Alerts that are expected when alert rules are rehearsed on the scenario.",
     )
+    _drawn_faults: int = PrivateAttr(default=0)
 
     @field_validator("checks")
     @classmethod
@@ -107,6 +108,39 @@ class Scenario(Deployment):
         return isinstance(other, Scenario) and self.resolved() == other.resolved()
 
     __hash__ = None  # type: ignore[assignment]
+
+    # The faults of rates.
+
+    @property
+    def drawn_faults(self) -> int:
+        """How many of its faults, the last ones, are drawn from rates."""
+        return self._drawn_faults
+
+    def with_drawn_faults(self, drawn: Sequence[Fault]) -> Self:
+        """The scenario with these faults behind those that it names, in the place of its rates."""
+        changed = self.model_copy(update={"faults": (*self.faults, *drawn), "fault_rates": ()})
+        changed._drawn_faults = len(drawn)  # noqa: SLF001 - it is of this class
+        return changed
+
+    # The controller.
+
+    def first_controller(self) -> int | None:
+        """The broker that becomes controller with ZooKeeper; None: the seed decides.
+
+        It is the one that registers first, so the one with the earliest start, if all starts are
+        given, or those of others are drawn and it starts at once.
+        """
+        starts = self.cluster.start_us
+        if not starts:
+            return None
+        first = min(starts, key=lambda broker: starts[broker])
+        is_alone = list(starts.values()).count(starts[first]) == 1
+        others_are_later = len(starts) == len(self.broker_ids()) or (
+            starts[first] == 0 and self.cluster.start_spread_us > 0
+        )
+        # A cluster that existed before has a former controller; all watch for its end.
+        existed = any(topic.existed for topic in self.topics)
+        return first if is_alone and others_are_later and not existed else None
 
     # The topics.
 

@@ -67,24 +67,6 @@ class Conversion:
             return False
         return True
 
-    def first_controller(self) -> int | None:
-        """The broker that becomes controller with ZooKeeper; None: the seed decides.
-
-        It is the one that registers first, so the one with the earliest start, if all starts are
-        given, or those of others are drawn and it starts at once.
-        """
-        starts = self.scenario.cluster.start_us
-        if not starts:
-            return None
-        first = min(starts, key=lambda broker: starts[broker])
-        is_alone = list(starts.values()).count(starts[first]) == 1
-        others_are_later = len(starts) == len(self.scenario.broker_ids()) or (
-            starts[first] == 0 and self.scenario.cluster.start_spread_us > 0
-        )
-        # A cluster that existed before has a former controller; all watch for its end.
-        existed = any(topic.existed for topic in self.scenario.topics)
-        return first if is_alone and others_are_later and not existed else None
-
 
 def without(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
     """A copy of a mapping without some of its keys."""

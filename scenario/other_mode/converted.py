@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Mode, Release
+from tidegauge.scenario.model.cluster import DEFAULT_RACK
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.other_mode.conversion import (
@@ -132,6 +133,7 @@ def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any])
             count = ensemble.servers if ensemble.servers in _QUORUMS else 3
             to.note(("zookeeper", "servers"), f"controllers.count is {count}")
             controllers = {"count": count, **controllers}
+        controllers = _in_racks(to, controllers)
     elif to.to_zookeeper:
         data = without(data, "controllers")
         quorum = to.scenario.controllers
@@ -142,6 +144,16 @@ def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any])
             data["zookeeper"] = {"servers": quorum.count}
         return data
     return {**data, "controllers": dict(controllers)} if controllers else data
+
+
+def _in_racks(to: Conversion, controllers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The controllers in the brokers' racks by name: the loss of a rack hits a quorum, too."""
+    racks = sorted({*to.scenario.cluster.racks} - {DEFAULT_RACK})
+    if not racks:
+        return controllers
+    placed = racks[: controllers.get("count", to.scenario.controllers.count)]
+    to.note(("controllers", "racks"), f"assumed are those of the brokers: {', '.join(placed)}")
+    return {**controllers, "racks": placed}
 
 
 def _costs(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _tell_of_spared_controller(to: Conversion, path: Path, selectors: Sequence[S
     hosts = [each for each in selectors if each.kind in {HOST, RACK}]
     all_brokers = to.scenario.broker_ids()
     hit = to.scenario.brokers_of(hosts) if selectors else list(all_brokers)
-    first = to.first_controller()
+    first = to.scenario.first_controller()
     if first in hit:
         text = f"broker {first}, the active controller with ZooKeeper, is a broker only"
     elif len(hit) == len(all_brokers):
@@ -150,7 +150,7 @@ def _with_zookeeper(to: Conversion, path: Path, fault: _Fault) -> dict[str, Any]
         return dict(fault)
     if hit.is_majority:
         return _outage(to, path, fault, hit)
-    first = to.first_controller()
+    first = to.scenario.first_controller()
     if hit.has_active and fault["kind"] not in {"restart", "slow_disk"} and first is not None:
         to.note(place, f"controller:0 is broker {first}, the active controller, with its replicas")
         now = with_controllers_as(selectors, Selector(HOST, first))
@@ -243,7 +243,7 @@ def _ends(
 
 
 def _active(to: Conversion, path: Path) -> Selector:
-    first = to.first_controller()
+    first = to.scenario.first_controller()
     if first is None:
         message = (
             "controller:0 has no counterpart: with ZooKeeper a broker is the controller, and the "

@@ -166,6 +166,31 @@ def test_a_broker_that_hears_no_controller_goes_on_and_needs_no_restart(tmp_path
     assert sorted(expanded) == [0, 1, 2]
 
 
+def test_a_live_broker_that_asks_a_controller_without_power_three_times_is_fenced(
+    tmp_path: Path,
+) -> None:
+    """L13, Q9: a heartbeat goes to the leader known when the one before was given up.
+
+    The quorum has its next leader within 2 s. Of three brokers one chooses the dead voter again and
+    again, each time for 2 s, to hear of it. So its heartbeats of 0, 4 and 8 s after the loss go
+    there, too, and that of 12 s finds its session over (9 s from the election on). The two others
+    are heard in time.
+    """
+    power = {"name": "power", "kind": "power_loss", "at": "10s", "brokers": ["controller:0"]}
+    parts = {"duration": "25s", "workload": {}, "seed": 4, "liveness": False}
+    quorum = {"cluster": {"brokers": 3}, "controllers": {"count": 3}}
+    run = run_of(cluster(power, **parts, **quorum), tmp_path / "run")
+    elected_us = first_after(rows_of(run, "controller_active"), 10_000_001)["time_us"]
+    assert elected_us < 12 * SECOND
+    later = [row for row in run.rows("broker_state") if row["time_us"] > 10 * SECOND]
+    fenced, unfenced = later
+    assert {fenced["broker"], unfenced["broker"]} == {BROKER_2}
+    assert fenced["state_reason"] == BROKER_SESSION_EXPIRED
+    assert 9 * SECOND < fenced["time_us"] - elected_us < 9 * SECOND * 9 // 8
+    assert unfenced["state"] == BROKER_ACTIVE
+    assert 12 * SECOND < unfenced["time_us"] - 10 * SECOND < 14 * SECOND
+
+
 def test_a_broker_that_stops_waits_for_the_controllers_leave(tmp_path: Path) -> None:
     """L2, L11: its leaderships move in one batch; it goes when all others have heard of that."""
     stop = {"name": "stop", "kind": "restart", "at": "10s", "for": "10s", "brokers": [3]}

@@ -53,6 +53,7 @@ SLOW = (
         "analyze",
         "--actors",
         "--ray",
+        "gallery",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
     "--schedule",
@@ -100,15 +101,16 @@ def every_command() -> Mapping[str, Any]:
     return typer.main.get_command(app).commands  # type: ignore[attr-defined, no-any-return]
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.place)
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
 def test_options_and_arguments_of_a_documented_command_exist(
-    command: Documented, every_command: Mapping[str, Any]
+    page: Path, every_command: Mapping[str, Any]
 ) -> None:
-    """All of them, those too that cannot be run here."""
-    name, *arguments = command.words
-    found = every_command[name]
-    context = found.context_class(found, info_name=name)
-    found.make_parser(context).parse_args(list(arguments))
+    """All of them, those too that cannot be run here; an error names the option."""
+    for command in documented(page):
+        name, *arguments = command.words
+        found = every_command[name]
+        context = found.context_class(found, info_name=name)
+        found.make_parser(context).parse_args(list(arguments))
 
 
 @pytest.mark.parametrize("commands", list(sections()))

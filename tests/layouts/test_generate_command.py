@@ -37,6 +37,13 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "mine.yaml"
 
 
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
+    """A cluster of 200,000 partitions, and its file."""
+    out = tmp_path_factory.mktemp("large") / "mine.yaml"
+    return generated(out, *LARGE), out
+
+
 def test_without_options_it_is_a_cluster_of_today(out: Path) -> None:
     scenario = generated(out)
     assert (scenario.release, scenario.mode) == ("4.1.1", "kraft")
@@ -71,8 +78,8 @@ def test_the_command_at_the_top_of_the_file_writes_the_same_file(tmp_path: Path)
     assert again.read_text() == text
 
 
-def test_200_000_partitions_are_a_small_file_with_exact_sums(out: Path) -> None:
-    scenario = generated(out, *LARGE)
+def test_200_000_partitions_are_a_small_file_with_exact_sums(large: tuple[Scenario, Path]) -> None:
+    scenario, out = large
     assert out.stat().st_size < 200_000
     sizes = [topic.partition_count for topic in scenario.topics]
     assert (len(sizes), sum(sizes)) == (2000, 200_000)
@@ -87,9 +94,11 @@ def test_200_000_partitions_are_a_small_file_with_exact_sums(out: Path) -> None:
     assert sorted(readers.topics) == sorted(busy)
 
 
-def test_groups_of_producers_have_partitions_of_about_the_same_rate(out: Path) -> None:
+def test_groups_of_producers_have_partitions_of_about_the_same_rate(
+    large: tuple[Scenario, Path],
+) -> None:
     """The busiest group's partitions have many times the rate of the last group's."""
-    scenario = generated(out, *LARGE)
+    scenario, _ = large
     sizes = {topic.name: topic.partition_count for topic in scenario.topics}
     rates = [
         group.batches_per_second / sum(sizes[topic] for topic in group.topics)

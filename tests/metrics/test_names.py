@@ -16,7 +16,6 @@ from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, 
 from tidegauge.metrics.samples.idle_ratios import IdleRatios
 from tidegauge.metrics.samples.record_times import RecordTimes
 from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
-from tidegauge.metrics.spellings.spelling import SpelledFamily
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
 SPELLED = SPELLING.spelled(FAMILIES)
@@ -123,12 +122,13 @@ def test_names_of_raw_counts_are_not_served() -> None:
     assert not [one.name for one in SPELLED if "persec" in one.name]
 
 
-@pytest.mark.parametrize("spelled", SPELLED, ids=lambda spelled: spelled.name)
-def test_a_metric_is_well_formed(spelled: SpelledFamily) -> None:
-    assert re.fullmatch(r"[a-z_]+", spelled.name)
-    assert (spelled.kind == "counter") == spelled.name.endswith("_total")
-    assert re.fullmatch(r"[A-Z0-9-].*\.", spelled.help), "a sentence"
-    assert spelled.family.source
+def test_a_metric_is_well_formed() -> None:
+    """Its help is a sentence."""
+    for spelled in SPELLED:
+        assert re.fullmatch(r"[a-z_]+", spelled.name), spelled
+        assert (spelled.kind == "counter") == spelled.name.endswith("_total"), spelled
+        assert re.fullmatch(r"[A-Z0-9-].*\.", spelled.help), spelled
+        assert spelled.family.source, spelled
 
 
 def test_entries_of_one_name_stand_behind_each_other_and_agree() -> None:

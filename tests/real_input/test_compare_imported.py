@@ -40,7 +40,6 @@ def scenario(release: str, **parts: Any) -> Scenario:
     return scenario_from_mapping(plain | parts, "test.yaml")
 
 
-@pytest.mark.xdist_group("ray")
 @pytest.mark.usefixtures("ray_here")
 def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_faults(
     tmp_path: Path,

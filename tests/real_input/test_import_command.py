@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from tidegauge.command_line import app
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
+from tidegauge.scenario.model.selectors import Selector
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
@@ -238,6 +239,41 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     assert "no meaning with KRaft: zookeeper.connect, zookeeper.session.timeout.ms" in text
     assert "not simulated with KRaft yet: leader.replication.throttled.rate" in text
     scenario_of(data)
+
+
+@pytest.mark.parametrize(
+    ("own_racks", "placed", "is_said"),
+    [
+        ({}, ["a", "b", "c"], True),
+        ({9: "c"}, ["c", "a", "b"], True),
+        ({7: "c", 8: "c", 9: "b"}, ["c", "b"], False),
+    ],
+)
+def test_controllers_without_a_rack_are_spread_over_the_brokers_racks(
+    own_racks: dict[int, str],
+    placed: list[str],
+    is_said: bool,
+    small: Path,
+    tmp_path: Path,
+    out: Path,
+) -> None:
+    """By name, and said; broker.rack in the file of a controller wins."""
+    quorum = "controller.quorum.voters=7@a:1,8@b:1,9@c:1\n"
+    files: list[str | Path] = []
+    for broker, rack in ((1, "b"), (2, "c"), (3, "a")):
+        file = tmp_path / f"{broker}.properties"
+        file.write_text(f"process.roles=broker\nnode.id={broker}\nbroker.rack={rack}\n{quorum}")
+        files += ["--properties", file]
+    for node, rack in own_racks.items():
+        file = tmp_path / f"{node}.properties"
+        file.write_text(f"process.roles=controller\nnode.id={node}\nbroker.rack={rack}\n{quorum}")
+        files += ["--properties", file]
+    result = run(small, *files, "-o", out)
+    assert data_in(out)["controllers"]["racks"] == placed
+    said = f"no file has the racks of all controllers: assumed are {', '.join(placed)}, in turn"
+    assert (said in in_words(result)) == is_said
+    lost = scenario_of(data_in(out)).controllers_of([Selector("rack", name="c")])
+    assert lost == [number for number in range(3) if placed[number % len(placed)] == "c"]
 
 
 @pytest.mark.parametrize(

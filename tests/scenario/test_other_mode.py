@@ -40,7 +40,7 @@ ZOOKEEPER: dict[str, Any] = {
     "duration": "60s",
     "release": RELEASE,
     "mode": "zookeeper",
-    "cluster": {"brokers": 3, "racks": ["a", "b", "c"], "start": {3: "0s"}},
+    "cluster": {"brokers": 3, "start": {3: "0s"}},
     "topics": [{"name": "orders", "partitions": 3, "replication_factor": 3}],
 }
 KRAFT = {**ZOOKEEPER, "mode": "kraft"}
@@ -127,6 +127,20 @@ def test_the_session_timeout_is_not_converted_but_has_the_default_of_the_other_m
     assert "has its default (18000)" in str(with_zookeeper.changes[0])
 
 
+def test_controllers_stand_in_the_racks_of_the_brokers_and_are_lost_with_them() -> None:
+    """Outside of all racks the loss of one would spare a quorum that it hits in a real cluster."""
+    data = ZOOKEEPER | {
+        "cluster": {"brokers": 3, "racks": ["c", "a", "b"]},
+        "faults": [{"kind": "power_loss", "at": "20s", "brokers": ["rack:b"]}],
+    }
+    found = in_mode("kraft", data)
+    assert said(found) == {"controllers.racks": "assumed are those of the brokers: a, b, c"}
+    (lost,) = found.scenario.faults
+    assert found.scenario.controllers_of(lost.brokers) == [1]
+    alone = in_mode("kraft", data | {"zookeeper": {"servers": 1}})
+    assert alone.data["controllers"] == {"count": 1, "racks": ["a"]}
+
+
 def test_settings_of_the_controller_move_to_the_controllers_and_back() -> None:
     name = "auto.leader.rebalance.enable"
     cluster = ZOOKEEPER["cluster"] | {"settings": {name: False, "num.replica.fetchers": 2}}
@@ -209,8 +223,8 @@ def test_the_same_mode_and_release_changes_nothing() -> None:
             {"kind": "restart", "for": "10s", "brokers": ["controller:0"]},
         ),
         (
-            {"kind": "power_loss", "brokers": ["rack:b", "zookeeper"]},
-            {"kind": "power_loss", "brokers": ["rack:b", "controllers"]},
+            {"kind": "power_loss", "brokers": [2, "zookeeper"]},
+            {"kind": "power_loss", "brokers": [2, "controllers"]},
         ),
         (
             {"kind": "cut_link", "between": [["broker:1"], ["zookeeper", "controller:3"]]},

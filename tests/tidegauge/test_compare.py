@@ -13,8 +13,7 @@ from tidegauge.command_line import app
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.traces.run_files import runs_of_sweep
 
-#: All on one Ray, which is started once.
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
+pytestmark = pytest.mark.usefixtures("ray_here")
 
 #: Broker 3 starts first, so it is the controller with ZooKeeper; broker 1 dies.
 SCENARIO = """\

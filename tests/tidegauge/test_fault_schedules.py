@@ -15,10 +15,10 @@ from typing import NamedTuple
 import pytest
 
 from fault_schedules import clean_but_far_apart, schedule
-from tidegauge.engine.simulate import simulate
+from scenario_runs import run_of
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.replica_list import size
-from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.codes.occasions import REASON_END, STATE_DELETED
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS
 from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -94,10 +94,6 @@ def losses(run: RunFolder) -> dict[str, int]:
             if count:
                 found[" or ".join(sorted(excuses)) or "nothing permits it"] += count
     return dict(found)
-
-
-def run_of(scenario: Scenario, folder: Path) -> RunFolder:
-    return simulate(scenario, folder)
 
 
 def assert_all_is_well(run: RunFolder) -> None:

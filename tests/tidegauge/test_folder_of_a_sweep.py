@@ -13,8 +13,7 @@ from tidegauge.api import Result as RunResult
 from tidegauge.command_line import app
 from tidegauge.traces.run_files import SWEEP, RunError
 
-#: All on one Ray, which is started once.
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
+pytestmark = pytest.mark.usefixtures("ray_here")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.history.story import Names, told
-from tidegauge.simulation.trace_rows.row import RowKind, RowSlot
+from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
 from tidegauge.traces.run_folder import TraceRow
@@ -97,14 +97,14 @@ def test_every_kind_of_row_has_words_about_its_own_columns() -> None:
         assert in_braces <= set(kind.columns), kind.name
 
 
-@pytest.mark.parametrize("kind", ROW_KINDS.values(), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("value", [-1, 0, 1, 99])
-def test_every_kind_of_row_can_be_told_whatever_its_values(kind: RowKind, value: int) -> None:
-    row = TraceRow(kind.name, {**dict.fromkeys(kind.columns, value), "partition": 0, "isr": 1})
-    row.columns.update(dict.fromkeys(("old_isr", "replicas", "adding", "removing"), SLOT_0_1))
-    words = told(row, Names(MANIFEST_OF_TESTS))
-    assert words
-    assert "{" not in words
+def test_every_kind_of_row_can_be_told_whatever_its_values(value: int) -> None:
+    for kind in ROW_KINDS.values():
+        row = TraceRow(kind.name, {**dict.fromkeys(kind.columns, value), "partition": 0, "isr": 1})
+        row.columns.update(dict.fromkeys(("old_isr", "replicas", "adding", "removing"), SLOT_0_1))
+        words = told(row, Names(MANIFEST_OF_TESTS))
+        assert words, kind.name
+        assert "{" not in words, kind.name
 
 
 def test_a_row_of_a_kind_that_is_not_known_is_told_by_its_columns() -> None:

@@ -28,8 +28,7 @@ from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.run_batch import BatchPace
 from tidegauge.views.sweep_report import show_sweep
 
-#: All on one Ray, which is started once.
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
+pytestmark = pytest.mark.usefixtures("ray_here")
 
 #: A leader whose followers are cut off for a while, and that dies 20 s later.
 SCENARIO = """\

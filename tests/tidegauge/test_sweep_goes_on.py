@@ -26,7 +26,7 @@ from tidegauge.sweeps.sweep_folder import run_name
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
 from tidegauge.traces.run_folder import RunFolder
 
-pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.usefixtures("ray_here")]
+pytestmark = pytest.mark.usefixtures("ray_here")
 
 SESSION = "zookeeper.session.timeout.ms"
 VALUES = ("--set", f"cluster.settings.{SESSION}=4000,12000")

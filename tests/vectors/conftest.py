@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,10 +36,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "vector" not in metafunc.fixturenames:
-        return
+    """``vector`` is each vector, ``alike`` all those of an area."""
     vectors = [vector for file in metafunc.config.stash[FILES] for vector in file.vectors]
-    metafunc.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
+    if "vector" in metafunc.fixturenames:
+        metafunc.parametrize("vector", vectors, ids=[vector["id"] for vector in vectors])
+    if "alike" in metafunc.fixturenames:
+        areas = defaultdict[str, list[dict[str, Any]]](list)
+        for vector in vectors:
+            areas[vector["area"]].append(vector)
+        metafunc.parametrize("alike", areas.values(), ids=areas)
 
 
 def pytest_terminal_summary(

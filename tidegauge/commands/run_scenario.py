@@ -20,7 +20,7 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.views.check_view import show_verdicts
 from tidegauge.views.output import console, fail, print_json, report, show_warnings
-from tidegauge.views.summary_view import show_summary
+from tidegauge.views.summary_view import show_chance, show_summary
 
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
@@ -242,7 +242,12 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
     )
     again = request.command(loaded.seed, loaded.trace)
     with watched(request.watched, loaded, request.speed) as watchers:
-        run = perform(loaded, out, hosting.engine(), again, speed=request.speed, watchers=watchers)
+        run = perform(
+            *(loaded, out, hosting.engine(), again),
+            speed=request.speed,
+            watchers=watchers,
+            over_seeds=request.over_seeds(),
+        )
     return run.summary, _show(run, request, loaded, again)
 
 
@@ -257,6 +262,7 @@ def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> 
     show_summary(run.summary, has_quorum=loaded.has_kraft)
     show_unreachable(console(), run, Names.of(run))
     unexpected = show_verdicts(console(), run)
+    show_chance(run.manifest)
     typer.echo(f"Next: tidegauge show {run.path}")
     typer.echo(f"      tidegauge report {run.path}")
     typer.echo(f"Again: {again}")

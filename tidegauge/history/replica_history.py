@@ -91,7 +91,7 @@ _STANDINGS = """
     left join held as h on h.begin_us <= t.time_us and coalesce(t.time_us < h.end_us, true)
     left join former as f
         on f.broker = b.broker and f.begin_us <= t.time_us and t.time_us < f.end_us
-    order by t.time_us
+    order by time_us, broker, standing
 """
 
 

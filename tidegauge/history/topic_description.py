@@ -125,7 +125,7 @@ def described_states(
         "select partition as place, topic, topic_partition, leader, leader_is_active,"  # noqa: S608 - a number
         " leader_epoch, replicas, isr, adding, removing, eligible_leaders, last_known_leader,"
         " min_insync_replicas"
-        f" from described_states where {now} order by partition"
+        f" from described_states where {now} order by partition, begin_us"
     )
     return {
         row["place"]: PartitionDescription(

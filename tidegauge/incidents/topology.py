@@ -121,7 +121,8 @@ def _take_properties(
     topology.settings, topology.own, topology.racks = found.common, found.own, found.racks
     topology.notices += [*files.notices, *found.notices]
     if topology.mode == KRAFT_MODE:
-        quorum = described_quorum(files, found.racks, topology.release)
+        # Of no rack: logs tell of each controller by itself, also when a rack is lost.
+        quorum = described_quorum(files, {}, topology.release)
         topology.notices += quorum.notices
         topology.controller_settings = dict(quorum.data.get("settings", {}))
         topology.controller_count = int(quorum.data["count"])

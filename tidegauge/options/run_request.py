@@ -14,6 +14,9 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
 
+#: So many seeds show a spread in a minute or two.
+_SEEDS = "1..20"
+
 
 class RunRequest(NamedTuple):
     """The options of ``tidegauge run`` that define the run."""
@@ -84,11 +87,19 @@ class RunRequest(NamedTuple):
         """The shell command that repeats the run with this seed."""
         words = ["tidegauge", "run", self.scenario]
         words += self.hosting.words() + self._speed_words() + self.watched.words()
-        words += [] if self.costs is None else ["--costs", str(self.costs)]
+        words += [*self._change_words(), "--seed", str(seed), "--trace-level", trace_level]
+        return shlex.join(words)
+
+    def over_seeds(self) -> str:
+        """The shell command that shows how the figures of the run spread over seeds."""
+        words = ["tidegauge", "run", self.scenario, *self._change_words(), "--seeds", _SEEDS]
+        return shlex.join(words)
+
+    def _change_words(self) -> list[str]:
+        words = [] if self.costs is None else ["--costs", str(self.costs)]
         for change in self.changes:
             words += ["--set", change]
-        words += ["--seed", str(seed), "--trace-level", trace_level]
-        return shlex.join(words)
+        return words
 
     def _speed_words(self) -> list[str]:
         if self.speed is None:

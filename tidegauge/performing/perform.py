@@ -33,6 +33,7 @@ def perform(
     until_us: int | None = None,
     is_kept: bool = True,
     watchers: Watchers | None = None,
+    over_seeds: str | None = None,
 ) -> RunFolder:
     """Perform a run; if it fails, the command ends with one line that gives the reason.
 
@@ -46,6 +47,7 @@ def perform(
         until_us: the run may end after this virtual time, unfinished.
         is_kept: whether the folder still exists when the command has ended.
         watchers: the observers of the run.
+        over_seeds: the command that runs the scenario with other seeds.
     """
     from tidegauge.engine.contract import ActorError, EngineError
     from tidegauge.engine.simulate import simulate
@@ -65,6 +67,7 @@ def perform(
                 switches=switches,
                 onlooker=None if watchers is None else watchers.onlooker,
                 scrapes=None if watchers is None else watchers.scrapes,
+                over_seeds=over_seeds,
             )
     except _FarEnough:
         return RunFolder(out)

@@ -3,11 +3,16 @@
 The voters stand in controller.quorum.voters. With controller.quorum.bootstrap.servers only some of
 them may be named, so they are assumed. A node that is broker and controller is simulated as two
 processes, on machines of their own.
+
+No dump has the rack of a controller, and few files of controllers have broker.rack, as Kafka makes
+no use of it there. Controllers of which no file has it are assumed to stand in the racks of the
+brokers, one after the other by name: outside of all racks the loss of a rack would spare a quorum
+that it hits in any cluster of several availability zones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +20,7 @@ from tidegauge.real_input.cluster_settings import BrokerFiles
 from tidegauge.real_input.notices import Notice, named
 from tidegauge.real_input.server_properties import Property, ServerProperties
 from tidegauge.real_input.setting_values import controller_settings
+from tidegauge.scenario.model.cluster import DEFAULT_RACK
 
 #: The numbers of controllers that a scenario can have.
 _COUNTS = (1, 3, 5)
@@ -45,9 +51,7 @@ def described_quorum(
     quorum = DescribedQuorum()
     voters = _voters(files)
     quorum.data["count"] = _count(quorum, files, voters)
-    names = _racks(files, racks, voters)[: quorum.data["count"]]
-    if names:
-        quorum.data["racks"] = names
+    _place_in_racks(quorum, files, racks, voters or _controller_ids(files))
     settings, notices = controller_settings(dict(_written_settings(quorum, files)), release)
     quorum.notices += notices
     if settings:
@@ -75,6 +79,12 @@ def _voters(files: BrokerFiles) -> dict[int, str]:
     return {}
 
 
+def _controller_ids(files: BrokerFiles) -> list[int]:
+    """The nodes that are controllers, by their own files."""
+    ids = (file.broker_id() for file in files.nodes() if "controller" in file.roles())
+    return [node for node in ids if node is not None]
+
+
 def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
     said, reason = len(voters), "controller.quorum.voters has"
     if not said:
@@ -96,17 +106,31 @@ def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) 
     return count
 
 
-def _racks(files: BrokerFiles, racks: dict[str, list[int]], voters: dict[int, str]) -> list[str]:
-    """The racks of the voters, if the rack of each is known."""
+def _place_in_racks(
+    quorum: DescribedQuorum,
+    files: BrokerFiles,
+    racks: dict[str, list[int]],
+    voters: Collection[int],
+) -> None:
+    """Place the controllers: those whose rack no file has are spread over the brokers' racks."""
     rack_of = {broker: rack for rack, brokers in racks.items() for broker in brokers}
-    own = {
-        node: rack
-        for file in files.controllers
-        if (node := file.broker_id()) is not None and (rack := file.text("broker.rack")) in racks
-    }
-    found = [own.get(node, rack_of.get(node)) for node in voters]
-    known = [rack for rack in found if rack is not None]
-    return list(dict.fromkeys(known)) if len(known) == len(voters) else []
+    for file in files.controllers:
+        if (node := file.broker_id()) is not None and (rack := file.text("broker.rack")) in racks:
+            rack_of[node] = rack
+    known = [rack_of[node] for node in voters if node in rack_of]
+    count = quorum.data["count"]
+    others = sorted({*racks} - {*known, DEFAULT_RACK})
+    assumed = others[: max(0, count - len(known))]
+    placed = [*dict.fromkeys(known), *assumed][:count]
+    if placed:
+        quorum.data["racks"] = placed
+    if assumed:
+        text = (
+            f"no file has the racks of all controllers: assumed are {named(placed)}, in turn; a "
+            "rack that loses power takes its controllers along: change `controllers.racks` to "
+            "correct that"
+        )
+        quorum.notices.append(Notice("controllers", text))
 
 
 def _written_settings(

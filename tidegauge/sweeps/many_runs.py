@@ -124,7 +124,7 @@ def _fault_seconds(run: RunFolder) -> dict[str, float]:
     with TemporaryDirectory(prefix="tidegauge-") as folder:
         rows = RunTables(run.path, Path(folder)).rows(
             "select fault_name, sum(end_us - begin_us) / 1e6 as seconds from faults"
-            " group by fault_name"
+            " group by fault_name order by fault_name"
         )
     return seconds | {row["fault_name"]: float(row["seconds"]) for row in rows}
 

@@ -94,14 +94,14 @@ def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> It
         select condition, part, max(partitions) as most
         from parts as p
         join condition_counts as c on c.begin_us < p.end_us and p.begin_us < c.end_us
-        group by condition, part
+        group by condition, part order by condition, part
     """)
     areas = tables.rows(f"""
         select condition, sum(
             (least(end_us, {axis.end_us}) - greatest(begin_us, {axis.begin_us})) * partitions
         ) / 1e6 as seconds
         from condition_counts where begin_us < {axis.end_us} and end_us > {axis.begin_us}
-        group by condition
+        group by condition order by condition
     """)  # noqa: S608 - numbers
     seconds_of = {row["condition"]: float(row["seconds"]) for row in areas}
     for condition, name in conditions.items():
@@ -121,7 +121,7 @@ def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
         select change, part, count(*) as times
         from parts as p
         join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
-        group by change, part
+        group by change, part order by change, part
     """)
     for change, name in _CHANGES.items():
         times = axis.in_parts((row for row in counts if row["change"] == change), "times")

@@ -55,7 +55,9 @@ def controller_story(
     from tidegauge.history.controller_history import controller_rows
     from tidegauge.history.moments import moments
 
-    taken = tables.rows("select * from controller_events where queued_us is not null")
+    taken = tables.rows(
+        "select * from controller_events where queued_us is not null order by process, sequence"
+    )
     events = {(event["process"], event["sequence"]): event for event in taken}
     rows = controller_rows(run, details=options.details)
     shown = (row for row in rows if row["time_us"] in options.span)

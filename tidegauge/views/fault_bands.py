@@ -27,7 +27,7 @@ _BANDS = """
     select 'step ' || action, 'step ' || cast(step + 1 as string) || ': ' || step_text, taken_us,
         coalesce(over_us, taken_us)
     from steps where taken_us is not null and action not in ('begin_fault', 'end_fault', 'wait')
-    order by begin_us, name
+    order by begin_us, name, kind, end_us
 """
 
 

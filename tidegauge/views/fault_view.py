@@ -60,13 +60,17 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
         )
     )
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
-    outages = tables.rows("select * exclude (run) from fault_outages")
+    outages = tables.rows("select * exclude (run) from fault_outages order by fault, condition")
     failures = tables.rows(
-        "select * exclude (run) from fault_failures order by batches desc, error"
+        "select * exclude (run) from fault_failures order by batches desc, error, failure, fault"
     )
-    sessions = tables.rows("select * exclude (run) from fault_sessions order by time_us, broker")
-    services = {row["fault"]: row for row in tables.rows("select * from fault_service")}
-    topics = tables.rows("select * from fault_topics order by partitions desc, topic")
+    sessions = tables.rows(
+        "select * exclude (run) from fault_sessions order by time_us, broker, fault"
+    )
+    services = {
+        row["fault"]: row for row in tables.rows("select * from fault_service order by fault")
+    }
+    topics = tables.rows("select * from fault_topics order by partitions desc, topic, fault")
 
     def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row for row in rows if row["fault"] == fault]

@@ -102,6 +102,7 @@ def _marks(tables: RunTables, partition: int, condition: str, axis: TimeAxis) ->
     rows = tables.rows(
         "select begin_us, end_us from unavailable"  # noqa: S608 - a number and our own text
         f" where partition = {partition} and condition = '{condition}'"
+        " order by begin_us, end_us"
     )
     return axis.band((row["begin_us"], row["end_us"]) for row in rows).replace("#", "!")
 
@@ -110,7 +111,7 @@ def _former_leaders(tables: RunTables, partition: int) -> Iterator[str]:
     """The leaders that led on after the control plane had a later epoch."""
     rows = tables.rows(
         f"select * from acting_leaders where partition = {partition}"  # noqa: S608 - numbers
-        f" and end_us - superseded_us >= {NOTABLE_US} order by superseded_us"
+        f" and end_us - superseded_us >= {NOTABLE_US} order by superseded_us, begin_us, leader"
     )
     for row in rows[:_MOST_FORMER]:
         lost = ""

@@ -40,6 +40,8 @@ _REFUSING = {
 }
 #: A shorter time is that of any election.
 _NOTABLE_US = 1_000_000
+#: The order in which leaders began that lacked records; two can begin at the same time.
+_BEGAN = "place(began_us, began_process, began_sequence, 0)"
 
 #: The number of near names that are proposed.
 NEAREST = 3
@@ -176,9 +178,10 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
     """The losses of acknowledged records, by their causes, the largest first."""
     lost = tables.rows(
         "select fault_name, permitted_by, leader, leader_epoch, sum(records) as records,"  # noqa: S608 - a number
-        " min_by(began_process, began_us) as process, min_by(began_sequence, began_us) as sequence"
+        f" min_by(began_process, {_BEGAN}) as process, min_by(began_sequence, {_BEGAN}) as sequence"
         f" from lost where partition = {partition}"
-        " group by fault_name, permitted_by, leader, leader_epoch order by records desc"
+        " group by fault_name, permitted_by, leader, leader_epoch"
+        " order by records desc, leader_epoch, leader, fault_name, permitted_by"
     )
     whole = sum(each["records"] for each in lost)
     if lost:

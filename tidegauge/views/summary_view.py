@@ -99,6 +99,14 @@ def _blocked(summary: dict[str, Any], group: str) -> str:
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
 
+def show_chance(manifest: dict[str, Any]) -> None:
+    """Print what draws have decided in the run, and the command that shows other outcomes."""
+    for place, decided in enumerate(manifest["left_to_chance"]):
+        typer.echo(f"{'       ' if place else 'chance:'} {decided}")
+    if manifest["left_to_chance"]:
+        typer.echo(f"This is one seed. The spread: {manifest['over_seeds']}")
+
+
 def _show_losses(lost: dict[str, int]) -> None:
     """Print the partitions that lost acknowledged records."""
     if not lost:
