@@ -87,6 +87,11 @@ class Client(Record):
     oldest_timely: i64 = -1
     #: The longest that a batch has taken, or waited for, as far as it is counted.
     longest_us: i64
+    #: The same since the last sample, which was due at this time: how many, and how long in all.
+    sample_due_us: i64
+    sampled_batches: i64
+    sampled_taken_us: i64
+    sampled_longest_us: i64
 
     #: A timer looks for what has stalled.
     stall_timer: flag

@@ -23,6 +23,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
+from tidegauge.simulation.trace_rows.sample_rows import ProducerSampled
 
 
 @inner_rule
@@ -38,6 +39,28 @@ def count_duration(world: Clients, process: int, duration_us: int) -> None:
     client = world.clients[number]
     client.longest_us = max(client.longest_us, duration_us)
     world.latencies[number * BUCKETS + bucket_of(duration_us)].batches += 1
+    now_us = world.context[0].time_us
+    if now_us >= client.sample_due_us:
+        _sample(world, client, process)
+        client.sample_due_us = now_us + world.context[0].sample_period_us
+    client.sampled_batches += 1
+    client.sampled_taken_us += duration_us
+    client.sampled_longest_us = max(client.sampled_longest_us, duration_us)
+
+
+@inner_rule
+def _sample(world: Clients, client: Client, process: int) -> None:
+    """Write down how long the batches took that had an outcome since the last sample."""
+    if client.sampled_batches == 0:
+        return
+    row = new_row(world, process, ProducerSampled)
+    row.batches = client.sampled_batches
+    row.taken_us = client.sampled_taken_us
+    row.longest_us = client.sampled_longest_us
+    write_row(world, row)
+    client.sampled_batches = 0
+    client.sampled_taken_us = 0
+    client.sampled_longest_us = 0
 
 
 @inner_rule
@@ -93,3 +116,4 @@ def _close_producer(world: Clients, client: Client, process: int) -> None:
     while index != NONE:
         count_duration(world, process, now_us - world.batches[index].created_us)
         index = world.batches[index].younger
+    _sample(world, client, process)

@@ -19,6 +19,9 @@ LISTS = (
     *("controllers", "zookeeper_tree"),
 )
 
+#: A client's process is called so.
+_CLIENT = "client "
+
 #: The roles of processes that hold a cluster's state, of which a run has one.
 CONTROL_PLANES = ("zookeeper", "quorum controller")
 
@@ -31,6 +34,15 @@ class NamedProcess(NamedTuple):
     role: str
     #: Its number within its role; for a broker and its controller the broker's index.
     number: int
+
+
+class NamedClient(NamedTuple):
+    """A producer or consumer of the scenario."""
+
+    #: Such as ``shop-0``.
+    name: str
+    #: The name of its group, such as ``shop``.
+    group: str
 
 
 class NamedPartition(NamedTuple):
@@ -119,6 +131,18 @@ class Directory:
         return {
             each["process"]: NamedProcess(each["name"], each["role"], each["number"])
             for each in self._manifest["processes"]
+        }
+
+    @cached_property
+    def clients(self) -> dict[int, NamedClient]:
+        """The producers and consumers, by the numbers of their processes."""
+        names = {
+            number: each.name.removeprefix(_CLIENT)
+            for number, each in self.processes.items()
+            if each.name.startswith(_CLIENT)
+        }
+        return {
+            number: NamedClient(name, name.rpartition("-")[0]) for number, name in names.items()
         }
 
     @cached_property

@@ -30,6 +30,28 @@ class Figure(NamedTuple):
 
 FIGURES = (
     Figure(
+        "stalled_us",
+        "Partitions stalled for producers, in all",
+        "The session of a lost broker (18 s by default), or replica.lag.time.max.ms.",
+        "The session of a lost broker (9 s by default), or replica.lag.time.max.ms.",
+        either="How long batches wait: for a new leader, for a follower that is lost to leave the"
+        " ISR, for one that is slow to catch up.",
+    ),
+    Figure(
+        "longest_stall_us",
+        "Longest stall of a partition",
+        "",
+        "",
+        either="What decides all of them together.",
+    ),
+    Figure(
+        "reads_stalled_us",
+        "Partitions stalled for consumers, in all",
+        "",
+        "",
+        either="Time without a leader that responds.",
+    ),
+    Figure(
         "leaderless_partitions",
         "Partitions that lost their leader",
         "",
@@ -67,12 +89,12 @@ FIGURES = (
     ),
     Figure(
         "unwritable_us",
-        "Time without acks=all writes, of all partitions",
+        "Partitions that refuse acks=all writes, in all",
         "If all of an ISR died, only the last one of it may lead again.",
         "With ELRs (4.1) another replica may lead again, if it stopped cleanly.",
         "ISRs fall below min.insync.replicas sooner, as the session is shorter.",
         either="Leaderless time, and how long ISRs are below min.insync.replicas. While a dead"
-        " follower is still in the ISR, writes with acks=all wait instead of being refused.",
+        " follower is still in the ISR, writes with acks=all are stalled instead of being refused.",
     ),
     Figure(
         "controller_less_us",
@@ -213,5 +235,20 @@ FIGURES = (
         "",
         "",
         either="Time without a leader, or below min.insync.replicas, beyond delivery.timeout.ms.",
+    ),
+    Figure(
+        "records_unsent",
+        "Records that never left their applications",
+        "",
+        "",
+        either="A stall that fills buffer.memory: send() blocks for max.block.ms, and what was due"
+        " meanwhile is not sent.",
+    ),
+    Figure(
+        "blocked_us",
+        "send() blocked, of all producers",
+        "",
+        "",
+        either="A stall that fills buffer.memory, by the rate and size of records.",
     ),
 )

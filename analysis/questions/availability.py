@@ -1,7 +1,8 @@
-"""Refused writes, offline partitions and lost records: a line for each run.
+"""Stalled and refused writes, offline partitions and lost records: a line for each run.
 
 A partition accepts writes of ``acks=all`` while a broker actually leads it and its ISR is not below
-min.insync.replicas. Percentages are of all the time that all partitions existed after start-up.
+min.insync.replicas; what it accepts can still be stalled, by a follower that does not fetch.
+Percentages are of all the time that all partitions existed after start-up.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _SQL = """
         100 * (1 - partition_seconds_offline / nullif(partition_seconds, 0)) as online_percent,
         1e6 * records_acknowledged_lost / nullif(records_acknowledged, 0) as lost_per_million
     from run_figures as f left join existed on existed.run = f.run
-    order by records_acknowledged_lost desc, refused desc, f.run
+    order by records_acknowledged_lost desc, coalesce(partition_seconds_stalled, refused) desc,
+        refused desc, f.run
 """
 
 
@@ -37,6 +39,10 @@ AVAILABILITY = Question(
     "How much was unavailable, and is any acknowledged record lost?",
     (
         RUN,
+        Column(
+            "partition_seconds_stalled", "double", "s", "a producer's batch waited for over 1 s"
+        ),
+        Column("longest_stall_seconds", "double", "s", "... longest without a break, of one"),
         Column("writable_percent", "double", "%", "of partition-seconds: acks=all was accepted"),
         Column("online_percent", "double", "%", "... a leader with a session was named"),
         Column("partition_seconds_offline", "double", "s", "no leader, or one without a session"),

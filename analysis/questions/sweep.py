@@ -29,6 +29,9 @@ _FIGURES = {
     "isr_notifications_per_hour": (_AN_HOUR.format("isr_notifications"), "/h"),
     "leader_elections": ("leader_elections", ""),
     "unclean_elections": ("unclean_elections", ""),
+    "partition_seconds_stalled": ("partition_seconds_stalled", "s"),
+    "longest_stall_seconds": ("longest_stall_seconds", "s"),
+    "partition_seconds_reads_stalled": ("partition_seconds_reads_stalled", "s"),
     "partition_seconds_offline": ("partition_seconds_offline", "s"),
     "partition_seconds_not_accepting": ("partition_seconds_not_accepting", "s"),
     "partition_seconds_under_min_isr": ("partition_seconds_under_min_isr", "s"),
@@ -36,6 +39,7 @@ _FIGURES = {
     "partition_seconds_isr_of_one": ("partition_seconds_isr_of_one", "s"),
     "controller_busy_seconds": ("controller_busy_seconds", "s"),
     "records_acknowledged": ("records_acknowledged", "records"),
+    "records_unsent": ("records_unsent", "records"),
     "records_acknowledged_lost": ("records_acknowledged_lost", "records"),
     "records_acknowledged_unavailable": ("records_acknowledged_unavailable", "records"),
 }

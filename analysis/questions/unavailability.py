@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.analysis.tables.unavailable import CONDITIONS
+from tidegauge.analysis.tables.unavailable import LABELS
 
 _SQL = f"""
     select run, topic, condition, count(*) as intervals,
@@ -22,17 +22,17 @@ _SQL = f"""
         max_by(topic_partition, place(lasted_us, partition, begin_us, 0)) as longest_of,
         max_by(begin_us, place(lasted_us, partition, begin_us, 0)) as longest_began_us
     from unavailable where condition <> 'under_replicated' group by run, topic, condition
-    order by run, list_position({list(CONDITIONS)}, condition), total_seconds desc, topic,
+    order by run, list_position({list(LABELS)}, condition), total_seconds desc, topic,
         condition
 """
 
 
 UNAVAILABILITY = Question(
     "unavailability",
-    "Which topics were offline or below min.insync.replicas, and for how long at a time?",
+    "Which topics were stalled, offline or below min.insync.replicas, and for how long at a time?",
     (
         RUN,
-        Column("condition", "string", "", "`offline`, `not_accepting`, `under_min_isr`, ..."),
+        Column("condition", "string", "", "`stalled`, `not_accepting`, `under_min_isr`, ..."),
         Column("topic", "string", "", "the topic"),
         Column(
             "intervals",

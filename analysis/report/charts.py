@@ -19,6 +19,7 @@ BAD = "var(--red)"
 WORSE = "var(--purple)"
 WARNING = "var(--orange)"
 GOOD = "var(--blue)"
+SKY = "var(--sky)"
 QUIET = "var(--muted)"
 BAND = "var(--band)"
 

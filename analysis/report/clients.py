@@ -70,6 +70,10 @@ def section(run: OneRun) -> Section:
                 )
             ],
         )
+    groups = run.tables.rows(
+        "select * from client_groups"
+        " order by records_unsent desc, stalled_us desc, records_failed desc, client_group"
+    )
     found = collected(run, _queries(run))
     for name in ("written", "committed"):
         found[name] = _without_gaps(found.get(name, []), _throughput_us(run), run.duration_us)
@@ -79,13 +83,15 @@ def section(run: OneRun) -> Section:
         "Throughput is that of samples of the brokers. A producer retries a refused write until "
         "delivery.timeout.ms is over, then it gives the batch up.",
         [
-            _in_short(run, topics),
+            _in_short(run, topics, groups),
             *panel_charts(run, PANELS, found),
+            *_groups(groups),
             *_latencies(run),
             _topics(topics),
             *_refusals(run),
         ],
         [
+            run.command("analyze", "RUN", "--table", "client_groups"),
             run.command("analyze", "RUN", "--table", "clients"),
             run.command("analyze", "RUN", "--table", "refusals"),
         ],
@@ -119,21 +125,52 @@ def _without_gaps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[
     return [Point(at_us, values.get(at_us, 0.0)) for at_us in range(0, end_us, bucket_us)]
 
 
-def _in_short(run: OneRun, topics: Sequence[Mapping[str, Any]]) -> Words:
+def _in_short(
+    run: OneRun, topics: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]
+) -> Words:
     refused = sum(each["writes_refused"] for each in topics)
     failed = sum(each["failed"] for each in topics)
     batches = sum(each["batches_failed"] for each in topics)
+    unsent = sum(each["records_unsent"] or 0 for each in groups)
     parts = [
         f"{counted(refused, 'write')} refused" if refused else "no write refused",
         f"{counted(failed, 'record')} given up in {counted(batches, 'batch')}"
         if failed
         else "no record given up",
+        f"{counted(unsent, 'record')} unsent" if unsent else "no record unsent",
     ]
     slowest_ms = max((each["max"] for each in _produce_ms(run).values()), default=0)
     if slowest_ms:
-        parts.append(f"the slowest acknowledgement took {duration_text(slowest_ms * 1000)}")
+        parts.append(f"the slowest batch waited for {duration_text(slowest_ms * 1000)}")
     text = "; ".join(parts)
-    return Words(f"{text[0].upper()}{text[1:]}.", "bad" if failed else "")
+    return Words(f"{text[0].upper()}{text[1:]}.", "bad" if failed or unsent else "")
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
+    """What came of the records of each group of producers: offered is the sum of the others."""
+    producers = [each for each in groups if each["records_offered"]]
+    columns = ("offered", "acknowledged", "failed", "unsent", "in_flight")
+    titles = ("Offered", "Acknowledged", "Given up", "Unsent", "In flight at the end")
+    if producers:
+        yield Grid(
+            "Records of producers, by group",
+            [
+                Heading("Producer"),
+                *(Heading(title, is_number=True) for title in titles),
+                Heading("send() blocked", "for buffer.memory, of all its clients", True),
+                Heading("Longest stall", "of one partition, without a break", True),
+            ],
+            [
+                (
+                    each["client_group"],
+                    *(f"{each[f'records_{name}']:,}" for name in columns),
+                    duration_text(each["blocked_us"]) if each["blocked_us"] else "never",
+                    duration_text(each["longest_stall_us"]) if each["longest_stall_us"] else "none",
+                )
+                for each in producers[:_MOST_ROWS]
+            ],
+        )
+        yield from _more(len(producers), "producer")
 
 
 def _produce_ms(run: OneRun) -> Mapping[str, Mapping[str, float]]:
@@ -145,11 +182,11 @@ def _latencies(run: OneRun) -> Iterator[Piece]:
     waited = sorted(_produce_ms(run).items(), key=lambda each: -each[1]["max"])
     if waited:
         yield Grid(
-            "Time until a batch was acknowledged, by producer",
+            "Time until a batch had an outcome, by producer",
             [
                 Heading("Producer"),
                 *(
-                    Heading(title, "until a batch was acknowledged, retries included", True)
+                    Heading(title, "until a batch had an outcome, retries included", True)
                     for title in ("Median", "P99", "Longest")
                 ),
             ],
@@ -162,7 +199,7 @@ def _latencies(run: OneRun) -> Iterator[Piece]:
 
 
 def _waited(ms: float) -> str:
-    return duration_text(ms * 1000) if ms else "none acknowledged"
+    return duration_text(ms * 1000) if ms else "none offered"
 
 
 def _topics(topics: Sequence[Mapping[str, Any]]) -> Grid:

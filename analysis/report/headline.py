@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
+from tidegauge.analysis.report.stalled_partitions import StalledPartitions, stalled_partitions
 from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.scenario.text.counted import counted
@@ -26,17 +27,22 @@ _A_SECOND = 1
 
 
 class WithoutWrites(NamedTuple):
-    """The partitions that could not take acks=all writes for a time."""
+    """The partitions that refused acks=all writes for a time."""
 
-    #: Those that could before or after.
+    #: Those that took them before or after.
     partitions: int
-    #: ... and could not for more than a second: not just as leaders changed.
+    #: ... and refused them for more than a second: not just as leaders changed.
     for_long: int
     longest_us: int
-    #: The partition that could not for longest without a break.
+    #: The partition that refused them for longest without a break.
     longest: str
-    #: Those that never could, as their topic asks for more replicas than it has.
+    #: Those that never took any, as their topic asks for more replicas than it has.
     always: int
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether some partition refused them for long."""
+        return bool(self.for_long or self.always)
 
 
 def section(run: OneRun) -> Section:
@@ -47,7 +53,10 @@ def section(run: OneRun) -> Section:
         " from lost group by acks, permitted_by order by records desc, acks, permitted_by"
     )
     idle = without_writes(run)
-    pieces: list[Piece] = [_verdict(run, idle, figures["records_acknowledged_lost"])]
+    stalled = stalled_partitions(run.tables)
+    pieces: list[Piece] = [_verdict(run, stalled, idle, figures["records_acknowledged_lost"])]
+    if stalled is not None:
+        pieces.append(Words(f"{_capital(_refused(run, idle))}.", "bad" if idle.is_bad else ""))
     if run.summary is None:
         pieces.append(
             Words("The run is not complete: this report covers it up to its last row.", "note")
@@ -64,7 +73,7 @@ def section(run: OneRun) -> Section:
             )
         )
     pieces += _checks(run)
-    pieces.append(Tiles(_tiles(figures, idle)))
+    pieces.append(Tiles(_tiles(figures, stalled, idle)))
     if figures["figures_from_seconds"]:
         since = duration_text(figures["figures_from_seconds"] * 1e6)
         pieces.append(
@@ -131,29 +140,14 @@ def without_writes(run: OneRun) -> WithoutWrites:
     return WithoutWrites(**found)
 
 
-def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int | None) -> Words:
-    """The result in one sentence: ``2 of 80 partitions could not take acks=all writes ...``."""
-    partitions = len(run.manifest["partitions"])
-    all_of_them = counted(partitions, "partition")
-    parts = []
-    longest = duration_text(idle.longest_us)
-    if idle.for_long:
-        parts.append(
-            f"{idle.for_long:,} of {all_of_them} could not take acks=all writes for more than "
-            f"a second, for up to {longest}"
-        )
-    elif idle.partitions:
-        parts.append(
-            f"{idle.partitions:,} of {all_of_them} could not take acks=all writes for up to "
-            f"{longest}, as leaders changed"
-        )
-    elif not idle.always:
-        every = f"All {all_of_them}" if partitions > 1 else "The partition"
-        parts.append(f"{every} could take acks=all writes all the time")
-    if idle.always:
-        more = "more " if parts else ""
-        of = "" if parts else f" of {all_of_them}"
-        parts.append(f"{idle.always:,}{of} {more}could take none at any time")
+def _verdict(
+    run: OneRun, stalled: StalledPartitions | None, idle: WithoutWrites, records_lost: int | None
+) -> Words:
+    """The result in one sentence: ``60 of 60 partitions stalled for producers, for ...``.
+
+    Where no producer tells of its stalls, it is made of what brokers refuse.
+    """
+    outage = _refused(run, idle) if stalled is None else stalled.text
     losses = (
         f"{counted(records_lost, 'acknowledged record')} lost"
         if records_lost
@@ -161,8 +155,37 @@ def _verdict(run: OneRun, idle: WithoutWrites, records_lost: int | None) -> Word
     )
     if records_lost is None:
         losses = "lost records are unknown"
-    is_good = not idle.for_long and not idle.always and not records_lost
-    return Words(f"{'; '.join([*parts, losses])}.", "verdict good" if is_good else "verdict bad")
+    is_bad = records_lost or (idle.is_bad if stalled is None else stalled.stalled)
+    return Words(f"{_capital(outage)}; {losses}.", "verdict bad" if is_bad else "verdict good")
+
+
+def _refused(run: OneRun, idle: WithoutWrites) -> str:
+    """Where brokers refused writes: ``2 of 80 partitions refused acks=all writes ...``."""
+    partitions = len(run.manifest["partitions"])
+    all_of_them = counted(partitions, "partition")
+    parts = []
+    longest = duration_text(idle.longest_us)
+    if idle.for_long:
+        parts.append(
+            f"{idle.for_long:,} of {all_of_them} refused acks=all writes for more than a second, "
+            f"for up to {longest}"
+        )
+    elif idle.partitions:
+        parts.append(
+            f"{idle.partitions:,} of {all_of_them} refused acks=all writes for up to {longest}, "
+            "as leaders changed"
+        )
+    elif not idle.always:
+        parts.append(f"no partition of {partitions:,} refused acks=all writes at any time")
+    if idle.always:
+        more = "more " if parts else ""
+        of = "" if parts else f" of {all_of_them}"
+        parts.append(f"{idle.always:,}{of} {more}refused them all the time")
+    return "; ".join(parts)
+
+
+def _capital(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _losses(figures: Mapping[str, Any], lost: Sequence[Mapping[str, Any]]) -> Words:
@@ -194,15 +217,25 @@ def _checks(run: OneRun) -> list[Piece]:
     return [Words(f"Not as the scenario expects: {', '.join(unexpected)}.", "bad")]
 
 
-def _tiles(figures: Mapping[str, Any], idle: WithoutWrites) -> list[Tile]:
+def _tiles(
+    figures: Mapping[str, Any], stalled: StalledPartitions | None, idle: WithoutWrites
+) -> list[Tile]:
     def seconds(condition: str, of: str) -> Tile:
         value = figures[f"partition_seconds_{condition}"]
         return Tile(number_text(value), f"partition-seconds {of}", is_bad=value >= _A_SECOND)
 
     unclean = figures["unclean_elections"]
     tiles = []
+    if stalled is not None:
+        tiles.append(seconds("stalled", "stalled for producers: batches waited for over 1 s"))
+        if stalled.stalled:
+            text = f"the longest that a partition was stalled for producers: {stalled.longest}"
+            tiles.append(Tile(duration_text(stalled.longest_us), text, is_bad=True))
+        unsent = figures["records_unsent"]
+        text = f"records unsent, of {figures['records_offered']:,} offered"
+        tiles.append(Tile(f"{unsent:,}", text, is_bad=unsent > 0))
     if idle.partitions:
-        text = f"the longest that a partition could not take acks=all writes: {idle.longest}"
+        text = f"the longest that a partition refused acks=all writes: {idle.longest}"
         is_bad = idle.longest_us >= _A_SECOND * 1e6
         tiles.append(Tile(duration_text(idle.longest_us), text, is_bad=is_bad))
     return [

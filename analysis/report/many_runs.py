@@ -31,6 +31,7 @@ _RUNS = 30
 _ROWS = 60
 _FIGURES = {
     "records_acknowledged_lost": "Records lost",
+    "partition_seconds_stalled": "Stalled",
     "partition_seconds_not_accepting": "Not accepting",
     "partition_seconds_offline": "Offline",
     "partition_seconds_under_min_isr": "Under min ISR",
@@ -39,7 +40,7 @@ _FIGURES = {
     "unclean_elections": "Unclean",
 }
 #: What makes a run the worst, the most important first.
-_WORST_BY = tuple(_FIGURES)[:4]
+_WORST_BY = tuple(_FIGURES)[:5]
 
 
 def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
@@ -68,8 +69,8 @@ def _in_short(tables: RunTables) -> Section:
     )
     (together,) = tables.rows(
         f"select {sums}, count_if(records_acknowledged_lost > 0) as runs_with_loss,"
-        " count_if(partition_seconds_not_accepting > 0)"
-        " as runs_without_leader, max(partition_seconds_not_accepting) as most_not_accepting"
+        " count_if(partition_seconds_stalled > 0) as runs_stalled,"
+        " max(partition_seconds_stalled) as most_stalled, max(longest_stall_seconds) as longest"
         " from run_figures"
     )
     verdict = _verdict(tables, together)
@@ -79,6 +80,7 @@ def _in_short(tables: RunTables) -> Section:
             [
                 Tile(number_text(together[name]), title)
                 for name, title in (
+                    ("partition_seconds_stalled", "partition-seconds stalled for producers"),
                     ("partition_seconds_not_accepting", "partition-seconds not accepting writes"),
                     ("partition_seconds_offline", "partition-seconds offline"),
                     ("partition_seconds_under_min_isr", "partition-seconds under min ISR"),
@@ -86,6 +88,7 @@ def _in_short(tables: RunTables) -> Section:
                     ("leader_elections", "leaders elected"),
                     ("unclean_elections", "leaders elected uncleanly"),
                 )
+                if together[name] is not None
             ]
         ),
     ]
@@ -101,7 +104,7 @@ def _in_short(tables: RunTables) -> Section:
 def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
     """The result in one sentence."""
     runs = counted(len(tables.runs), "run")
-    lost, without_leader = together["records_acknowledged_lost"], together["runs_without_leader"]
+    lost = together["records_acknowledged_lost"]
     known = together["records_acknowledged"]
     acknowledged = f"{known or 0:,} acknowledged"
     losses = (
@@ -112,14 +115,16 @@ def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
     )
     if known is None:
         losses = f"The logs of {runs} do not tell of records"
-    most = number_text(together["most_not_accepting"])
-    outages = (
-        f"in {without_leader:,} of them partitions had no broker that accepted writes, in the "
-        f"worst for {most} partition-seconds"
-        if without_leader
-        else "partitions always had a broker that accepted writes"
-    )
-    mood = "verdict bad" if lost or without_leader else "verdict good"
+    outages = "nor of producers"
+    if together["runs_stalled"]:
+        outages = (
+            f"in {together['runs_stalled']:,} of them partitions stalled for producers, in the "
+            f"worst for {number_text(together['most_stalled'])} partition-seconds, one for up to "
+            f"{number_text(together['longest'])} s"
+        )
+    elif together["most_stalled"] is not None:
+        outages = "no partition stalled for producers"
+    mood = "verdict bad" if lost or together["runs_stalled"] else "verdict good"
     return Words(f"{losses}; {outages}.", mood)
 
 
@@ -132,8 +137,8 @@ def _runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
     return Section(
         "runs",
         "The runs, the worst first",
-        "The worst have lost most acknowledged records, or else took no writes for longest. Not "
-        "accepting, offline and under min ISR are partition-seconds.",
+        "The worst have lost most acknowledged records, or else were stalled for longest. Stalled, "
+        "not accepting, offline and under min ISR are partition-seconds.",
         pieces,
         [folders_command(tables.runs, "--table", "run_figures")],
     )

@@ -25,7 +25,10 @@ _NAMED = 4
 
 
 class WorstPartition(NamedTuple):
-    """The partition with most lost records, else the one that could not take writes for longest."""
+    """The partition with most lost records, else the one that was stalled for longest.
+
+    Of logs, which do not tell of that: else the one that refused writes for longest.
+    """
 
     number: int
     name: str
@@ -96,18 +99,24 @@ class OneRun:
 
     @cached_property
     def worst_partition(self) -> WorstPartition | None:
-        """The subject of the story; None: all could always take writes, and lost no record."""
+        """The subject of the story; None: none was stalled, refused writes or lost a record."""
         worst = self.tables.rows(
             f"""
-            select partition, topic_partition, sum(lost) as lost, sum(lasted_us) as lasted_us
+            select partition, topic_partition, sum(lost) as lost, sum(stalled_us) as stalled_us,
+                sum(refused_us) as refused_us
             from (
-                select partition, topic_partition, records as lost, 0 as lasted_us from lost
+                select partition, topic_partition, records as lost, 0 as stalled_us,
+                    0 as refused_us
+                from lost
                 union all
-                select partition, topic_partition, 0, lasted_us from unavailable
-                where condition in {REFUSING}
+                select partition, topic_partition, 0,
+                    case when condition = 'stalled' then lasted_us else 0 end,
+                    case when condition in {REFUSING} then lasted_us else 0 end
+                from unavailable where condition in {("stalled", *REFUSING)}
             ) as either
             group by partition, topic_partition
-            order by lost desc, lasted_us desc, partition, topic_partition limit 1
+            order by lost desc, stalled_us desc, refused_us desc, partition, topic_partition
+            limit 1
             """
         )
         return WorstPartition(worst[0]["partition"], worst[0]["topic_partition"]) if worst else None

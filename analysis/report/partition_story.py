@@ -10,6 +10,7 @@ from tidegauge.analysis.report.charts import (
     LANE,
     LANE_BAR,
     LANE_LOWER,
+    SKY,
     WARNING,
     WORSE,
     fault_band,
@@ -38,6 +39,7 @@ _TABLES = (
 _EVENTS = 40
 
 _CONDITIONS = {
+    "stalled": ("stalled", SKY),
     "under_min_isr": ("under min ISR", WARNING),
     "not_accepting": ("not accepting", WORSE),
     "offline": ("offline", BAD),
@@ -69,7 +71,8 @@ def section(run: OneRun) -> Section:
             "There is none in this run.",
             [
                 Words(
-                    "Every partition could take acks=all writes all the time, and lost no record.",
+                    "No partition was stalled for producers, refused acks=all writes or lost a "
+                    "record.",
                     "good",
                 )
             ],
@@ -102,9 +105,9 @@ def section(run: OneRun) -> Section:
     return Section(
         "partition",
         f"The story of {name}, the worst affected partition",
-        "This partition has lost the most acknowledged records, or else could not take "
-        "acks=all writes for longest. A broker has a wide bar while it is in the ISR, and a line "
-        "in it while it leads.",
+        "This partition has lost the most acknowledged records, or else was stalled for producers, "
+        "or refused acks=all writes, for longest. A broker has a wide bar while it is in the ISR, "
+        "and a line in it while it leads.",
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),

@@ -34,7 +34,18 @@ _LANES = 10
 #: So much of the run is shown around a fault, in parts of its duration, and of the whole run.
 _AROUND, _AT_LEAST = 0.25, 0.02
 
+#: What clients tell of, and logs of real brokers do not.
+_OF_CLIENTS = Panel(
+    "Stalled partitions",
+    "partitions",
+    (
+        Mark("stalled", "for producers: a batch has waited for over 1 s", BAD, "level"),
+        Mark("reads_stalled", "for consumers: a fetch has", WARNING, "level"),
+    ),
+)
+
 PANELS = (
+    _OF_CLIENTS,
     Panel(
         "Unhealthy partitions",
         "partitions",
@@ -117,7 +128,7 @@ def section(run: OneRun) -> Section:
         "Time is virtual time since the run began; start-up does not count. Times of active "
         "faults are shaded. Drag in a chart to zoom in, or use the buttons; double-click, or Whole "
         "run, zooms out.",
-        [*_faults(run), *panel_charts(run, PANELS, found)],
+        [*_faults(run), *panel_charts(run, PANELS[1:] if run.is_of_logs else PANELS, found)],
         [
             run.command("picture", "RUN"),
             run.command("show", "RUN", "--faults"),

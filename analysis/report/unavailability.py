@@ -1,4 +1,4 @@
-"""Topics that refused writes, or were offline, as bars."""
+"""Topics that were stalled, refused writes, or were offline, as bars."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 from tidegauge.analysis.report.charts import (
     BAD,
+    GOOD,
     LANE,
     LANE_LOWER,
+    SKY,
     WARNING,
     WORSE,
     axis,
@@ -19,6 +21,8 @@ from tidegauge.analysis.report.section import Chart, Key, plain
 
 #: At min ISR is not drawn: nothing is refused then.
 _CONDITIONS = {
+    "stalled": ("stalled for producers", GOOD),
+    "reads_stalled": ("stalled for consumers", SKY),
     "offline": ("offline", BAD),
     "not_accepting": ("not accepting", WORSE),
     "under_min_isr": ("under min ISR", WARNING),
@@ -26,19 +30,20 @@ _CONDITIONS = {
 #: So many topics are drawn, those that it was worst for.
 _TOPICS = 15
 #: How wide a bar is, in parts of a lane.
-_BAR = 0.17
+_BAR = 0.11
 
 #: How to read it.
 SAYS = (
-    "Partition-seconds: one partition for one second. Offline: the control plane names no leader, "
-    "or one whose session is over. Not accepting: no broker actually leads, which producers see "
-    "first. Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
+    "Partition-seconds: one partition for one second. Stalled: a batch of a producer, or a fetch "
+    "of a consumer, has waited for over a second. Offline: the control plane names no leader, "
+    "or one whose session is over. Not accepting: no broker actually leads. "
+    "Under min ISR: acks=all is refused. At min ISR: it would be refused with one "
     "replica less."
 )
 
 
 def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
-    """Bars for each topic, side by side; None if nothing was refused."""
+    """Bars for each topic, side by side; None if nothing was stalled or refused."""
     found = [each for each in found if each["condition"] in _CONDITIONS]
     topics = list(dict.fromkeys(each["topic"] for each in found))[:_TOPICS]
     if not topics:
@@ -54,7 +59,7 @@ def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
                     "type": "bar",
                     "orientation": "h",
                     "name": text,
-                    "y": [place + LANE_LOWER + (nth - 1) * _BAR for place in range(len(topics))],
+                    "y": [place + LANE_LOWER + (nth - 2) * _BAR for place in range(len(topics))],
                     "x": [round(seconds.get(topic, 0), 3) for topic in topics],
                     "text": [plain(topic) for topic in topics],
                     "textposition": "none",

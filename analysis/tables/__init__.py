@@ -8,7 +8,7 @@
 ``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isrs.py``               ISRs, their members and leaders, with each change; and of times
-``unavailable.py``        offline, not accepting, under or at min ISR, under-replicated
+``unavailable.py``        stalled, offline, not accepting, under or at min ISR, under-replicated
 ``described_states.py``   the same states until the very end, as ``describe`` prints them
 ``broker_states.py``      the state of every broker over time
 ``acting_leaders.py``     who acts as leader, of older epochs, too
@@ -17,11 +17,12 @@
 ``notifications.py``      changes in notifications, and their delays
 ``controller.py``         events of the controller, and their time in its queue
 ``control_plane.py``      the cost of a control plane, in either mode
-``clients.py``            throughput and failures of clients, second by second; refusals
+``clients.py``            throughput and failures of clients, second by second; refusals;
+                          acknowledgements; what came of the records of each group
 ``gauges.py``             values of nodes' own gauges
 ``logs.py``               truncations, and the lag of high watermarks
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
-``faults.py``             times of active faults; steps
+``faults.py``             times of active faults, and the service meanwhile; steps
 ``fault_costs.py``        the effects that are charged to each fault
 ``run_figures.py``        the figures of the summary, from these tables
 ========================  =========================================================================

@@ -12,6 +12,7 @@ from tidegauge.analysis.tables import (
     described_states,
     elections,
     fault_costs,
+    faults,
     notifications,
     partition_states,
     run_figures,
@@ -20,7 +21,12 @@ from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
 from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
 from tidegauge.analysis.tables.broker_states import BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
-from tidegauge.analysis.tables.clients import CLIENTS, REFUSALS
+from tidegauge.analysis.tables.clients import (
+    ACKNOWLEDGEMENTS,
+    CLIENT_GROUPS,
+    CLIENTS,
+    REFUSALS,
+)
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
@@ -31,7 +37,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_OUTAGES,
     FAULT_SESSIONS,
 )
-from tidegauge.analysis.tables.faults import FAULTS, STEPS
+from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
 from tidegauge.analysis.tables.isrs import (
     ISR_CHANGES,
@@ -45,7 +51,7 @@ from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, UNAVAILABLE
+from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, STALLS, UNAVAILABLE
 
 #: Sources of several tables, by their names.
 VIEWS: dict[str, View] = {
@@ -53,7 +59,7 @@ VIEWS: dict[str, View] = {
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
-        control_plane,
+        *(control_plane, faults),
     )
     for view in room.VIEWS
 }
@@ -66,9 +72,14 @@ TABLES: dict[str, ResultTable] = {
         CONTROL_PLANE_FIGURES,
         PARTITION_FIGURES,
         FAULTS,
+        CLIENT_GROUPS,
+        STALLS,
         CLIENTS,
+        ACKNOWLEDGEMENTS,
         REFUSALS,
         FAULT_COSTS,
+        FAULT_SERVICE,
+        FAULT_TOPICS,
         CHARGED_OUTAGES,
         FAULT_OUTAGES,
         FAULT_FAILURES,

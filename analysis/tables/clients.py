@@ -1,4 +1,4 @@
-"""What clients saw: topic by topic what was written and made readable, refused and given up.
+"""What clients saw: what was written and made readable, acknowledged, refused and given up.
 
 Throughput comes from the samples of replicas, so it is as fine as ``sample_every``. Errors are rows
 of the trace themselves. How long producers waited is in the summary of the run (``produce_ms``), as
@@ -9,7 +9,17 @@ single requests are recorded with ``--trace-level all`` only.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
+from tidegauge.analysis.tables.interval_queries import united
+from tidegauge.analysis.tables.result_table import (
+    INTERVAL,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+from tidegauge.analysis.tables.unavailable import CLIENT_GROUP
+from tidegauge.replication.min_insync_replicas import ACKS_ALL
 
 _SECOND = "time_us - time_us % 1000000"
 _COUNTS = (
@@ -132,4 +142,128 @@ REFUSALS = ResultTable(
     group by r.run, topic, a.name, api_key, e.name, r.error
     """,
     key=("run", "topic", "request", "error"),
+)
+
+_A_SECOND_US = 1_000_000
+
+#: Rows say exactly which offsets a leader has acknowledged, a range for a term or until the next
+#: change of the ISR (``acknowledged``). Samples say how far it was at some time: producers with
+#: acks=all get their responses at the high watermark, others at the log end. So each range is
+#: divided at the samples of its leader; what it has beyond the last one counts when its row was
+#: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
+ACKNOWLEDGEMENTS = ResultTable(
+    "acknowledgements",
+    "one second of one partition in which its leader acknowledged records; where samples are "
+    "further apart, the time between two of them",
+    (
+        RUN,
+        *PARTITION,
+        *INTERVAL,
+        Column("records", "bigint", "records", "acknowledged by its leader, with any acks"),
+    ),
+    f"""
+    with ranges as (
+        select a.*, coalesce(max(a.time_us) over (
+            partition by a.run, a.partition, a.process, a.acks = {int(ACKS_ALL)}
+            order by a.time_us range between unbounded preceding and 1 preceding
+        ), 0) as since_us
+        from acknowledged_to_the_last as a
+        -- The control plane writes down what existed before the run.
+        join brokers as b on b.run = a.run and b.broker = a.process
+    ),
+    places as (
+        select run, partition, process, sequence, first_offset, time_us, max(place) as place
+        from (
+            select r.run, r.partition, r.process, r.sequence, r.first_offset, s.time_us,
+                least(r.end_offset, greatest(r.first_offset, case
+                    when r.acks = {int(ACKS_ALL)} then s.high_watermark else s.log_end_offset
+                end)) as place
+            from ranges as r
+            join sampled as s on s.run = r.run and s.partition = r.partition
+                and s.process = r.process and s.leads = 1
+                and r.since_us < s.time_us and s.time_us < r.time_us
+            union all
+            select run, partition, process, sequence, first_offset, time_us, end_offset
+            from ranges
+        ) as either
+        group by run, partition, process, sequence, first_offset, time_us
+    ),
+    reached as (
+        select *, max(place) over (
+            partition by run, partition, process, sequence, first_offset order by time_us
+            rows between unbounded preceding and current row
+        ) as until_offset
+        from places
+    ),
+    grown as (
+        select run, partition, time_us, until_offset - lag(until_offset, 1, first_offset) over (
+            partition by run, partition, process, sequence, first_offset order by time_us
+        ) as records
+        from reached
+    ),
+    told as (
+        select g.run, g.partition, runs.ends_us, g.records,
+            greatest(coalesce(runs.sample_us, 0), {_A_SECOND_US}) as each_us, g.time_us
+        from grown as g join runs on runs.run = g.run and g.time_us <= runs.ends_us
+        where g.records > 0
+    )
+    select t.run, t.partition, p.topic, p.topic_partition, t.begin_us,
+        least(t.begin_us + t.each_us, t.ends_us) as end_us, sum(t.records) as records
+    from (
+        -- A sample tells of the time before it.
+        select *, time_us - 1 - (time_us - 1) % each_us as begin_us from told
+    ) as t
+    join partitions as p on p.run = t.run and p.partition = t.partition
+    group by t.run, t.partition, p.topic, p.topic_partition, t.begin_us, t.each_us, t.ends_us
+    """,
+    key=("run", "partition", "begin_us"),
+)
+
+#: What the clients of a group came to, as each tells at the end; none of it for logs.
+_TOTALS = {
+    "records_offered": "that its applications had for it: the sum of the next four",
+    "records_acknowledged": "acknowledged",
+    "records_failed": "that it gave up",
+    "records_unsent": "that were due while applications waited for memory, and never left them",
+    "records_in_flight": "without an outcome at the end",
+    "records_duplicated": "that a retry appended again",
+    "records_consumed": "that it read",
+}
+
+CLIENT_GROUPS = ResultTable(
+    "client_groups",
+    "one group of producers or consumers, and what came of its records",
+    (
+        RUN,
+        CLIENT_GROUP,
+        Column("clients", "bigint", "clients", "number of its clients"),
+        *(Column(name, "bigint", "records", text) for name, text in _TOTALS.items()),
+        Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
+        Column(
+            "partitions_stalled", "bigint", "partitions", "at which any of its clients was stalled"
+        ),
+        Column("stalled_us", "bigint", "us", "... and how long, of all partitions together"),
+        Column("longest_stall_us", "bigint", "us", "... the longest without a break, of one"),
+    ),
+    f"""
+    with united_stalls as ({united("stalls", ("run", "client_group", "partition"))}),
+    stalled as (
+        select run, client_group, count(distinct partition) as partitions_stalled,
+            sum(end_us - begin_us) as stalled_us, max(end_us - begin_us) as longest_stall_us
+        from united_stalls group by run, client_group
+    ),
+    totals as (
+        select c.run, client_group, count(distinct c.process) as clients,
+            sum(blocked_us) as blocked_us, {", ".join(f"sum({n}) as {n}" for n in _TOTALS)}
+        from client_processes as c
+        left join client_totals_to_the_last as t on t.run = c.run and t.process = c.process
+        group by c.run, client_group
+    )
+    select t.run, t.client_group, clients, {", ".join(_TOTALS)}, blocked_us,
+        coalesce(partitions_stalled, 0) as partitions_stalled,
+        coalesce(stalled_us, 0) as stalled_us, coalesce(longest_stall_us, 0) as longest_stall_us
+    from totals as t
+    left join stalled as s on s.run = t.run and s.client_group = t.client_group
+    """,
+    key=("run", "client_group"),
 )

@@ -304,6 +304,8 @@ _PARTS = {
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process
         group by m.run""",
+    "waited": """
+        select run, sum(blocked_us) as blocked_us from client_groups group by run""",
     "given": "select run, sum(records) as records_given_up from batch_failed group by run",
 }
 
@@ -348,11 +350,20 @@ CONTROL_PLANE_FIGURES = ResultTable(
         Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
         Column("leaderless_last_us", "bigint", "us", "... the longest"),
         Column(
+            "stalled_us",
+            "bigint",
+            "us",
+            "time after start-up in which partitions were stalled for producers, of all together: "
+            "as in stalls",
+        ),
+        Column("longest_stall_us", "bigint", "us", "... the longest without a break, of one"),
+        Column("reads_stalled_us", "bigint", "us", "... and stalled for consumers"),
+        Column(
             "unwritable_us",
             "bigint",
             "us",
-            "time after start-up in which partitions had no leader, or too small an ISR for "
-            "acks=all, of all together",
+            "time after start-up in which partitions refused writes with acks=all, of all "
+            "together: they had no leader, or too small an ISR; writes can wait for longer",
         ),
         Column(
             "controller_less_us",
@@ -437,11 +448,17 @@ CONTROL_PLANE_FIGURES = ResultTable(
         ),
         Column("records_lost", "bigint", "records", "acknowledged, and lost"),
         Column("records_given_up", "bigint", "records", "that producers gave up"),
+        Column("records_unsent", "bigint", "records", "as in run_figures"),
+        Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},
         runs.ends_us - b.from_us - coalesce(worked.worked_us, 0) as controller_less_us,
-        f.leader_elections, f.records_acknowledged_lost as records_lost,
+        round(1e6 * f.partition_seconds_stalled) as stalled_us,
+        round(1e6 * f.longest_stall_seconds) as longest_stall_us,
+        round(1e6 * f.partition_seconds_reads_stalled) as reads_stalled_us,
+        f.leader_elections, f.records_acknowledged_lost as records_lost, f.records_unsent,
+        case when not runs.of_logs then coalesce(waited.blocked_us, 0) end as blocked_us,
         case when recorded.first_us is not null and m.mode = 'kraft'
             then coalesce(sent.metadata_fetches, 0) end as metadata_fetches
     from runs

@@ -119,9 +119,9 @@ FAULT_OUTAGES = ResultTable(
     ),
     """
     with edges as (
-        select run, fault, condition, begin_us as time_us, 1 as change from charged_outages
+        select run, fault, condition, begin_us as time_us, 1 as change from caused_outages
         union all
-        select run, fault, condition, end_us, -1 from charged_outages
+        select run, fault, condition, end_us, -1 from caused_outages
     ),
     changes as (
         select run, fault, condition, time_us, sum(change) as change
@@ -144,7 +144,7 @@ FAULT_OUTAGES = ResultTable(
             sum(case when is_shared then end_us - begin_us else 0 end) / 1e6 as shared_seconds,
             max(end_us - begin_us) as longest_us,
             min(begin_us) as begin_us, max(end_us) as end_us
-        from charged_outages group by run, fault, condition
+        from caused_outages group by run, fault, condition
     )
     select w.run, w.fault, f.fault_name, w.condition, w.partitions, m.at_once,
         w.partition_seconds, w.shared_seconds, w.longest_us, w.begin_us,

@@ -1,11 +1,21 @@
-"""The active times of each fault, in all processes that it hit; and the steps of the scenario."""
+"""The active times of each fault, and the service that clients got in them; steps of the scenario.
+
+The service is that of the time from a fault's begin until it is over, and its last effect
+(``fault_costs``). What producers got in that time is told whatever it is due to: faults that
+overlap share it. The time before a fault is as long as its own, but at least 10 s and at most a
+minute, and begins with the second after the first acknowledgement of the run at the earliest.
+
+A partition that is at or under min ISR although no replica is missing is so by its settings: that
+is taken off the outages of a fault.
+"""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER
-from tidegauge.analysis.tables.result_table import INTERVAL, RUN, Column, ResultTable
+from tidegauge.analysis.tables.charged_outages import CHARGED
+from tidegauge.analysis.tables.interval_queries import IN_ORDER, united
+from tidegauge.analysis.tables.result_table import INTERVAL, RUN, Column, ResultTable, View
 
 # A step can begin a fault again: each time that it is on anywhere is a span of its own.
 _FAULTS = f"""
@@ -114,4 +124,186 @@ STEPS = ResultTable(
         and names.number = t.error
     """,
     key=("run", "step"),
+)
+
+_LEAST_BEFORE_US, _MOST_BEFORE_US = 10_000_000, 60_000_000
+
+_STANDING = View(
+    "standing_conditions",
+    " union all ".join(
+        f"select distinct run, partition, '{condition}' as condition from partition_states"
+        f" where {condition} and in_sync >= replicas"
+        for condition in ("under_min_isr", "at_min_isr")
+    ),
+)
+
+#: The outages that are charged to faults, but for what stands by settings.
+_CAUSED = View(
+    "caused_outages",
+    """
+    select c.* from charged_outages as c
+    left join standing_conditions as s on s.run = c.run and s.partition = c.partition
+        and s.condition = c.condition
+    where s.run is null
+    """,
+)
+
+#: Acknowledgements to producers: members of consumer groups commit their offsets besides.
+_PRODUCED = View(
+    "produced",
+    """
+    select a.run, a.begin_us, a.end_us, sum(a.records) as records
+    from acknowledgements as a
+    join partitions as p on p.run = a.run and p.partition = a.partition and p.is_written
+    group by a.run, a.begin_us, a.end_us
+    """,
+)
+
+#: The time of each fault.
+_WINDOWS = View(
+    "fault_times",
+    """
+    select c.run, c.fault, c.fault_name, c.begin_us, least(runs.ends_us, greatest(
+        coalesce(c.end_us, runs.ends_us), coalesce(c.last_effect_us, c.begin_us)
+    )) as until_us
+    from fault_costs as c join runs on runs.run = c.run
+    """,
+)
+
+#: The same, and the time before, each cut to whole seconds, or to the times between samples.
+_SPANS = View(
+    "fault_spans",
+    f"""
+    with acknowledged_times as (
+        select run, min(begin_us) as first_us, max(end_us - begin_us) as each_us
+        from produced group by run
+    ),
+    spans as (
+        select run, fault, 'during' as part, begin_us, until_us from fault_times
+        union all
+        select run, fault, 'before', begin_us - least({_MOST_BEFORE_US},
+            greatest({_LEAST_BEFORE_US}, until_us - begin_us)), begin_us
+        from fault_times
+    )
+    select s.run, s.fault, s.part, a.each_us, s.begin_us, s.until_us,
+        greatest(
+            a.first_us + a.each_us, s.begin_us + (a.each_us - s.begin_us % a.each_us) % a.each_us
+        ) as from_us,
+        s.until_us - s.until_us % a.each_us as to_us
+    from spans as s join acknowledged_times as a on a.run = s.run
+    """,
+)
+
+VIEWS = (_STANDING, _CAUSED, _PRODUCED, _WINDOWS, _SPANS)
+
+
+def _of_each(name: str) -> str:
+    """A figure of the time of a fault, and of that before."""
+    return (
+        f"max(case when part = 'during' then {name} end) as {name},"
+        f" max(case when part = 'before' then {name} end) as before_{name}"
+    )
+
+
+_PER_SECOND = "records of all topics that producers write to"
+_BATCH = "from the moment when a batch was made until its outcome"
+
+FAULT_SERVICE = ResultTable(
+    "fault_service",
+    "one fault of the scenario that began, and what clients and the control plane had meanwhile",
+    (
+        RUN,
+        *CHARGED,
+        Column("begin_us", "bigint", "us", "when it began first"),
+        Column("until_us", "bigint", "us", "when it was over, and its last effect"),
+        Column("acknowledged_per_second", "double", "records/s", f"{_PER_SECOND}, meanwhile"),
+        Column("before_acknowledged_per_second", "double", "records/s", "... before it began"),
+        Column("silent_us", "bigint", "us", "time without any acknowledgement meanwhile"),
+        Column("before_silent_us", "bigint", "us", "... before it began"),
+        Column("batch_us", "bigint", "us", f"{_BATCH}: the mean, meanwhile"),
+        Column("before_batch_us", "bigint", "us", "... before it began"),
+        Column("longest_batch_us", "bigint", "us", "... the longest, meanwhile"),
+        Column("before_longest_batch_us", "bigint", "us", "... before it began"),
+        Column(
+            "controller_less_us",
+            "bigint",
+            "us",
+            "time meanwhile in which no process that runs was the active controller",
+        ),
+    ),
+    f"""
+    with acknowledged_in as (
+        select s.run, s.fault, s.part, sum(a.records) as records,
+            count(*) as spans
+        from fault_spans as s
+        join produced as a on a.run = s.run and s.from_us <= a.begin_us
+            and a.begin_us < s.to_us
+        group by s.run, s.fault, s.part
+    ),
+    throughput as (
+        select s.run, s.fault, s.part,
+            1e6 * coalesce(a.records, 0) / (s.to_us - s.from_us) as acknowledged_per_second,
+            s.to_us - s.from_us - coalesce(a.spans, 0) * s.each_us as silent_us
+        from fault_spans as s
+        left join acknowledged_in as a on a.run = s.run and a.fault = s.fault and a.part = s.part
+        where s.from_us < s.to_us
+    ),
+    latency as (
+        select s.run, s.fault, s.part,
+            cast(round(sum(p.taken_us) / sum(p.batches)) as bigint) as batch_us,
+            max(p.longest_us) as longest_batch_us
+        from fault_spans as s
+        join producer_sampled_to_the_last as p on p.run = s.run and s.begin_us < p.time_us
+            and p.time_us <= s.until_us
+        group by s.run, s.fault, s.part
+    ),
+    sent as (
+        select run, fault, {_of_each("acknowledged_per_second")}, {_of_each("silent_us")}
+        from throughput group by run, fault
+    ),
+    waited as (
+        select run, fault, {_of_each("batch_us")}, {_of_each("longest_batch_us")}
+        from latency group by run, fault
+    ),
+    controlled as (
+        select t.run, t.fault,
+            sum(least(w.end_us, t.until_us) - greatest(w.begin_us, t.begin_us)) as worked_us
+        from fault_times as t
+        join ({united("working_controllers", ("run",))}) as w
+            on w.run = t.run and w.begin_us < t.until_us and t.begin_us < w.end_us
+        group by t.run, t.fault
+    )
+    select t.*, s.acknowledged_per_second, s.before_acknowledged_per_second, s.silent_us,
+        s.before_silent_us, w.batch_us, w.before_batch_us, w.longest_batch_us,
+        w.before_longest_batch_us,
+        t.until_us - t.begin_us - coalesce(c.worked_us, 0) as controller_less_us
+    from fault_times as t
+    left join sent as s on s.run = t.run and s.fault = t.fault
+    left join waited as w on w.run = t.run and w.fault = t.fault
+    left join controlled as c on c.run = t.run and c.fault = t.fault
+    """,
+    key=("run", "fault"),
+)
+
+FAULT_TOPICS = ResultTable(
+    "fault_topics",
+    "one topic that a fault concerned: it is charged with an outage, an election or another ISR",
+    (
+        RUN,
+        *CHARGED,
+        Column("topic", "string", "", "the topic"),
+        Column("partitions", "bigint", "partitions", "how many of it"),
+    ),
+    """
+    select c.run, c.fault, f.fault_name, p.topic, count(distinct c.partition) as partitions
+    from (
+        select run, fault, partition from caused_outages
+        union all
+        select run, fault, partition from effects where fault is not null
+    ) as c
+    join partitions as p on p.run = c.run and p.partition = c.partition
+    join scenario_faults as f on f.run = c.run and f.fault = c.fault
+    group by c.run, c.fault, f.fault_name, p.topic
+    """,
+    key=("run", "fault", "topic"),
 )

@@ -45,6 +45,22 @@ _COUNTS = {
         "leaders elected that were not in the ISR",
         _sums("unclean", "leader_elected"),
     ),
+    "stalled_us": (
+        "us",
+        "how long it was stalled for producers, as in stalls",
+        _sums("lasted_us", "unavailable where condition = 'stalled'"),
+    ),
+    "longest_stall_us": (
+        "us",
+        "... the longest without a break",
+        """select run, partition, max(lasted_us) as figure
+        from unavailable where condition = 'stalled' group by run, partition""",
+    ),
+    "reads_stalled_us": (
+        "us",
+        "how long it was stalled for consumers",
+        _sums("lasted_us", "unavailable where condition = 'reads_stalled'"),
+    ),
     "not_accepting_us": ("us", "how long it took no writes, after it first did", _NOT_ACCEPTING),
     "under_min_isr_us": (
         "us",
@@ -98,6 +114,7 @@ _PARTS = " ".join(
 #: What the logs of a real cluster do not tell; of a run that is made of them it is null.
 _NOT_IN_LOGS = {
     *("records_lost", "records_unavailable", "records_truncated", "batches_given_up"),
+    *("stalled_us", "longest_stall_us", "reads_stalled_us"),
     *("records_given_up", "batches_appended_twice", "consumers_reset"),
     "given_up_by_followers",
 }
@@ -117,13 +134,14 @@ PARTITION_FIGURES = ResultTable(
     (
         RUN,
         *PARTITION,
+        Column("is_written", "boolean", "", "producers of the scenario write to it"),
         *(Column(name, "bigint", unit, meaning) for name, (unit, meaning, _) in _COUNTS.items()),
         Column("leader", "bigint", "broker id", "the leader as the trace ends; null: none"),
         Column("in_sync", "bigint", "replicas", "members of its ISR then; null: it is deleted"),
         Column("replicas", "bigint", "replicas", "how many it is to have then"),
     ),
     f"""
-    select p.run, p.partition, p.topic, p.topic_partition, s.leader,
+    select p.run, p.partition, p.topic, p.topic_partition, p.is_written, s.leader,
         case when s.isr is not null then size(s.isr) end as in_sync,
         case when s.isr is not null then size(s.replicas) - size(s.adding) end as replicas,
         {", ".join(map(_told, _COUNTS))}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables.interval_queries import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
-from tidegauge.analysis.tables.unavailable import CONDITIONS
+from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
 from tidegauge.traces.summary_figures import FIGURES
 
 _COUNTED = {
@@ -15,6 +15,8 @@ _COUNTED = {
     "isr_removals": "removed_from_isr",
     "isr_notifications": "notification_sent",
 }
+#: Totals of clients.
+_OF_CLIENTS = (*("records_offered", "records_acknowledged", "records_unsent", "records_in_flight"),)
 _KEYS = ("run", "partition")
 
 #: When ISRs had one member where there were more replicas.
@@ -123,9 +125,27 @@ _PARTS = {
     "done": f"""
         select run, sum(processing_us) / 1e6 as controller_busy_seconds
         from {_counted("controller_event_done")} as k group by run""",
-    "totals": """
-        select run, sum(records_acknowledged) as records_acknowledged
-        from client_totals_to_the_last group by run""",
+    "stalls": "select run, {} from unavailable group by run".format(
+        ", ".join(
+            f"""sum(case when condition = '{condition}' then lasted_us end) / 1e6
+                as partition_seconds_{condition},
+            count(distinct case when condition = '{condition}' then partition end)
+                as partitions_{condition},
+            max(case when condition = '{condition}' then lasted_us end) / 1e6
+                as longest_{condition.removesuffix("ed")}_seconds"""
+            for condition in OF_CLIENTS
+        )
+    ),
+    "at_once": "select run, {} from condition_counts group by run".format(
+        ", ".join(
+            f"max(case when condition = '{condition}' then partitions end)"
+            f" as partitions_{condition}_most"
+            for condition in OF_CLIENTS
+        )
+    ),
+    "totals": "select run, {} from client_totals_to_the_last group by run".format(
+        ", ".join(f"sum({each}) as {each}" for each in _OF_CLIENTS)
+    ),
     "fates": """
         select run,
             sum(case when fate = 'lost' then records else 0 end) as records_acknowledged_lost,
@@ -139,6 +159,15 @@ def _column(name: str, spark_type: str) -> Column:
     return Column(name, spark_type, FIGURES[name].unit, FIGURES[name].meaning)
 
 
+def _of_stalls(condition: str) -> tuple[Column, ...]:
+    return (
+        _column(f"partitions_{condition}", "bigint"),
+        _column(f"partitions_{condition}_most", "bigint"),
+        _column(f"partition_seconds_{condition}", "double"),
+        _column(f"longest_{condition.removesuffix('ed')}_seconds", "double"),
+    )
+
+
 _COLUMNS = (
     RUN,
     _column("figures_from_seconds", "double"),
@@ -149,6 +178,8 @@ _COLUMNS = (
     _column("isr_notifications", "bigint"),
     _column("leader_elections", "bigint"),
     _column("unclean_elections", "bigint"),
+    *_of_stalls("stalled"),
+    *_of_stalls("reads_stalled"),
     _column("partition_seconds_offline", "double"),
     _column("partition_seconds_not_accepting", "double"),
     _column("partition_seconds_under_min_isr", "double"),
@@ -156,14 +187,15 @@ _COLUMNS = (
     _column("partition_seconds_isr_of_one", "double"),
     _column("isr_of_one_episodes", "bigint"),
     _column("controller_busy_seconds", "double"),
-    _column("records_acknowledged", "bigint"),
+    *(_column(name, "bigint") for name in _OF_CLIENTS),
     _column("records_acknowledged_lost", "bigint"),
     _column("records_acknowledged_unavailable", "bigint"),
 )
 
 #: What the logs of a real cluster do not tell; of a run that is made of them it is null.
 _NOT_IN_LOGS = {
-    *("isr_notifications", "controller_busy_seconds", "records_acknowledged"),
+    *(each.name for condition in OF_CLIENTS for each in _of_stalls(condition)),
+    *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS),
     *("records_acknowledged_lost", "records_acknowledged_unavailable"),
 }
 

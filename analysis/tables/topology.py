@@ -4,15 +4,16 @@ They come from the manifests of the runs:
 
 ===================  ==============================================================================
 ``runs``             where the figures of each run end, its liveness phase apart, and where they
-                     are to begin, if the scenario says so
+                     are to begin, if the scenario says so; how often replicas are sampled
 ``brokers``          ``broker``: the index, which is the process; ``registered``: before the run
 ``notification_rules``  when each broker writes an isr_change_notification
 ``partitions``       ``slot_ids``: the ids of the brokers behind the slots of replica lists;
                      ``first_replicas``: the assignment that it is created with; ``is_first``: it
-                     exists from the start
+                     exists from the start; ``is_written``: producers of the scenario write to it
 ``slots``            a row for each broker that ever hosts a replica of a partition
 ``scenario_faults``  faults, and after those of the scenario the restarts of rolls; ``part_of``: the
                      roll of a restart, else the fault itself
+``client_processes`` producers and consumers, and their groups
 ``scenario_steps``   steps, in their order
 ``names``            the names of numbers in columns, as the release that wrote the run has them
 ``notification_…``   the first znode of isr_change_notifications, where there is ZooKeeper
@@ -44,7 +45,13 @@ _WHEN = ("at", "after", "when", "within", "do")
 _NUMBER, _TEXT, _FLAG, _NUMBERS = pa.int64(), pa.string(), pa.bool_(), pa.list_(pa.int64())
 
 _SCHEMAS = {
-    "runs": {"run": _TEXT, "ends_us": _NUMBER, "measured_from_us": _NUMBER, "of_logs": _FLAG},
+    "runs": {
+        "run": _TEXT,
+        "ends_us": _NUMBER,
+        "measured_from_us": _NUMBER,
+        "sample_us": _NUMBER,
+        "of_logs": _FLAG,
+    },
     "brokers": {
         "run": _TEXT,
         "broker": _NUMBER,
@@ -69,6 +76,7 @@ _SCHEMAS = {
         "min_insync_replicas": _NUMBER,
         "most_insync_replicas": _NUMBER,
         "is_first": _FLAG,
+        "is_written": _FLAG,
     },
     "slots": {
         "run": _TEXT,
@@ -86,6 +94,12 @@ _SCHEMAS = {
         "fault_text": _TEXT,
     },
     "processes": {"run": _TEXT, "process": _NUMBER, "role": _TEXT},
+    "client_processes": {
+        "run": _TEXT,
+        "process": _NUMBER,
+        "client": _TEXT,
+        "client_group": _TEXT,
+    },
     "scenario_steps": {"run": _TEXT, "step": _NUMBER, "action": _TEXT, "step_text": _TEXT},
     "names": {"run": _TEXT, "enumeration": _TEXT, "number": _NUMBER, "name": _TEXT},
     "notification_znodes": {"run": _TEXT, "first_znode": _NUMBER},
@@ -149,9 +163,15 @@ def _table(schema: Mapping[str, Any], rows: Iterator[tuple[Any, ...]]) -> Any:
 
 
 def _runs(run: _Run) -> Iterator[tuple[Any, ...]]:
-    measured_from = run.manifest["scenario"].get("measure_from")
-    measured_from_us = None if measured_from is None else parse_duration(measured_from)
-    yield run.name, run.end_us, measured_from_us, run.manifest.get("source") == OF_LOGS
+    scenario = run.manifest["scenario"]
+    measured_from, sample_every = scenario.get("measure_from"), scenario.get("sample_every")
+    yield (
+        run.name,
+        run.end_us,
+        None if measured_from is None else parse_duration(measured_from),
+        None if sample_every is None else parse_duration(sample_every),
+        run.manifest.get("source") == OF_LOGS,
+    )
 
 
 def _brokers(run: _Run) -> Iterator[tuple[Any, ...]]:
@@ -177,8 +197,11 @@ def _notification_rules(run: _Run) -> Iterator[tuple[Any, ...]]:
 
 
 def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
-    steps = run.manifest["scenario"].get("steps", ())
+    scenario = run.manifest["scenario"]
+    steps = scenario.get("steps", ())
     to_come = created_later((step["do"], step.get("topic", "")) for step in steps)
+    producers = scenario.get("workload", {}).get("producers", ())
+    written = {topic for group in producers for topic in group["topics"]}
     for number, partition in enumerate(run.directory.all_partitions):
         most = partition.most_insync_replicas
         yield (
@@ -193,6 +216,7 @@ def _partitions(run: _Run) -> Iterator[tuple[Any, ...]]:
             partition.min_insync_replicas,
             _NEVER_CAPPED if most is None else most,
             partition.topic not in to_come,
+            partition.topic in written,
         )
 
 
@@ -226,6 +250,11 @@ def _processes(run: _Run) -> Iterator[tuple[Any, ...]]:
         yield run.name, number, process.role
 
 
+def _client_processes(run: _Run) -> Iterator[tuple[Any, ...]]:
+    for number, client in run.directory.clients.items():
+        yield run.name, number, client.name, client.group
+
+
 def _names(run: _Run) -> Iterator[tuple[Any, ...]]:
     for enumeration, names in run.enumerations.items():
         for number, name in names.items():
@@ -246,6 +275,7 @@ _ROWS: dict[str, Callable[[_Run], Iterator[tuple[Any, ...]]]] = {
     "slots": _slots,
     "scenario_faults": _faults,
     "processes": _processes,
+    "client_processes": _client_processes,
     "scenario_steps": _steps,
     "names": _names,
     "notification_znodes": _notification_znodes,

@@ -196,6 +196,8 @@ Epoch = Annotated[i64, Column(EPOCH, "leader epoch of the records; -1: none")]
 QuorumEpoch = Annotated[i64, Column(EPOCH, "epoch of the controllers' quorum")]
 LeaderEpoch = Annotated[i64, Column(EPOCH, "leader epoch")]
 
+TakenUs = Annotated[i64, Column(TIME, "time until the outcome, of all batches together")]
+LongestUs = Annotated[i64, Column(TIME, "... of the slowest batch")]
 BlockedUs = Annotated[i64, Column(TIME, "time that the application waited for memory, in all")]
 FailingUs = Annotated[i64, Column(TIME, "time since the first failed commit")]
 LagMs = Annotated[
@@ -298,6 +300,7 @@ AtMinIsr = Annotated[
     ),
 ]
 Attempts = Annotated[i64, Column(COUNT, "attempts that a producer made", unit="attempts")]
+BatchesDone = Annotated[i64, Column(COUNT, "batches that had an outcome", unit="batches")]
 BrokerCount = Annotated[
     i64, Column(COUNT, "brokers in the batch of a rolling restart", unit="brokers")
 ]

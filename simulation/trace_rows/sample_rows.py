@@ -46,6 +46,19 @@ class ConsumerSampled(Sample, number=90):
     high_watermark: column.HighWatermark
 
 
+class ProducerSampled(Sample, number=113):
+    """The batches of a producer that had an outcome since its last such row, or its begin.
+
+    It is written with the first outcome after sample_every, and at the end of the run.
+    """
+
+    STORY = "{batches:batch} had an outcome: {taken_us} in all, the slowest {longest_us}"
+
+    batches: column.BatchesDone
+    taken_us: column.TakenUs
+    longest_us: column.LongestUs
+
+
 class MetadataSampled(Sample, number=98):
     """A metadata log (KRaft), every sample_every: the active controller's, or what a broker has."""
 

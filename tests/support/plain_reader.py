@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from plain_stalls import PlainStalls
 from tidegauge.replication.replica_list import unpack
 from tidegauge.simulation.codes.occasions import (
     BROKER_ABSENT,
@@ -27,6 +28,9 @@ _COUNTED = {
     "removed_from_isr": "isr_removals",
     "notification_sent": "isr_notifications",
 }
+
+#: Totals of clients, in their rows and in the summary.
+_OF_CLIENTS = (*("records_offered", "records_acknowledged", "records_unsent", "records_in_flight"),)
 
 #: Rows of other kinds change no state: the time before them passes with that before the next one.
 _CHANGE_STATES = {
@@ -66,6 +70,7 @@ class PlainReader:
         #: Below this offset retention has deleted records.
         self.kept_from: Counter[int] = Counter()
         self.figures: Counter[str] = Counter()
+        self.stalls = PlainStalls()
         self.queued_us: list[int] = []
         self.busy_us = 0
         self.created = [each["replicas"] for each in run.manifest["partitions"]]
@@ -98,6 +103,7 @@ class PlainReader:
             if self.from_us is None or row.kind in _CHANGE_STATES:
                 now_us = self._reach(row, now_us, time_us)
             self._keep_promises(row)
+            self.stalls.note(row)
             if row["time_us"] < self.ends_us:
                 if self.from_us is None or row["time_us"] > self.from_us:
                     self._count(row)
@@ -131,8 +137,7 @@ class PlainReader:
     def _begin(self, from_us: int) -> None:
         """Forget what was counted during start-up."""
         self.from_us = from_us
-        acknowledged = self.figures["records_acknowledged"]
-        self.figures = Counter({"records_acknowledged": acknowledged})
+        self.figures = Counter({name: self.figures[name] for name in _OF_CLIENTS})
         self.queued_us.clear()
         self.busy_us = 0
         self.isr_of_one = set()
@@ -251,7 +256,8 @@ class PlainReader:
             kept_from = self.kept_from[row["partition"]]
             self.kept_from[row["partition"]] = max(kept_from, row["log_start_offset"])
         elif row.kind == "client_totals":
-            self.figures["records_acknowledged"] += row["records_acknowledged"]
+            for name in _OF_CLIENTS:
+                self.figures[name] += row[name]
 
     def _count(self, row: TraceRow) -> None:
         if row.kind in _COUNTED:
@@ -285,8 +291,8 @@ class PlainReader:
         """The figures under the names that the summary gives them."""
         names = (
             *_COUNTED.values(),
-            *("leader_elections", "unclean_elections", "records_acknowledged"),
-            "isr_of_one_episodes",
+            *("leader_elections", "unclean_elections", "isr_of_one_episodes"),
+            *_OF_CLIENTS,
         )
         seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
         seconds += ["isr_in_one_rack"] * self.has_racks
@@ -295,6 +301,7 @@ class PlainReader:
         return {
             "figures_from_seconds": (self.from_us or 0) / 1e6,
             **{name: self.figures[name] for name in names},
+            **self.stalls.figures(self.from_us or 0, self.ends_us),
             **{
                 f"partition_seconds_{name}": self.figures[f"partition_seconds_{name}"] / 1e6
                 for name in seconds

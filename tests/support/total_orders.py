@@ -67,6 +67,7 @@ OBJECTS: Mapping[str, Sequence[tuple[str, ...]]] = {
     "slots": [("partition", "slot"), ("partition", "broker"), ("partition", "broker_id")],
     "scenario_faults": [("fault",)],
     "processes": [("process",)],
+    "client_processes": [("process",)],
     "scenario_steps": [("step",)],
     "names": [("enumeration", "number")],
     "notification_znodes": [()],

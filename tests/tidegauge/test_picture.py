@@ -20,7 +20,7 @@ from tidegauge.traces.run_files import MANIFEST
 from tidegauge.views.time_axis import TimeAxis
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, named_partition
 
-BROKER_1, BROKER_2, BROKER_3, CONTROLLER, ZOOKEEPER = range(5)
+BROKER_1, BROKER_2, BROKER_3, CONTROLLER, ZOOKEEPER, SHOP = range(6)
 CRASH, CUT_LINK = 5, 3
 ALL, WITHOUT_FIRST, ONLY_SECOND, WITHOUT_THIRD = 0x321, 0x32, 0x2, 0x21
 
@@ -55,7 +55,8 @@ def an_hour() -> WrittenRows:
     """Broker 1, which leads both partitions, dies at 10 s and is back at 40 s.
 
     Its session ends at 16 s; at 18 s broker 2 leads. At 30 s it has lost broker 3 in partition 0,
-    which therefore is under min ISR until 35 s.
+    which therefore is under min ISR until 35 s. A batch of each partition waits from 10 s to 20 s,
+    and in partition 0 another one to the end.
     """
     rows = WrittenRows()
     for broker in (BROKER_1, BROKER_2, BROKER_3):
@@ -68,6 +69,12 @@ def an_hour() -> WrittenRows:
     for second, ends in ((9, (90, 95)), (29, (170, 180))):
         rows.write("sampled", second * S, BROKER_2, partition=0, high_watermark=ends[0],
                    log_end_offset=ends[1])  # fmt: skip
+    for partition in (0, 1):
+        rows.write("produce_stalled", 11 * S, SHOP, partition=partition, waited_us=S)
+        rows.write("produce_resumed", 20 * S, SHOP, partition=partition, stalled_us=9 * S)
+    rows.write("produce_stalled", 55 * S, SHOP, partition=0, waited_us=S)
+    rows.write("consume_stalled", 12 * S, SHOP, partition=1, waited_us=S)
+    rows.write("consume_resumed", 20 * S, SHOP, partition=1, stalled_us=8 * S)
     rows.write("fault_began", 10 * S, BROKER_1, fault=0, fault_kind=CRASH)
     rows.write("broker_stopped", 10 * S, BROKER_1, broker=BROKER_1, stop=int(STOP_KILLED))
     registered(rows, 16, BROKER_1, BROKER_ABSENT)
@@ -116,6 +123,8 @@ CLUSTER = """\
 
                                      0s             15s            30s            45s            60s
 partitions          most    seconds  |--------------|--------------|--------------|--------------
+stalled                2       23.0             █████████                                   ▄▄▄▄▄
+reads stalled          1        8.0              ████████
 not accepting          2       18.0            █████████
 offline                2        4.0                  ██
 under min ISR          1        5.0                                █████
@@ -139,6 +148,8 @@ replicas                             |--------------|--------------|------------
 broker 1                             LLLLLLLLLLxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx..........==========
 broker 2                             ==================LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL
 broker 3                             ==============================.....=========================
+stalled                                         !!!!!!!!!                                   !!!!!
+reads stalled
 not accepting                                  !!!!!!!!!
 under min ISR                                                      !!!!!
 kill: crash of 1                               ##############################
@@ -153,11 +164,11 @@ broker 3      =       -         -   =       -         -   .       -         -   
 
 
 def test_a_cluster_is_drawn_over_time(hour: Path) -> None:
-    assert "\n".join(drawn(hour)[:17]) + "\n" == CLUSTER
+    assert "\n".join(drawn(hour)[:19]) + "\n" == CLUSTER
 
 
 def test_a_partition_is_drawn_replica_by_replica(hour: Path) -> None:
-    assert "\n".join(drawn(hour, "--partition", "orders-0")[:17]) + "\n" == PARTITION
+    assert "\n".join(drawn(hour, "--partition", "orders-0")[:19]) + "\n" == PARTITION
 
 
 def test_a_part_of_the_time_has_its_own_scale(hour: Path) -> None:

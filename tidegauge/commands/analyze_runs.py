@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _FIGURES = {
     "records_acknowledged_lost": "records lost",
     "records_acknowledged": "of acknowledged",
+    "partition_seconds_stalled": "stalled s",
     "partition_seconds_offline": "offline s",
     "partition_seconds_under_min_isr": "under min ISR s",
     "leader_elections": "elections",

@@ -160,7 +160,7 @@ def show_run(
         elif broker is not None:
             _show_broker(folder, tables, names, broker, at_us, options)
         elif client is not None:
-            _show_client(folder, names, client, options)
+            _show_client(folder, tables, names, client, options)
         elif controller:
             _show_controller(folder, tables, names, at_us, options)
         elif faults:
@@ -231,10 +231,12 @@ def _show_broker(
         show_broker_at(console(), run, tables, names, broker, at_us)
 
 
-def _show_client(run: RunFolder, names: Names, name: str, options: StoryOptions) -> None:
+def _show_client(
+    run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
+) -> None:
     from tidegauge.views.client_view import show_client
 
-    show_client(console(), run, names, name, options)
+    show_client(console(), run, tables, names, name, options)
 
 
 def _show_controller(

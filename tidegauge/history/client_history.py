@@ -1,29 +1,36 @@
 """The history of clients: one producer or consumer, or all of a group.
 
 A client's history is every row of its own process, and every refusal that a broker sent it. Counts
-of records come from the totals that a client writes at the end of the run. Single acknowledgements
-are in the trace only at trace level ``all``, and with them the times without one.
+of records come from the totals that a client writes at the end of the run, and the times in which
+it was stalled from the result table of stalls.
 """
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.history.row_selection import Mask, selected
 from tidegauge.history.story import Names
 from tidegauge.simulation.durations import format_duration, time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 
-#: A client's process is called so.
-_PREFIX = "client "
+if TYPE_CHECKING:
+    from tidegauge.analysis.making.run_tables import RunTables
+
 #: The most clients that are listed in an error about an unknown one.
 LISTED = 20
-#: A shorter time without an acknowledgement is that of any election.
-LEAST_GAP_US = 1_000_000
+#: Columns of the totals of clients.
+_TOTALS = (
+    *("records_offered", "records_acknowledged", "records_failed", "records_unsent"),
+    *("records_in_flight", "records_duplicated", "records_consumed", "blocked_us"),
+)
 #: Rows of a client that are too many for its story, unless all are wanted.
 _ACCOUNTS = frozenset({"client_totals"})
 
@@ -38,11 +45,16 @@ class Outcome(NamedTuple):
     first: TraceRow
 
 
-class Gap(NamedTuple):
-    """A time in which a producer got no acknowledgement although it was producing."""
+class StalledTime(NamedTuple):
+    """A time in which some of these clients were stalled at some partition, without a break."""
 
     begin_us: int
     end_us: int
+    #: As in the table ``unavailable``: ``stalled`` or ``reads_stalled``.
+    condition: str
+    partitions: int
+    #: The names of the faults that were active at its beginning, in the order of the scenario.
+    faults: tuple[str, ...]
 
 
 class Unreachable(NamedTuple):
@@ -61,25 +73,15 @@ def clients_called(name: str, names: Names) -> list[int]:
     Raises:
         ValueError: there is no such client or group; the message lists the known groups.
     """
-    clients = {
-        each.name.removeprefix(_PREFIX): number
-        for number, each in names.processes.items()
-        if each.name.startswith(_PREFIX)
-    }
-    if name in clients:
-        return [clients[name]]
     groups: dict[str, list[int]] = {}
-    for client, number in clients.items():
-        groups.setdefault(client.rpartition("-")[0], []).append(number)
+    for number, client in names.clients.items():
+        if client.name == name:
+            return [number]
+        groups.setdefault(client.group, []).append(number)
     if name in groups:
         return groups[name]
     listed = ", ".join(list(groups)[:LISTED]) or "none"
     raise ValueError(f"--client {name}: no such client or group; the groups are: {listed}")
-
-
-def group_of(process: int, names: Names) -> str:
-    """The name of a client's group."""
-    return names.process(process).removeprefix(_PREFIX).rpartition("-")[0]
 
 
 def client_rows(
@@ -106,14 +108,13 @@ def client_rows(
 
 
 def totals_of(run: RunFolder, processes: Iterable[int]) -> dict[str, int]:
-    """Records acknowledged, failed, duplicated and consumed, of all these clients together."""
+    """The sums of what these clients told at the end, column by column."""
     numbers = set(processes)
-    names = ("acknowledged", "failed", "duplicated", "consumed")
-    totals = dict.fromkeys(names, 0)
+    totals = dict.fromkeys(_TOTALS, 0)
     for row in run.rows("client_totals"):
         if row["process"] in numbers:
-            for name in names:
-                totals[name] += row[f"records_{name}"]
+            for name in _TOTALS:
+                totals[name] += row[name]
     return totals
 
 
@@ -128,30 +129,40 @@ def outcomes(rows: Iterable[TraceRow]) -> list[Outcome]:
     return sorted(listed, key=lambda each: (-each.times, each.words, each.error))
 
 
-def gaps_without_acknowledgement(run: RunFolder, processes: Iterable[int]) -> list[Gap]:
-    """The times of :data:`LEAST_GAP_US` or more between two acknowledgements of these clients.
+def stalled_times(tables: RunTables, names: Names, processes: Iterable[int]) -> list[StalledTime]:
+    """The times in which these clients were stalled, the longest first."""
+    tables.add("asked", "client string", [(names.clients[each].name,) for each in processes])
+    rows = tables.rows(f"""
+        with own as (select s.* from stalls as s join asked on asked.client = s.client),
+        spans as ({united("own", ("run", "condition"))}),
+        met as (
+            select s.begin_us, s.end_us, s.condition, count(distinct o.partition) as partitions
+            from spans as s
+            join own as o on o.condition = s.condition
+                and s.begin_us <= o.begin_us and o.end_us <= s.end_us
+            group by s.begin_us, s.end_us, s.condition
+        )
+        select m.*, f.fault_name
+        from met as m
+        left join faults as f on f.begin_us <= m.begin_us and m.begin_us <= f.end_us
+        order by m.begin_us - m.end_us, m.begin_us, m.condition, f.fault, f.begin_us
+    """)
+    found: dict[tuple[int, int, str, int], list[str]] = {}
+    for row in rows:
+        key = (row["begin_us"], row["end_us"], row["condition"], row["partitions"])
+        found.setdefault(key, []).extend([row["fault_name"]] if row["fault_name"] else [])
+    return [StalledTime(*key, tuple(dict.fromkeys(faults))) for key, faults in found.items()]
 
-    Empty for a trace without single requests.
-    """
-    numbers = list(processes)
-    table = run.table("produce_answered")
-    if not table or not len(table["time_us"]):
-        return []
-    mask = np.isin(table["to_process"], numbers) & (table["error"] == 0)
-    times = np.sort(table["time_us"][mask])
-    long = np.flatnonzero(np.diff(times) >= LEAST_GAP_US)
-    return [Gap(int(times[place]), int(times[place + 1])) for place in long]
 
-
-def unreachable_times(run: RunFolder, processes: Iterable[int] | None = None) -> list[Unreachable]:
+def unreachable_times(run: RunFolder, processes: Iterable[int]) -> list[Unreachable]:
     """The times in which clients reached none of the brokers that they knew, in their order."""
-    numbers = None if processes is None else set(processes)
+    numbers = set(processes)
     begun: dict[int, tuple[int, int]] = {}
     found: list[Unreachable] = []
     rows = [*run.rows("brokers_unreachable"), *run.rows("brokers_reachable")]
     for row in sorted(rows, key=lambda row: row.place):
         process = row["process"]
-        if numbers is not None and process not in numbers:
+        if process not in numbers:
             continue
         if row.kind == "brokers_unreachable":
             begun[process] = (row["time_us"] - row["missing_us"], row["brokers"])
@@ -171,9 +182,9 @@ def unreachable_lines(run: RunFolder, names: Names, end_us: int) -> Iterator[str
         end_us: the end of the run.
     """
     groups: dict[str, list[Unreachable]] = {}
-    for each in unreachable_times(run):
+    for each in unreachable_times(run, names.clients):
         if (each.end_us or end_us) - each.begin_us >= _NOTABLE_US:
-            groups.setdefault(group_of(each.process, names), []).append(each)
+            groups.setdefault(names.clients[each.process].group, []).append(each)
     for group, times in groups.items():
         longest = max(times, key=lambda each: (each.end_us or end_us) - each.begin_us)
         until_us = longest.end_us or end_us

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.incidents.absences import Absence, Manner
@@ -17,11 +17,18 @@ from tidegauge.incidents.cluster_history import (
 from tidegauge.incidents.run_pair import RunPair, RunSide
 
 _SECOND_US = 1e6
-#: Label and name in the summary.
-_FIGURES_OF_CLIENTS = (
-    ("records acknowledged", "records_acknowledged"),
-    ("records lost", "records_acknowledged_lost"),
-    ("records failed", "records_failed"),
+#: Label, name in the summary, and unit.
+_STALLS = (
+    ("partitions stalled for producers", "partitions_stalled", ""),
+    ("partition-seconds stalled for producers", "partition_seconds_stalled", "s"),
+    ("... longest of a partition", "longest_stall_seconds", "s"),
+    ("partition-seconds stalled for consumers", "partition_seconds_reads_stalled", "s"),
+)
+_RECORDS = (
+    ("records acknowledged", "records_acknowledged", ""),
+    ("records lost", "records_acknowledged_lost", ""),
+    ("records failed", "records_failed", ""),
+    ("records unsent", "records_unsent", ""),
 )
 
 
@@ -53,12 +60,14 @@ def pair_figures(pair: RunPair) -> list[Figure]:
     """All figures, in the order in which they are shown."""
     one, other = (dict(_of_side(side)) for side in pair.sides)
     labels = {name: (label, unit) for name, label, unit, _ in _COUNTED}
-    found = []
+    found = [
+        each
+        for each in _of_summaries(pair, _STALLS)
+        if each.one is not None or each.other is not None
+    ]
     for name, (label, unit) in labels.items():
         found.append(Figure(name, label, unit, one[name], other[name]))
-    for label, name in _FIGURES_OF_CLIENTS:
-        values = [_of_summary(side, name) for side in pair.sides]
-        found.append(Figure(name, label, "", *values))
+    found += _of_summaries(pair, _RECORDS)
     percentiles = [_latency_ms(side) for side in pair.sides]
     found.append(Figure("produce_p99_ms", "latency of batches, P99", "ms", *percentiles))
     return found
@@ -144,6 +153,11 @@ def _until_in_sync_s(side: RunSide, absence: Absence) -> float | None:
             return None
         last_us = max(last_us, joined[0])
     return _since(absence.back_us, last_us)
+
+
+def _of_summaries(pair: RunPair, figures: Iterable[tuple[str, str, str]]) -> Iterator[Figure]:
+    for label, name, unit in figures:
+        yield Figure(name, label, unit, *(_of_summary(side, name) for side in pair.sides))
 
 
 def _of_summary(side: RunSide, name: str) -> float | None:

@@ -16,7 +16,7 @@ from tidegauge.views.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.client_history import Gap
+    from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -25,7 +25,12 @@ _MOST = 5
 
 
 def show_client(
-    out: Console, run: RunFolder, names: Names, name: str, options: StoryOptions
+    out: Console,
+    run: RunFolder,
+    tables: RunTables,
+    names: Names,
+    name: str,
+    options: StoryOptions,
 ) -> None:
     """Print the outcome of clients in a few lines, then their story.
 
@@ -38,9 +43,9 @@ def show_client(
 
     processes = clients_called(name, names)
     rows = client_rows(run, processes, details=options.details)
-    known = ", ".join(names.process(process).removeprefix("client ") for process in processes)
+    known = ", ".join(names.clients[process].name for process in processes)
     out.print(f"Client {name}: {known}", style="bold", soft_wrap=True)
-    for title, words in _facts(run, names, processes, rows):
+    for title, words in _facts(run, tables, names, processes, rows):
         out.print(f"  {title + ':':17}{words}", soft_wrap=True)
     out.print()
     shown = (row for row in rows if row["time_us"] in options.span)
@@ -54,21 +59,63 @@ def show_client(
 
 
 def _facts(
-    run: RunFolder, names: Names, processes: Sequence[int], rows: Sequence[TraceRow]
+    run: RunFolder,
+    tables: RunTables,
+    names: Names,
+    processes: Sequence[int],
+    rows: Sequence[TraceRow],
 ) -> Iterator[tuple[str, str]]:
     """The facts about clients, each with its title."""
-    from tidegauge.history.client_history import group_of, totals_of
-
-    totals = totals_of(run, processes)
-    yield "records", ", ".join(f"{count:,} {word}" for word, count in totals.items())
-    summary = run.summary or {}
-    latencies = summary.get("produce_ms", {}).get(group_of(processes[0], names))
-    if latencies and totals["acknowledged"]:
+    yield from _stalls(tables, names, processes)
+    yield from _records(run, processes)
+    latencies = (run.summary or {}).get("produce_ms", {}).get(names.clients[processes[0]].group)
+    if latencies and latencies["max"]:
         figures = ", ".join(f"{word} {value:,.1f} ms" for word, value in latencies.items())
-        yield "acknowledged in", f"{figures} (all of the group, whole run)"
+        yield "outcome within", f"{figures} (all of the group, whole run)"
     yield from _errors(run, names, rows)
     yield from _times(run, names, processes)
     yield from _consumer(names, rows)
+
+
+def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """The longest times in which they were stalled, and the faults that were active then."""
+    from tidegauge.analysis.tables.unavailable import LABELS
+    from tidegauge.history.client_history import stalled_times
+    from tidegauge.simulation.durations import time_text
+
+    for each in stalled_times(tables, names, processes)[:_MOST]:
+        faults = f", with {', '.join(each.faults)}" if each.faults else ""
+        yield (
+            LABELS[each.condition],
+            (
+                f"{time_text(each.begin_us)} to {time_text(each.end_us)}, "
+                f"{duration_text(each.end_us - each.begin_us)}, at "
+                f"{counted(each.partitions, 'partition')}{faults}"
+            ),
+        )
+
+
+def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """What came of their records: offered is the sum of what follows it."""
+    from tidegauge.history.client_history import totals_of
+
+    totals = totals_of(run, processes)
+    if totals["records_offered"]:
+        parts = " + ".join(
+            f"{totals[f'records_{word}']:,} {word.replace('_', ' ')}"
+            for word in ("acknowledged", "failed", "unsent", "in_flight")
+        )
+        yield (
+            "records",
+            (
+                f"{totals['records_offered']:,} offered = {parts}; "
+                f"{totals['records_duplicated']:,} duplicated"
+            ),
+        )
+        if totals["blocked_us"]:
+            yield "send() blocked", f"{duration_text(totals['blocked_us'])}, for buffer.memory"
+    else:
+        yield "records", f"{totals['records_consumed']:,} consumed"
 
 
 def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
@@ -87,41 +134,16 @@ def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[
 
 
 def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """The times without an acknowledgement, and those without a broker to ask."""
-    from tidegauge.history.client_history import gaps_without_acknowledgement, unreachable_times
+    """The times without a broker to ask."""
+    from tidegauge.history.client_history import unreachable_times
     from tidegauge.simulation.durations import time_text
 
-    gaps = gaps_without_acknowledgement(run, processes)
-    longest = sorted(gaps, key=lambda gap: gap.begin_us - gap.end_us)[:_MOST]
-    for gap in sorted(longest):
-        begin, end = time_text(gap.begin_us), time_text(gap.end_us)
-        acting = _faults_between(run, names, gap)
-        yield (
-            "no ack",
-            f"{begin} to {end}, {duration_text(gap.end_us - gap.begin_us)}"
-            + (f", with {', '.join(acting)}" if acting else ""),
-        )
     for each in unreachable_times(run, processes)[:_MOST]:
         until = "the end of the run" if each.end_us is None else time_text(each.end_us)
         known = counted(each.brokers, "broker")
         span = f"{time_text(each.begin_us)} to {until}"
         client = names.process(each.process)
         yield "no broker", f"{client} reaches none of the {known} that it knows, {span}"
-
-
-def _faults_between(run: RunFolder, names: Names, gap: Gap) -> list[str]:
-    """The faults that have begun before the end of a gap and not ended before it began."""
-    begun: dict[int, int] = {}
-    ended: dict[int, int] = {}
-    for row in run.rows("fault_began"):
-        begun.setdefault(row["fault"], row["time_us"])
-    for row in run.rows("fault_ended"):
-        ended[row["fault"]] = row["time_us"]
-    return [
-        names.fault_text(fault)
-        for fault, begin_us in begun.items()
-        if begin_us <= gap.end_us and ended.get(fault, gap.end_us) >= gap.begin_us
-    ]
 
 
 def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:

@@ -16,20 +16,13 @@ if TYPE_CHECKING:
 
     from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
+    from tidegauge.traces.directory import Directory
 
 #: The lines of a picture, of thirty, that are left for faults.
-_MOST_FAULTS = 11
+_MOST_FAULTS = 8
 #: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 
-#: Conditions of partitions, as the line calls them; what hurts clients comes first.
-_CONDITIONS = {
-    "not_accepting": "not accepting",
-    "offline": "offline",
-    "under_min_isr": "under min ISR",
-    "at_min_isr": "at min ISR",
-    "under_replicated": "under-replicated",
-}
 #: Changes that are counted, as the line calls them.
 _CHANGES = {
     "shrink": "ISR shrinks",
@@ -54,7 +47,7 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     times, ruler = axis.marks()
     out.print(Text(f"{'':{LABEL_WIDTH}}{times}"), soft_wrap=True)
     out.print(Text(f"{'partitions':<17}{'most':>7}{'seconds':>11}  {ruler}"), soft_wrap=True)
-    for line in _gauges(tables, axis):
+    for line in _gauges(tables, conditions_of(names), axis):
         out.print(Text(line), soft_wrap=True)
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
     for line in _counts(tables, axis):
@@ -69,6 +62,11 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
         "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered.",
         style="dim",
     )
+    if not names.is_of_logs:
+        out.print(
+            "`stalled`: a batch has waited for over 1 s; `reads stalled`: a fetch of a consumer.",
+            style="dim",
+        )
 
 
 def scale_text(axis: TimeAxis) -> str:
@@ -80,7 +78,18 @@ def scale_text(axis: TimeAxis) -> str:
     )
 
 
-def _gauges(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
+def conditions_of(names: Directory) -> dict[str, str]:
+    """The conditions of partitions that a run tells of, and their names in lines.
+
+    Logs of real brokers do not tell of clients.
+    """
+    from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
+
+    absent = OF_CLIENTS if names.is_of_logs else {}
+    return {name: label for name, label in LABELS.items() if name not in absent}
+
+
+def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> Iterator[str]:
     highest = tables.rows("""
         select condition, part, max(partitions) as most
         from parts as p
@@ -95,7 +104,7 @@ def _gauges(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
         group by condition order by condition
     """)  # noqa: S608 - numbers
     seconds_of = {row["condition"]: float(row["seconds"]) for row in areas}
-    for condition, name in _CONDITIONS.items():
+    for condition, name in conditions.items():
         most = axis.in_parts((row for row in highest if row["condition"] == condition), "most")
         seconds = seconds_of.get(condition, 0.0)
         total = f"{seconds:,.1f}" if seconds < _TENTHS_UP_TO else f"{seconds:,.0f}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegauge.scenario.text.counted import counted
+from tidegauge.views.cluster_picture import conditions_of
 from tidegauge.views.story_lines import duration_text
 
 if TYPE_CHECKING:
@@ -21,18 +22,6 @@ _NAMED = 4
 _WIDTH = 21
 #: So many characters of a step are printed.
 _STEP = 80
-
-#: A slower batch is told.
-_SLOW_MS = 1_000
-
-#: Conditions of partitions, as the lines call them, what hurts clients first.
-_CONDITIONS = {
-    "not_accepting": "not accepting",
-    "offline": "offline",
-    "under_min_isr": "under min ISR",
-    "at_min_isr": "at min ISR",
-    "under_replicated": "under-replicated",
-}
 
 #: The parts of a failover in ``fault_costs``, as the line calls them.
 _PARTS = {
@@ -57,11 +46,19 @@ class FaultCosts(NamedTuple):
     outages: dict[str, dict[str, Any]]
     failures: list[dict[str, Any]]
     sessions: list[dict[str, Any]]
+    #: The row of ``fault_service``.
+    service: dict[str, Any]
+    topics: list[dict[str, Any]]
 
 
 def fault_costs(tables: RunTables) -> list[FaultCosts]:
     """The costs of all faults that began, in the order in which they did."""
-    tables.make(("fault_costs", "fault_outages", "fault_failures", "fault_sessions", "steps"))
+    tables.make(
+        (
+            *("fault_costs", "fault_outages", "fault_failures", "fault_sessions"),
+            *("fault_service", "fault_topics", "steps"),
+        )
+    )
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
     outages = tables.rows("select * exclude (run) from fault_outages order by fault, condition")
     failures = tables.rows(
@@ -70,6 +67,10 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     sessions = tables.rows(
         "select * exclude (run) from fault_sessions order by time_us, broker, fault"
     )
+    services = {
+        row["fault"]: row for row in tables.rows("select * from fault_service order by fault")
+    }
+    topics = tables.rows("select * from fault_topics order by partitions desc, topic, fault")
 
     def of(fault: int, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row for row in rows if row["fault"] == fault]
@@ -80,6 +81,8 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
             {row["condition"]: row for row in of(each["fault"], outages)},
             of(each["fault"], failures),
             of(each["fault"], sessions),
+            services[each["fault"]],
+            of(each["fault"], topics),
         )
         for each in costs
     ]
@@ -90,11 +93,9 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
     costs = fault_costs(tables)
     if not costs:
         out.print("No fault began.")
-    records_requests = run.manifest["trace"] == "all"
     for each in costs[:_TOLD]:
         out.print(_heading(each.costs), style="bold", soft_wrap=True)
-        has_quorum = bool(run.directory.controllers)
-        for label, words in _lines(each, has_quorum=has_quorum, records_requests=records_requests):
+        for label, words in _lines(each, run):
             out.print(f"  {label:{_WIDTH}}  {words}", soft_wrap=True)
         out.print()
     if len(costs) > _TOLD:
@@ -105,7 +106,8 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
             "effect that several faults share counts for each of them.",
             style="dim",
         )
-    _show_clients(out, run)
+    for line in _standing_lines(tables):
+        out.print(line, style="dim", soft_wrap=True)
     _show_steps(out, tables)
 
 
@@ -122,15 +124,20 @@ def faults_for_programs(run: RunFolder, tables: RunTables) -> list[dict[str, Any
             "sessions_ended": [
                 {"broker": row["broker"], "time_us": row["time_us"]} for row in each.sessions
             ],
-            **{name: _without_names(each.outages.get(name)) for name in _CONDITIONS},
+            **{
+                name: _without_names(each.outages.get(name))
+                for name in conditions_of(run.directory)
+            },
             "produce_failures": [_without_names(row) for row in each.failures],
+            "service": _without_names(each.service),
+            "topics": {row["topic"]: row["partitions"] for row in each.topics},
         }
         for each in fault_costs(tables)
     ]
 
 
 def _without_names(row: dict[str, Any] | None) -> dict[str, Any] | None:
-    names = ("fault", "fault_name", "condition")
+    names = ("run", "fault", "fault_name", "condition")
     return None if row is None else {key: row[key] for key in row if key not in names}
 
 
@@ -147,23 +154,33 @@ def _heading(costs: dict[str, Any]) -> str:
     )
 
 
-def _lines(
-    each: FaultCosts, *, has_quorum: bool, records_requests: bool
-) -> Iterator[tuple[str, str]]:
+def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
     costs = each.costs
     begin_us = costs["begin_us"]
+    has_quorum = bool(run.directory.controllers)
     if costs["records_lost"]:
         yield "LOST", counted(costs["records_lost"], "acknowledged record")
+    if each.topics:
+        yield "topics", _topics(each.topics)
     if each.sessions:
         yield "sessions ended", _sessions(each.sessions, begin_us)
     if costs["first_led_us"] is not None:
         yield from _failover_lines(costs, _PARTS_WITH_QUORUM if has_quorum else _PARTS)
+    yield from _service_lines(each.service)
     if costs["last_effect_us"] is None and not each.failures:
-        yield "effects", "none: no election, no change of an ISR, no failed request"
+        yield "other effects", "none: no election, no change of an ISR, no outage"
         return
-    for condition, label in _CONDITIONS.items():
+    for condition, label in conditions_of(run.directory).items():
         yield label, _outage(each.outages.get(condition), begin_us)
-    yield "clients", _clients(each.failures)
+    if not run.is_of_logs:
+        yield "clients", _clients(each.failures)
+    yield from _control_lines(costs, run, has_quorum=has_quorum)
+
+
+def _control_lines(
+    costs: dict[str, Any], run: RunFolder, *, has_quorum: bool
+) -> Iterator[tuple[str, str]]:
+    """What brokers and controllers changed, and how much work that was."""
     yield (
         "leaders elected",
         f"{costs['elections']:,}, {costs['unclean_elections']} of them uncleanly",
@@ -191,7 +208,7 @@ def _lines(
     notifications = counted(costs["notifications"], "isr_change_notification")
     yield "controller meanwhile", f"{meanwhile}; {notifications}"
     requests = "not recorded: run with --trace-level all"
-    if records_requests:
+    if run.manifest["trace"] == "all":
         requests = f"{costs['update_metadata_requests'] or 0:,} meanwhile"
     yield "UpdateMetadata", requests
 
@@ -255,18 +272,48 @@ def _clients(failures: list[dict[str, Any]]) -> str:
     )
 
 
-def _show_clients(out: Console, run: RunFolder) -> None:
-    """Print the slowest batch: of the whole run, since no row has the time that a batch took."""
-    slowest = {
-        name: latency["max"]
-        for name, latency in (run.summary or {}).get("produce_ms", {}).items()
-        if latency["max"] >= _SLOW_MS
-    }
-    if slowest:
-        name = max(slowest, key=lambda name: slowest[name])
-        # More than two digits are not known.
-        seconds = float(f"{slowest[name] / 1000:.2g}")
-        out.print(f"The slowest batch of the whole run took {seconds:,g} s ({name}).", style="dim")
+def _topics(topics: list[dict[str, Any]]) -> str:
+    named = [f"{row['topic']} ({counted(row['partitions'], 'partition')})" for row in topics]
+    more = len(topics) - _NAMED
+    return ", ".join(named[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _service_lines(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What clients got while the fault had effects, against before it; and the controllers."""
+    rate, before = (service[f"{when}acknowledged_per_second"] for when in ("", "before_"))
+    if rate is not None:
+        against = "" if before is None else f" ({before:,.0f} before)"
+        silent = f"; none for {duration_text(service['silent_us'])}" if service["silent_us"] else ""
+        yield "acknowledged", f"{rate:,.0f} records/s{against}{silent}"
+    if service["batch_us"] is not None:
+        yield (
+            "batches took",
+            ", ".join(
+                f"{duration_text(service[name])} {words}{_before(service[f'before_{name}'])}"
+                for name, words in (("batch_us", "in the mean"), ("longest_batch_us", "at most"))
+            ),
+        )
+    if service["controller_less_us"]:
+        yield "no active controller", f"for {duration_text(service['controller_less_us'])}"
+
+
+def _before(time_us: int | None) -> str:
+    return "" if time_us is None else f" ({duration_text(time_us)} before)"
+
+
+def _standing_lines(tables: RunTables) -> Iterator[str]:
+    """The partitions that are at or under min ISR by their settings: no fault is charged."""
+    (found,) = tables.rows("""
+        select count(distinct partition) filter (where at_min_isr) as at,
+            count(distinct partition) filter (where under_min_isr) as under
+        from partition_states where in_sync >= replicas
+    """)
+    for where, count in found.items():
+        if count:
+            yield (
+                f"{counted(count, 'partition')} {'is' if count == 1 else 'are'} {where} min ISR "
+                "without a fault, as min.insync.replicas asks for all replicas or more: taken off."
+            )
 
 
 def _show_steps(out: Console, tables: RunTables) -> None:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
-#: The worst first: losses, then what may still be lost, then the time without writes.
+#: The worst first: losses, then what may still be lost, then the time that producers waited; of
+#: logs, which do not tell of that, the time in which writes were refused.
 _RANKED = """
     select * from partition_figures order by records_lost desc, records_unavailable desc,
         unclean_elections desc, leader is null desc, records_given_up desc,
+        coalesce(stalled_us, not_accepting_us + under_min_isr_us) desc,
         not_accepting_us + under_min_isr_us desc, records_truncated desc,
         batches_appended_twice desc, isr_changes desc, partition
 """
@@ -30,8 +32,16 @@ _LOSSES = """
     from lost group by all order by records desc, fault, permitted_by
 """
 
-#: A shorter time without writes is that of any election.
+#: A shorter time is that of any election.
 _NOTABLE_US = 1_000_000
+
+#: Times that are told if they are long, with their words.
+_TIMES = {
+    "stalled_us": "stalled",
+    "reads_stalled_us": "reads stalled",
+    "not_accepting_us": "not accepting",
+    "under_min_isr_us": "under min ISR",
+}
 
 #: Counts that are told as they are, with their words.
 _TOLD = {
@@ -63,6 +73,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
+    _show_stalled(out, tables)
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
@@ -78,6 +89,20 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
     if partitions:
         first = partitions[0]["topic_partition"]
         out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+
+
+def _show_stalled(out: Console, tables: RunTables) -> None:
+    """Print which partitions were stalled for producers, and what these could not send."""
+    from tidegauge.analysis.report.stalled_partitions import stalled_partitions
+
+    stalled = stalled_partitions(tables)
+    if stalled is None:
+        return
+    (figures,) = tables.rows("select records_unsent, records_offered from run_figures")
+    unsent = ""
+    if figures["records_unsent"]:
+        unsent = f"; {figures['records_unsent']:,} of {figures['records_offered']:,} records unsent"
+    out.print(f"{stalled.text}{unsent}", style="red" if stalled.stalled else None)
 
 
 def _lost(figures: dict[str, Any]) -> str:
@@ -109,10 +134,9 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
             yield "no leader at the end"
         if figures["in_sync"] < figures["replicas"]:
             yield f"{figures['in_sync']} of {figures['replicas']} in sync at the end"
-    if figures["not_accepting_us"] >= _NOTABLE_US:
-        yield f"took no writes for {duration_text(figures['not_accepting_us'])}"
-    if figures["under_min_isr_us"] >= _NOTABLE_US:
-        yield f"under min ISR for {duration_text(figures['under_min_isr_us'])}"
+    for column, words in _TIMES.items():
+        if (figures[column] or 0) >= _NOTABLE_US:
+            yield f"{words} for {duration_text(figures[column])}"
     for column, words in _TOLD.items():
         if figures[column]:
             yield f"{words}: {figures[column]:,}"

@@ -16,7 +16,7 @@ from tidegauge.history.replica_history import (
 )
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text, time_text
-from tidegauge.views.cluster_picture import scale_text
+from tidegauge.views.cluster_picture import conditions_of, scale_text
 from tidegauge.views.fault_bands import fault_lines
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 
@@ -43,8 +43,8 @@ _MOST_FAULTS = 5
 #: Former leaders that are told.
 _MOST_FORMER = 3
 
-#: Conditions that are drawn, as the line calls them.
-_CONDITIONS = {"not_accepting": "not accepting", "under_min_isr": "under min ISR"}
+#: Conditions that are drawn.
+_CONDITIONS = ("stalled", "reads_stalled", "not_accepting", "under_min_isr")
 _TABLES = ("described_states", "broker_states", "acting_leaders", "unavailable", "faults", "steps")
 #: Columns of the table of ends, each of some twenty characters.
 _MOST_TIMES = 4
@@ -62,9 +62,10 @@ def show_partition(
     times, ruler = axis.marks()
     lines = [f"{'':{LABEL_WIDTH}}{times}", f"{'replicas':<{LABEL_WIDTH}}{ruler}"]
     lines += [_replica_line(replica, axis) for replica in replicas]
-    for condition, label in _CONDITIONS.items():
-        marks = _marks(tables, partition, condition, axis)
-        lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
+    for condition, label in conditions_of(names).items():
+        if condition in _CONDITIONS:
+            marks = _marks(tables, partition, condition, axis)
+            lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
     lines += fault_lines(tables, axis, _MOST_FAULTS)
     lines += ["", *_table(run, names, partition, replicas, _times_of_interest(tables, axis))]
     for line in lines:

@@ -32,7 +32,13 @@ _TOGETHER = {
 }
 #: The number of losses, and of times without writes, that are printed before a story.
 _LISTED = 5
-#: A shorter time without writes is that of any election.
+#: Conditions of which each long time is printed before a story, in words.
+_REFUSING = {
+    "stalled": "Writes were stalled",
+    "reads_stalled": "Reads were stalled",
+    "not_accepting": "No leader accepted writes",
+}
+#: A shorter time is that of any election.
 _NOTABLE_US = 1_000_000
 #: The order in which leaders began that lacked records; two can begin at the same time.
 _BEGAN = "place(began_us, began_process, began_sequence, 0)"
@@ -191,26 +197,28 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
 
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
-    """The longest times without writes, and the faults that were active when each began."""
+    """Long times without writes or reads, and the faults that were active when each began."""
     from tidegauge.simulation.durations import time_text
 
     rows = tables.rows(
-        "select u.begin_us, u.end_us, runs_end.end_us as run_us, f.fault_kind, f.fault_name"  # noqa: S608 - numbers
+        "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers
+        " f.fault_name"
         " from unavailable as u"
         " cross join (select max(end_us) as end_us from partition_states) as runs_end"
         " left join faults as f on f.begin_us <= u.begin_us and u.begin_us <= f.end_us"
-        f" where u.condition = 'not_accepting' and u.partition = {partition}"
-        f" and u.lasted_us >= {_NOTABLE_US} order by u.begin_us, f.begin_us, f.fault"
+        f" where u.condition in {tuple(_REFUSING)} and u.partition = {partition}"
+        f" and u.lasted_us >= {_NOTABLE_US}"
+        " order by u.begin_us, u.end_us, u.condition, f.begin_us, f.fault"
     )
-    times: dict[tuple[int, int], list[str]] = {}
+    times: dict[tuple[int, int, str], list[str]] = {}
     for row in rows:
-        active = times.setdefault((row["begin_us"], row["end_us"]), [])
+        active = times.setdefault((row["begin_us"], row["end_us"], row["condition"]), [])
         if row["fault_name"] is not None:
             active.append(f"{row['fault_kind']} {row['fault_name']!r}")
-    for (begin_us, end_us), active in list(times.items())[:_LISTED]:
+    for (begin_us, end_us, condition), active in list(times.items())[:_LISTED]:
         until = "the end" if end_us == rows[0]["run_us"] else time_text(end_us)
         faults = f"; faults active when this began: {', '.join(active)}" if active else ""
-        yield f"No leader accepted writes from {time_text(begin_us)} to {until}{faults}."
+        yield f"{_REFUSING[condition]} from {time_text(begin_us)} to {until}{faults}."
     if len(times) > _LISTED:
         yield f"... and {counted(len(times) - _LISTED, 'time')} more."
 

@@ -23,12 +23,15 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
     )
     if len(summary["groups"]) > 1:
         _show_groups(summary)
+    _show_stalls(summary)
     typer.echo(
-        f"records: {summary['records_acknowledged']:,} acknowledged "
-        f"({summary['records_acknowledged_lost']:,} lost, "
-        f"{summary['records_acknowledged_unavailable']:,} unavailable), "
-        f"{summary['records_failed']:,} failed, {summary['records_duplicated']:,} duplicated, "
-        f"{summary['records_consumed']:,} consumed"
+        f"records: {summary['records_offered']:,} offered = "
+        f"{summary['records_acknowledged']:,} acknowledged + "
+        f"{summary['records_failed']:,} failed + {summary['records_unsent']:,} unsent + "
+        f"{summary['records_in_flight']:,} in flight; "
+        f"{summary['records_acknowledged_lost']:,} of the acknowledged ones lost, "
+        f"{summary['records_acknowledged_unavailable']:,} unavailable; "
+        f"{summary['records_duplicated']:,} duplicated, {summary['records_consumed']:,} consumed"
     )
     typer.echo(
         f"ISR: {counted(summary['isr_shrinks'], 'shrink')} and "
@@ -61,10 +64,10 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
     for name, latency in summary["produce_ms"].items():
         p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))
         typer.echo(
-            f"batches of {name}: acknowledged within {p50} (half of them), {p99} (P99), "
-            f"{longest} (all)"
+            f"batches of {name}: an outcome within {p50} (half of them), {p99} (P99), "
+            f"{longest} (all){_blocked(summary, name)}"
             if latency["max"]
-            else f"batches of {name}: none acknowledged"
+            else f"batches of {name}: none"
         )
     not_modelled = summary["settings_not_modelled"]
     if not_modelled:
@@ -74,6 +77,26 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
         if len(not_modelled) > _LISTED:
             typer.echo(f"  ... and {len(not_modelled) - _LISTED} more: see summary.json")
     typer.echo(f"trace_sha256 {summary['trace_sha256']}")
+
+
+def _show_stalls(summary: dict[str, Any]) -> None:
+    """Print how many partitions were stalled for producers and consumers, and how long."""
+    for reads, clients in (("", "producers"), ("reads_", "consumers")):
+        seconds = summary[f"partition_seconds_{reads}stalled"]
+        typer.echo(
+            f"stalled for {clients}: {counted(summary[f'partitions_{reads}stalled'], 'partition')} "
+            f"({summary[f'partitions_{reads}stalled_most']:,} at once), "
+            f"{seconds:,.1f} partition-seconds, longest "
+            f"{summary[f'longest_{reads}stall_seconds']:,.1f} s"
+            if seconds
+            else f"stalled for {clients}: no partition for over 1 s"
+        )
+
+
+def _blocked(summary: dict[str, Any], group: str) -> str:
+    """How long the applications of a group waited for memory."""
+    seconds = summary["blocked_seconds"][group]
+    return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
 
 def show_chance(manifest: dict[str, Any]) -> None:

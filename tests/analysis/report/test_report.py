@@ -89,12 +89,13 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     summary = lost.summary
     assert summary is not None
     assert summary["records_acknowledged_lost"] > 0
-    assert re.search(
-        r"1 of 1 partition could not take acks=all writes for more than a second, "
-        r"for up to [\d.]+ s; "
-        rf"{summary['records_acknowledged_lost']:,} acknowledged records? lost\.",
-        "\n".join(page.paragraphs),
-    )
+    longest = duration_text(1e6 * summary["longest_stall_seconds"])
+    assert (
+        f"1 of 1 partition stalled for producers, for {longest}; "
+        f"{summary['records_acknowledged_lost']:,} acknowledged records lost."
+    ) in page.paragraphs
+    refused = "1 of 1 partition refused acks=all writes for more than a second, for up to "
+    assert any(each.startswith(refused) for each in page.paragraphs)
     because = next(each for each in page.paragraphs if "lost, of" in each)
     assert because.startswith(
         f"{summary['records_acknowledged_lost']:,} acknowledged records lost, of "
@@ -108,6 +109,7 @@ def test_the_headline_says_what_the_summary_says(page: ReportPage, lost: RunFold
     for figure, words in (
         (f"{summary['leader_elections']:,}", "leaders elected"),
         (f"{summary['isr_shrinks']:,}", "ISRs shrunk by leaders"),
+        (f"{summary['partition_seconds_stalled']:,.1f}", "stalled for producers"),
         (f"{summary['partition_seconds_not_accepting']:,.1f}", "accepts writes"),
     ):
         assert any(each.startswith(figure) and words in each for each in page.tiles), words
@@ -173,7 +175,10 @@ def test_clients_are_told_of_as_the_summary_counts_them(page: ReportPage, lost: 
         in_all, rel=0.05
     )
     ((producer, latency),) = lost.summary["produce_ms"].items()
+    # What became of its records comes first, then how long it waited.
     place = page.cells.index(producer)
+    assert page.cells[place + 1] == f"{lost.summary['records_offered']:,}"
+    place = page.cells.index(producer, place + 1)
     assert page.cells[place + 1 : place + 4] == [
         duration_text(latency[each] * 1000) for each in ("p50", "p99", "max")
     ]
