@@ -75,4 +75,5 @@ FAILOVER_BUDGET = Question(
         Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
     ),
     lambda _: _SQL,
+    "the longest first",
 )

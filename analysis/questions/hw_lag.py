@@ -29,7 +29,8 @@ _SQL = f"""
         percentile_disc(0.99) within group (order by lag) as p99,
         max(lag) as largest,
         max_by(topic_partition, place(lag, partition, 0, 0)) as largest_of
-    from samples group by run, begin_us, span_us order by run, begin_us
+    from samples group by run, begin_us, span_us
+    order by run, largest desc, p99 desc, begin_us
 """
 
 
@@ -48,4 +49,5 @@ HW_LAG_OVER_TIME = Question(
         Column("largest_of", "string", "", "the partition that lagged most"),
     ),
     lambda _: _SQL,
+    "the largest lag first",
 )

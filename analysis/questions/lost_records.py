@@ -20,7 +20,9 @@ _SQL = f"""
     ways as (
         select run, acks, permitted_by, fault_name, trigger_kind, sum(records) as records,
             count(distinct partition) as partitions, count(*) as ranges,
-            max_by(l, place(records, -partition, -first_offset, 0)) as example
+            max_by(l, place(
+                records, -partition, -first_offset, -leader_epoch
+            )) as example
         from lost as l group by run, acks, permitted_by, fault_name, trigger_kind
     )
     select w.run, w.records, acknowledged_so, partitions, ranges, w.permitted_by, w.fault_name,
@@ -31,7 +33,7 @@ _SQL = f"""
         example.began_process || ':' || example.began_sequence as cause,
         case when w.acks = {int(ACKS_ALL)} then 'all' else cast(w.acks as string) end as acks
     from ways as w join promised as p on p.run = w.run and p.acks = w.acks
-    order by w.run, w.records desc, w.acks, topic_partition, first_offset
+    order by w.run, w.records desc, w.acks, topic_partition, first_offset, began_us
 """
 
 
@@ -59,4 +61,5 @@ LOST_RECORDS = Question(
         Column("cause", "string", "", "... for `tidegauge show RUN --cause`"),
     ),
     lambda _: _SQL,
+    "the most records first",
 )

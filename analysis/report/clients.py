@@ -83,6 +83,7 @@ def section(run: OneRun) -> Section:
             *panel_charts(run, PANELS, found),
             *_latencies(run),
             _topics(topics),
+            *_more(len(topics), "topic"),
             *_refusals(run),
         ],
         [
@@ -213,4 +214,4 @@ def _refusals(run: OneRun) -> Iterator[Piece]:
 
 def _more(rows: int, what: str) -> Iterator[Piece]:
     if rows > _MOST_ROWS:
-        yield Words(f"The worst {_MOST_ROWS} of {counted(rows, what)}.", "note")
+        yield Words(f"The first {_MOST_ROWS} of {counted(rows, what)}: the worst.", "note")

@@ -40,6 +40,9 @@ SAYS = (
 
 def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
     """Stacked bars, the longest failover on top."""
+    title = "From the fault to the first use of the new leader"
+    if len(found) > _MOST:
+        title = f"{title}: the longest {_MOST} of {len(found):,} failovers"
     found = sorted(found, key=_whole_us, reverse=True)[:_MOST]
     data = [
         {
@@ -63,7 +66,7 @@ def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
         **lanes([_name(each) for each in found]) | {"barmode": "stack"},
     )
     keys = [Key(text, colour) for text, colour in zip(_STEPS.values(), COLOURS, strict=False)]
-    return Chart("From the fault to the first use of the new leader", data, whole, keys)
+    return Chart(title, data, whole, keys)
 
 
 def _whole_us(each: Mapping[str, Any]) -> int:

@@ -26,7 +26,7 @@ def section(run: OneRun) -> Section | None:
         return None
     found = run.tables.rows(
         "select time_us, broker, partition_count, rule, delay_us, states_read, to_read_us"
-        " from notifications order by partition_count desc, time_us"
+        " from notifications order by partition_count desc, time_us, broker"
     )
     return Section(
         "notifications",

@@ -246,6 +246,8 @@ def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
 def _clients(failures: list[dict[str, Any]]) -> str:
     refused = [row for row in failures if row["failure"] == "refused"]
     named = [f"{row['batches']:,} {row['error']}" for row in refused[:_NAMED]]
+    if len(refused) > _NAMED:
+        named.append(f"{sum(row['batches'] for row in refused[_NAMED:]):,} others")
     records = sum(row["records"] for row in failures)
     return (
         f"produce requests refused: {', '.join(named) or 'none'}; "

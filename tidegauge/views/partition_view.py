@@ -172,7 +172,8 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
         "select fault_name, permitted_by, leader, leader_epoch, sum(records) as records,"  # noqa: S608 - a number
         " min_by(began_process, began_us) as process, min_by(began_sequence, began_us) as sequence"
         f" from lost where partition = {partition}"
-        " group by fault_name, permitted_by, leader, leader_epoch order by records desc"
+        " group by fault_name, permitted_by, leader, leader_epoch"
+        " order by records desc, leader_epoch, leader, fault_name, permitted_by"
     )
     whole = sum(each["records"] for each in lost)
     if lost:
@@ -185,6 +186,8 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
             f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
             f"{each['leader_epoch']}: {cause} ({permitted}){chain}"
         )
+    if len(lost) > _LISTED:
+        yield f"  ... and {sum(each['records'] for each in lost[_LISTED:]):,} in other ways"
 
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
@@ -197,7 +200,8 @@ def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
         " cross join (select max(end_us) as end_us from partition_states) as runs_end"
         " left join faults as f on f.begin_us <= u.begin_us and u.begin_us <= f.end_us"
         f" where u.condition = 'not_accepting' and u.partition = {partition}"
-        f" and u.lasted_us >= {_NOTABLE_US} order by u.begin_us, f.begin_us, f.fault"
+        f" and u.lasted_us >= {_NOTABLE_US}"
+        " order by u.lasted_us desc, u.begin_us, f.begin_us, f.fault"
     )
     times: dict[tuple[int, int], list[str]] = {}
     for row in rows:
@@ -209,7 +213,7 @@ def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
         faults = f"; faults active when this began: {', '.join(active)}" if active else ""
         yield f"No leader accepted writes from {time_text(begin_us)} to {until}{faults}."
     if len(times) > _LISTED:
-        yield f"... and {counted(len(times) - _LISTED, 'time')} more."
+        yield f"... and {counted(len(times) - _LISTED, 'time')} more, none longer."
 
 
 def listed(brokers: Iterable[int | None]) -> str:
