@@ -22,6 +22,7 @@ from tidegauge.simulation.durations import short_time_text
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {
     "detection_us": "until the controller is notified",
+    "no_replica_us": "no replica may lead",
     "notice_us": "until its event is in the queue",
     "queue_us": "until it is taken from the queue",
     "election_us": "until the new leader is written",
@@ -34,7 +35,8 @@ _MOST = 12
 #: How to read it.
 SAYS = (
     "A bar is one failover: the slowest of its partitions, from the fault until the first use "
-    "of the new leader. Detection is mostly the expiry of a session."
+    "of the new leader. Detection is mostly the expiry of a session. No replica may lead while "
+    "no member of the ISR, and no eligible leader replica, is alive."
 )
 
 

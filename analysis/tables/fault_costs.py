@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
+from tidegauge.analysis.tables.elections import PARTS as ELECTION_PARTS
 from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.result_table import (
     RUN,
@@ -198,7 +199,7 @@ FAULT_FAILURES = ResultTable(
 )
 
 #: Parts of the first election that is charged to a fault, which sum to the whole.
-PARTS = ("detection_us", "notice_us", "queue_us", "election_us", "takeover_us")
+PARTS = tuple(part for part in ELECTION_PARTS if part != "first_use_us")
 
 FAULT_COSTS = ResultTable(
     "fault_costs",

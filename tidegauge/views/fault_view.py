@@ -37,6 +37,7 @@ _CONDITIONS = {
 #: The parts of a failover in ``fault_costs``, as the line calls them.
 _PARTS = {
     "detection_us": "session",
+    "no_replica_us": "no replica may lead",
     "notice_us": "until its event is queued",
     "queue_us": "in the controller's queue",
     "election_us": "controller and ZooKeeper",
@@ -209,7 +210,9 @@ def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
 def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     from tidegauge.simulation.durations import time_text
 
-    spent = [f"{words} {duration_text(costs[part])}" for part, words in parts.items()]
+    spent = [
+        f"{words} {duration_text(costs[part])}" for part, words in parts.items() if costs[part]
+    ]
     whole_us = sum(costs[part] for part in parts)
     yield (
         "first new leader",
