@@ -37,7 +37,14 @@ PANELS = (
     Panel(
         "Given up by producers",
         "records",
-        (Mark("records_failed", "records whose time or retries were over", BAD, "bar"),),
+        (
+            Mark(
+                "records_failed",
+                "records whose time or retries were over, or without memory",
+                BAD,
+                "bar",
+            ),
+        ),
     ),
 )
 

@@ -15,8 +15,9 @@ from tidegauge.scenario.text.counted import counted
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {
-    "unclean election": "a leader was elected from outside the ISR "
-    "(unclean.leader.election.enable)",
+    "unclean election": "a leader was elected from outside the ISR",
+    "election of the last known leader": "the last known leader was elected after the whole ISR "
+    "had lost its place (KIP-966)",
     "loss of power": "power was lost before they were on disk (log.flush.interval.messages)",
 }
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.interval_queries import (
     FROM_THE_BEGINNING,
     IN_ORDER,
@@ -234,7 +235,7 @@ _PARTS = {
     "refused": """
         select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as unwritable_us
         from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
-        where not s.led or s.under_min_isr group by s.run""",
+        where not s.accepting or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
         from ({united("working_controllers", ("run",))}) as w
@@ -303,7 +304,7 @@ _PARTS = {
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process
         group by m.run""",
-    "given": "select run, sum(records) as records_given_up from batch_failed group by run",
+    "given": f"select run, sum(records) as records_given_up from {GIVEN_UP} group by run",
 }
 
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
@@ -350,8 +351,8 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "unwritable_us",
             "bigint",
             "us",
-            "time after start-up in which partitions had no leader, or too small an ISR for "
-            "acks=all, of all together",
+            "partition-time after start-up without a leader that accepts writes, or with too small "
+            "an ISR for acks=all",
         ),
         Column(
             "controller_less_us",
@@ -390,7 +391,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "out_of_isr_us",
             "bigint",
             "us",
-            "time that assigned replicas were not in the ISR, of all together",
+            "replica-time after start-up of assigned replicas that were not in the ISR",
         ),
         Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
         Column("leader_elections", "bigint", "elections", "as in run_figures"),
@@ -435,7 +436,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
         ),
         Column("records_lost", "bigint", "records", "acknowledged, and lost"),
-        Column("records_given_up", "bigint", "records", "that producers gave up"),
+        Column("records_given_up", "bigint", "records", "that producers gave up, sent or not"),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},

@@ -6,8 +6,8 @@ The budget of an election is a chain of moments, each not before the one before 
 moment         what it is
 =============  ==================================================================================
 ``begin_us``   the fault that led to it began, or ended; without one the same as the next
-``none_us``    the control plane wrote that there is no leader, as no replica may lead; if it named a
-               leader until the election, the same as the next
+``none_us``    the control plane wrote that there is no leader, as no replica may lead; if it
+               named a leader until the election, the same as the next
 ``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
                a broker asked to shut down. The active controller of a quorum notices by itself that
                a broker is silent: then it is ``queued_us``

@@ -163,7 +163,7 @@ FAULT_FAILURES = ResultTable(
         RUN,
         *CHARGED,
         Column("failure", "string", "", "`refused` by a broker, or `given up` by the producer"),
-        Column("error", "string", "", "Kafka's name of the error"),
+        Column("error", "string", "", "Kafka's name of the error; null: send() found no memory"),
         Column("batches", "bigint", "batches", "how many times"),
         Column("records", "bigint", "records", "records that were given up"),
     ),
@@ -173,6 +173,8 @@ FAULT_FAILURES = ResultTable(
         from request_refused where api_key = {PRODUCE}
         union all
         select run, partition, time_us, 'given up', error, records from batch_failed
+        union all
+        select run, partition, time_us, 'given up', null, records from send_failed
     ),
     charged as (
         select f.run, s.fault, f.failure, f.error, count(*) as batches, sum(f.records) as records

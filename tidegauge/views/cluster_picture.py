@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegauge.history.story import Names
 
 #: The lines of a picture, of thirty, that are left for faults.
-_MOST_FAULTS = 11
+_MOST_FAULTS = 10
 #: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 
@@ -43,7 +43,7 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     """Print the picture of a whole cluster."""
     from rich.text import Text
 
-    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections"))
+    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections", "run_figures"))
     axis.told_to(tables)
 
     partitions, brokers = len(names.partitions), len(names.brokers)
@@ -66,7 +66,8 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     out.print(
         "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
         "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault or step."
-        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered.",
+        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered;"
+        "\n`under min ISR`, `at min ISR`: of partitions with a leader. Start-up does not count.",
         style="dim",
     )
 
@@ -105,13 +106,14 @@ def _gauges(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
 def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
     counts = tables.rows("""
         with changes as (
-            select change, time_us from isr_changes
+            select run, change, time_us from isr_changes
             union all
-            select 'election', time_us from elections where is_new
+            select run, 'election', time_us from elections where is_new
         )
         select change, part, count(*) as times
         from parts as p
         join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
+        join run_figures as f on f.run = c.run and c.time_us > 1e6 * f.figures_from_seconds
         group by change, part
     """)
     for change, name in _CHANGES.items():

@@ -259,7 +259,10 @@ def _clients(failures: list[dict[str, Any]]) -> str:
 
 
 def _show_clients(out: Console, run: RunFolder) -> None:
-    """Print the slowest batch: of the whole run, since no row has the time that a batch took."""
+    """Print what producers gave up in the whole run, and its slowest batch: no row has its time."""
+    given_up = (run.summary or {}).get("records_failed", 0)
+    if given_up:
+        out.print(f"Producers gave up {counted(given_up, 'record')} in the whole run.", style="dim")
     slowest = {
         name: latency["max"]
         for name, latency in (run.summary or {}).get("produce_ms", {}).items()
