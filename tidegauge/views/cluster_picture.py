@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
+    from tidegauge.traces.run_folder import RunFolder
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 10
@@ -39,7 +40,9 @@ _CHANGES = {
 }
 
 
-def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) -> None:
+def show_cluster(
+    out: Console, run: RunFolder, tables: RunTables, names: Names, axis: TimeAxis
+) -> None:
     """Print the picture of a whole cluster."""
     from rich.text import Text
 
@@ -59,7 +62,7 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
     for line in _counts(tables, axis):
         out.print(Text(line), soft_wrap=True)
-    bands = list(fault_lines(tables, axis, _MOST_FAULTS))
+    bands = list(fault_lines(run, tables, axis, _MOST_FAULTS))
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)

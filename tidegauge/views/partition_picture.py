@@ -65,7 +65,7 @@ def show_partition(
     for condition, label in _CONDITIONS.items():
         marks = _marks(tables, partition, condition, axis)
         lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
-    lines += fault_lines(tables, axis, _MOST_FAULTS)
+    lines += fault_lines(run, tables, axis, _MOST_FAULTS)
     lines += ["", *_table(run, names, partition, replicas, _times_of_interest(tables, axis))]
     for line in lines:
         out.print(Text(line), soft_wrap=True)
