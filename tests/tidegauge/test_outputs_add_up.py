@@ -20,6 +20,7 @@ from tidegauge.history.result_tables import tables_of
 from tidegauge.traces.run_folder import RunFolder
 
 _CRASH = "{name: crash, kind: crash, at: 30s, for: 25s, brokers: [2]}"
+_CUT = "{name: cut, kind: cut_link, at: 65s, for: 2m, between: [[1], [2, 3, 4, 5, 6]]}"
 _NO_MEMORY = (
     "{name: shop, topics: [orders], batches_per_second: 200, records_per_batch: 10, settings: {"
     "acks: all, buffer.memory: 100000, max.block.ms: 2000, delivery.timeout.ms: 8000, "
@@ -31,7 +32,7 @@ _NO_MEMORY = (
 SCENARIOS = {
     "crash and cut": (
         *("quickstart", "duration=110s", "liveness=false"),
-        f"faults=[{_CRASH}, {{name: cut, kind: cut_link, at: 65s, for: 2m, between: [[1], [2, 3, 4, 5, 6]]}}]",
+        f"faults=[{_CRASH}, {_CUT}]",
     ),
     "roll": (
         *("quickstart-zookeeper", "duration=140s", "liveness=false"),

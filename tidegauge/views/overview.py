@@ -65,8 +65,8 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
-    for line in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
-        out.print(f"reassignment: {line}")
+    for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
+        out.print(f"reassignment: {moved}")
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:
