@@ -16,7 +16,7 @@ _MEGABYTE = 1_000_000
 
 def reassignment_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A line for each step that moved replicas, and one for the bytes; none if no step does."""
-    moved = {name: each for name, each in summary["reassignments"].items() if each["partitions"]}
+    moved = {name: each for name, each in _moves(summary).items() if each["partitions"]}
     for name, each in moved.items():
         text = f"step {_place(name) + 1} moved {counted(each['partitions'], 'partition')}"
         if each["unfinished"]:
@@ -30,12 +30,15 @@ def reassignment_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def moving_us(summary: Mapping[str, Any]) -> dict[int, int]:
     """How long each step moved replicas, by its place in the scenario."""
-    return {
-        _place(name): round(each["seconds"] * 1e6)
-        for name, each in summary["reassignments"].items()
-    }
+    return {_place(name): round(each["seconds"] * 1e6) for name, each in _moves(summary).items()}
 
 
 def _place(name: str) -> int:
     """The place of a step, by its name in ``--set``."""
     return int(name.removeprefix("steps."))
+
+
+def _moves(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The figures of steps, by their names; a run that another program wrote can have none."""
+    moves: Mapping[str, Any] = summary.get("reassignments", {})
+    return moves
