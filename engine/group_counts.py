@@ -14,7 +14,7 @@ from tidegauge.engine.world import World
 from tidegauge.simulation.costs import COST_NAMES
 from tidegauge.simulation.links import NETWORK_TABLES
 
-_OF_BROKERS = ("failed_isr_updates", "starts", "records_deduplicated")
+_OF_BROKERS = ("failed_isr_updates", "starts", "reassignment_bytes", "records_deduplicated")
 _OF_CONTROLLERS = ("failovers",)
 _OF_CLIENTS = (
     *("records_sent", "records_failed", "records_duplicated", "records_consumed"),

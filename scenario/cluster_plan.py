@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import gcd
 from typing import NamedTuple
 
 from tidegauge.replication.release_versions import Mode
@@ -17,6 +18,7 @@ from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
 from tidegauge.scenario.model.fault import Stop
 from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
+from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
@@ -115,6 +117,8 @@ class PlannedPartition(NamedTuple):
     min_insync_replicas: int
     unclean_leader_election: bool
     record_bytes: int
+    #: Records of a batch; the greatest common divisor of those of all that write to the topic.
+    batch_records: int
     #: Leader and ISR as the run begins, if the partition existed before.
     state: FormerState | None
     #: Records in the log of each slot's broker as the run begins.
@@ -325,6 +329,7 @@ class ClusterPlan:
                         int(effective["min.insync.replicas"]),
                         bool(effective["unclean.leader.election.enable"]),
                         record_bytes,
+                        self._batch_records.get(topic.name, 1),
                         state,
                         tuple(
                             existing_records(state, broker, topic.size_of(number), record_bytes)
@@ -347,6 +352,18 @@ class ClusterPlan:
         for group in self.scenario.workload.producers:
             for topic in group.topics:
                 sizes[topic] = max(sizes.get(topic, 0), group.record_bytes)
+        return sizes
+
+    @cached_property
+    def _batch_records(self) -> dict[str, int]:
+        """Of topics that are written to the greatest common divisor of their batches' records."""
+        sizes: dict[str, int] = {}
+        for group in self.scenario.workload.producers:
+            for topic in group.topics:
+                sizes[topic] = gcd(sizes.get(topic, 0), group.records_per_batch)
+        for step in self.scenario.steps:
+            if isinstance(step, ProduceStep):
+                sizes[step.topic] = gcd(sizes.get(step.topic, 0), step.records)
         return sizes
 
     @cached_property

@@ -51,6 +51,8 @@ class ClusterPartition(Record):
     fetcher_hash: i64
     #: Bytes of one record.
     record_bytes: i64
+    #: Records of a batch; the greatest common divisor where batches differ.
+    batch_records: i64 = 1
     #: It is one of __consumer_offsets.
     holds_offsets: flag
     #: Records that were committed before the run.

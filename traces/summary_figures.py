@@ -212,6 +212,11 @@ _OF_MOVES = (
         "partitions",
         "that a later step moved elsewhere, or cancelled, before this one had finished",
     ),
+    Figure(
+        "reassignment_bytes",
+        "bytes",
+        "that new replicas fetched until they were in the ISR, by all steps (from 2.5 on)",
+    ),
 )
 _OF_FAULTS = Figure("FAULT.seconds", "s", "how long this fault was on, to the end of the run")
 

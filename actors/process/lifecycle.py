@@ -63,7 +63,7 @@ from tidegauge.actors.storage.disks import (
 from tidegauge.actors.storage.log_dirs import all_directories, is_in, is_offline, is_unwritable
 from tidegauge.actors.storage.logs import write_log_runs
 from tidegauge.actors.storage.producers import cut_producers
-from tidegauge.actors.storage.write_back import offset_on_disk
+from tidegauge.actors.storage.write_back import offset_on_disk, whole_batches
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
@@ -490,7 +490,8 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     kept = offset_on_disk(world.context[0], world, row)
     most = before - ((before - kept) * unwritten // PARTS)
     uniform = draw(world.context[0].seed, POWER_LOSS, row, state.power_losses)
-    kept = min(most, kept + (((before - kept + 1) * uniform) >> 32))
+    drawn = min(most, kept + (((before - kept + 1) * uniform) >> 32))
+    kept = max(kept, whole_batches(world, row, drawn))
     for index in range(len(world.kept_logs)):
         pinned = world.kept_logs[index]
         if pinned.fault == fault and pinned.row == row:

@@ -94,7 +94,7 @@ def mark_bytes_out(world: Brokers, request: FetchRequest, row: int, item: FetchP
 
 @inner_rule
 def mark_replicated(world: Brokers, row: int, size_bytes: int) -> None:
-    """Count what a follower has appended.
+    """Count what a follower has appended, for this process and for the whole run.
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """
@@ -103,6 +103,7 @@ def mark_replicated(world: Brokers, row: int, size_bytes: int) -> None:
     partition = world.replicas[row]
     if contains(partition.adding_replicas, partition.local_replica):
         own.reassignment_bytes_in += size_bytes
+        world.brokers[world.hosted[row].broker].reassignment_bytes += size_bytes
 
 
 @inner_rule

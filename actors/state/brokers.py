@@ -233,6 +233,8 @@ class Broker(BrokerMemory):
     # Counted over all its processes.
     failed_isr_updates: i64
     notifications: i64
+    #: What replicas have appended that a reassignment adds.
+    reassignment_bytes: i64
     #: Records that a retry has brought again, and that were not appended again.
     records_deduplicated: i64
 

@@ -4,6 +4,11 @@ Kafka flushes a log every log.flush.interval.messages (never, by default) and at
 and leaves the rest to the operating system, which writes what has been in memory for its
 write-back time. Until then a loss of power takes it.
 
+A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
+is whole. The kernel knows no batches in logs, but their sizes do not vary within a producer: the
+ends of batches are the multiples of that size, or where producers differ of the greatest common
+divisor.
+
 How long records have been in memory is remembered in spans: appends within a sixth of the
 write-back time are one, and count as written when the whole span is old enough. (Linux looks
 only every 5 s, too, at what is older than 30 s.)
@@ -54,6 +59,17 @@ def offset_on_disk(context: Context, world: Brokers, row: int) -> int:
         if mark.time_us + span_us + broker.write_back_us > context.time_us:
             written = min(written, mark.offset)
     return max(written, min(on_disk.recovery_point, log_end_offset))
+
+
+@inner_rule
+def whole_batches(world: Brokers, row: int, offset: int) -> int:
+    """The end of the last batch of a log that ends at an offset or before it.
+
+    Source: LogSegment.recover@2.6.0.
+    """
+    partition = world.partitions[world.hosted[row].partition]
+    written = offset - partition.existing_records
+    return offset - written % partition.batch_records if written > 0 else offset
 
 
 @inner_rule

@@ -89,7 +89,7 @@ FIGURES = (
     ),
     Figure(
         "unwritable_us",
-        "Partitions that refuse acks=all writes, in all",
+        "Partition-seconds that refuse acks=all writes",
         "If all of an ISR died, only the last one of it may lead again.",
         "With ELRs (4.1) another replica may lead again, if it stopped cleanly.",
         "ISRs fall below min.insync.replicas sooner, as the session is shorter.",
@@ -149,7 +149,7 @@ FIGURES = (
     ),
     Figure(
         "out_of_isr_us",
-        "Time outside of the ISR, of all replicas",
+        "Replica-seconds outside of the ISR",
         "A killed broker leaves the ISRs later, as its session is longer.",
         "A killed broker leaves the ISRs earlier, and need not be back any earlier.",
         "A lost broker leaves the ISRs earlier, which counts here; writes with acks=all wait for"

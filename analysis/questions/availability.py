@@ -60,4 +60,5 @@ AVAILABILITY = Question(
         Column("figures_from_seconds", "double", "s", "start-up, before it, does not count"),
     ),
     lambda _: _SQL,
+    "the most lost records first, then the longest without writes",
 )

@@ -52,7 +52,7 @@ FAILOVER_BUDGET = Question(
             "begin_us",
             "bigint",
             "us",
-            "the fault began, or ended; without one: the controller was notified",
+            "the fault began, or ended, or no replica might lead; else the controller was told",
         ),
         Column("fault_name", "string", "", "the fault that led to it; null: none"),
         Column("event", "string", "", "kind of the controller's event; null: its own election"),
@@ -63,7 +63,13 @@ FAILOVER_BUDGET = Question(
         Column(
             "total_us", "bigint", "us", "of the slowest partition: the sum of the following parts"
         ),
-        Column("detection_us", "bigint", "us", "from the fault until the controller was notified"),
+        Column(
+            "detection_us",
+            "bigint",
+            "us",
+            "from the fault until the controller was notified, or had written that none may lead",
+        ),
+        Column("no_replica_us", "bigint", "us", "... until a replica that may lead was back"),
         Column("notice_us", "bigint", "us", "... until its event was in the queue"),
         Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
         Column("election_us", "bigint", "us", "... until the new leader was written"),
@@ -74,4 +80,5 @@ FAILOVER_BUDGET = Question(
         Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
     ),
     lambda _: _SQL,
+    "the longest first",
 )

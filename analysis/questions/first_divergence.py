@@ -78,5 +78,9 @@ def _texts(row: TraceRow | None) -> list[str]:
 
 
 FIRST_DIVERGENCE = Question(
-    "first-divergence", "Where do two runs begin to differ?", _COLUMNS, _first_divergence
+    "first-divergence",
+    "Where do two runs begin to differ?",
+    _COLUMNS,
+    _first_divergence,
+    "the earliest first",
 )

@@ -30,7 +30,7 @@ _SQL = f"""
         max(lag) as largest,
         max_by(topic_partition, row(lag, partition, topic_partition)) as largest_of
     from samples group by run, begin_us, span_us
-    order by run, begin_us, span_us
+    order by run, largest desc, p99 desc, begin_us, span_us
 """
 
 
@@ -49,4 +49,5 @@ HW_LAG_OVER_TIME = Question(
         Column("largest_of", "string", "", "the partition that lagged most"),
     ),
     lambda _: _SQL,
+    "the largest lag first",
 )

@@ -115,4 +115,5 @@ ISR_FLAPPING = Question(
         Column("likely_cause", "string", "", "the fault, or the broker that seems to be slow"),
     ),
     lambda _: _SQL,
+    "the brokers that left most often first",
 )

@@ -60,4 +60,5 @@ LOST_RECORDS = Question(
         Column("cause", "string", "", "... for `tidegauge show RUN --cause`"),
     ),
     lambda _: _SQL,
+    "the most records first",
 )

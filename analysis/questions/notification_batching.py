@@ -146,4 +146,5 @@ NOTIFICATION_BATCHING = Question(
         Column("controller_us_without", "bigint", "us", "estimate, at most: one event a change"),
     ),
     _notification_batching,
+    "in the order of time",
 )

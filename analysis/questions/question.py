@@ -12,7 +12,10 @@ from tidegauge.analysis.tables.result_table import Column
 
 
 class Question(NamedTuple):
-    """A question that is answered by rows, the most important ones first."""
+    """A question that is answered by rows, the most important ones first.
+
+    The order of its rows is total, so that an answer that is cut always shows the same ones.
+    """
 
     #: As typed on the command line: ``isr-flapping``.
     name: str
@@ -22,6 +25,8 @@ class Question(NamedTuple):
     #: Returns a query over result tables, ordered; it may add relations, and may raise
     #: ``QuestionError``.
     answer: Callable[[RunTables], str]
+    #: Its order, in words: ``the longest first``.
+    order: str
 
     def of(self, tables: RunTables) -> list[dict[str, Any]]:
         """The answer for some runs, with exactly the columns that are documented, in their order.

@@ -34,7 +34,7 @@ _SQL = f"""
         from ({FAULT_WINDOWS}) as windows
     ),
     states as (
-        select run, partition, topic_partition, begin_us, end_us, offline,
+        select run, partition, topic, topic_partition, begin_us, end_us, offline,
             case when leader is not null then in_sync - min_insync_replicas end as headroom
         from partition_states
     ),
@@ -50,6 +50,20 @@ _SQL = f"""
         select * replace (greatest(begin_us, from_us) as begin_us, least(end_us, to_us) as end_us)
         from touched where from_us < end_us
     ),
+    -- By their names, topic by topic: orders-1,4,7.
+    concerned as (
+        select run, fault, from_us,
+            string_agg(topic || '-' || numbers, ' ' order by topic) as partitions
+        from (
+            select run, fault, from_us, topic, string_agg(
+                distinct substr(topic_partition, length(topic) + 2), ',' order by
+                cast(substr(topic_partition, length(topic) + 2) as bigint)
+            ) as numbers
+            from during where ({_LANDED}) or offline
+            group by run, fault, from_us, topic
+        ) as of_topics
+        group by run, fault, from_us
+    ),
     counted as (
         select run, fault, fault_name, fault_kind, from_us, to_us,
             min(headroom) as least_headroom,
@@ -63,7 +77,7 @@ _SQL = f"""
             min(begin_us) filter (where {_LANDED}) as first_us
         from during group by run, fault, fault_name, fault_kind, from_us, to_us
     )
-    select *,
+    select counted.*, concerned.partitions,
         case
             when least_headroom < 0
                 then 'refused writes: ' || partitions_below || ' partitions below min ISR'
@@ -76,7 +90,7 @@ _SQL = f"""
             else ', ' || partitions_before || ' were there before' end
         || case when offline_seconds = 0 then ''
             else '; ' || partitions_offline || ' partitions went offline' end as verdict
-    from counted
+    from counted left join concerned using (run, fault, from_us)
     order by run, least_headroom nulls first, seconds_below desc, seconds_at desc, from_us, fault,
         to_us, fault_name, fault_kind
 """
@@ -103,8 +117,15 @@ RESTART_HEADROOM = Question(
         Column("partitions_at", "bigint", "partitions", "that were at 0"),
         Column("partitions_below", "bigint", "partitions", "... below 0"),
         Column("partitions_before", "bigint", "partitions", "... at or below 0 when it began"),
+        Column(
+            "partitions",
+            "string",
+            "",
+            "those that came to 0, below or offline, by topic: `orders-1,4,7`",
+        ),
         Column("first_partition", "string", "", "the first partition at 0 or below"),
         Column("first_us", "bigint", "us", "... and when"),
     ),
     lambda _: _SQL,
+    "the least headroom first, then the longest below it",
 )

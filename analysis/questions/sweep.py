@@ -155,4 +155,5 @@ SWEEP = Question(
         Column("largest_in", "string", "", "the run that had the most"),
     ),
     _sweep,
+    "figure by figure, the most important first",
 )

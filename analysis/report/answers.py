@@ -1,4 +1,4 @@
-"""Every question about a run, with the first rows of its answer: the worst ones.
+"""Every question about a run, with the first rows of its answer.
 
 A question whose answer is seen better in a picture has one in :data:`PICTURES`.
 """
@@ -41,7 +41,7 @@ class Picture(NamedTuple):
 
     #: How to read it.
     says: str
-    #: Draws rows of the answer, of which there is at least one; None: not worth a picture.
+    #: Draws all rows of the answer, of which there is at least one; None: not worth a picture.
     draw: Callable[[Sequence[Mapping[str, Any]]], Chart | None]
 
 
@@ -71,12 +71,13 @@ def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str
         pieces.append(Words("No rows: the run has recorded none of this."))
     else:
         columns = worth_showing(question.columns, rows)
-        chart = None if picture is None else picture.draw(rows[:MOST_ROWS])
+        chart = None if picture is None else picture.draw(rows)
         if chart is not None:
             pieces.append(chart)
         pieces.append(grid(question.asks, columns, rows[:MOST_ROWS]))
         if len(rows) > MOST_ROWS:
-            pieces.append(Words(f"The worst {MOST_ROWS} of {counted(len(rows), 'row')}.", "note"))
+            of_all = f"The first {MOST_ROWS} of {counted(len(rows), 'row')}"
+            pieces.append(Words(f"{of_all}: {question.order}.", "note"))
         pieces.append(glossary(columns))
     return Section(question.name, question.asks, says, pieces, [command])
 

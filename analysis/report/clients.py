@@ -37,7 +37,14 @@ PANELS = (
     Panel(
         "Given up by producers",
         "records",
-        (Mark("records_failed", "records whose time or retries were over", BAD, "bar"),),
+        (
+            Mark(
+                "records_failed",
+                "records whose time or retries were over, or without memory",
+                BAD,
+                "bar",
+            ),
+        ),
     ),
 )
 
@@ -88,6 +95,7 @@ def section(run: OneRun) -> Section:
             *_groups(groups),
             *_latencies(run),
             _topics(topics),
+            *_more(len(topics), "topic"),
             *_refusals(run),
         ],
         [
@@ -250,4 +258,4 @@ def _refusals(run: OneRun) -> Iterator[Piece]:
 
 def _more(rows: int, what: str) -> Iterator[Piece]:
     if rows > _MOST_ROWS:
-        yield Words(f"The worst {_MOST_ROWS} of {counted(rows, what)}.", "note")
+        yield Words(f"The first {_MOST_ROWS} of {counted(rows, what)}: the worst.", "note")

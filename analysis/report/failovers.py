@@ -22,6 +22,7 @@ from tidegauge.simulation.durations import short_time_text
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {
     "detection_us": "until the controller is notified",
+    "no_replica_us": "no replica may lead",
     "notice_us": "until its event is in the queue",
     "queue_us": "until it is taken from the queue",
     "election_us": "until the new leader is written",
@@ -34,12 +35,16 @@ _MOST = 12
 #: How to read it.
 SAYS = (
     "A bar is one failover: the slowest of its partitions, from the fault until the first use "
-    "of the new leader. Detection is mostly the expiry of a session."
+    "of the new leader. Detection is mostly the expiry of a session. No replica may lead while "
+    "no member of the ISR, and no eligible leader replica, is alive."
 )
 
 
 def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
     """Stacked bars, the longest failover on top."""
+    title = "From the fault to the first use of the new leader"
+    if len(found) > _MOST:
+        title = f"{title}: the longest {_MOST} of {len(found):,} failovers"
     found = sorted(found, key=_whole_us, reverse=True)[:_MOST]
     data = [
         {
@@ -63,7 +68,7 @@ def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
         **lanes([_name(each) for each in found]) | {"barmode": "stack"},
     )
     keys = [Key(text, colour) for text, colour in zip(_STEPS.values(), COLOURS, strict=False)]
-    return Chart("From the fault to the first use of the new leader", data, whole, keys)
+    return Chart(title, data, whole, keys)
 
 
 def _whole_us(each: Mapping[str, Any]) -> int:

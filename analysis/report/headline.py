@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.analysis.report.moved_replicas import reassignment_lines
 from tidegauge.analysis.report.one_run import OneRun
 from tidegauge.analysis.report.quantities import duration_text, number_text
 from tidegauge.analysis.report.section import Piece, Section, Tile, Tiles, Words
@@ -17,8 +18,9 @@ from tidegauge.scenario.text.counted import counted
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {
-    "unclean election": "a leader was elected from outside the ISR "
-    "(unclean.leader.election.enable)",
+    "unclean election": "a leader was elected from outside the ISR",
+    "election of the last known leader": "the last known leader was elected after the whole ISR "
+    "had lost its place (KIP-966)",
     "loss of power": "power was lost before they were on disk (log.flush.interval.messages)",
 }
 
@@ -72,6 +74,9 @@ def section(run: OneRun) -> Section:
                 f"{unavailable} cannot be read: their partitions have no leader in the end.", "bad"
             )
         )
+    if run.summary is not None and not run.is_of_logs:
+        moved = "; ".join(reassignment_lines(run.summary))
+        pieces += [Words(f"Reassignment: {moved}.")] if moved else []
     pieces += _checks(run)
     pieces.append(Tiles(_tiles(figures, stalled, idle)))
     if figures["figures_from_seconds"]:

@@ -13,8 +13,12 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 
 _RULES = {
-    "quiet": ("5 s without another change", GOOD),
-    "long enough": ("60 s since the last notification", WARNING),
+    "quiet": ("isr_change_notification_quiet_ms", "without another change", GOOD),
+    "long enough": (
+        "isr_change_notification_max_delay_ms",
+        "since the last notification",
+        WARNING,
+    ),
 }
 #: So many are drawn, those with the largest batches.
 _MOST = 2000
@@ -26,15 +30,17 @@ def section(run: OneRun) -> Section | None:
         return None
     found = run.tables.rows(
         "select time_us, broker, partition_count, rule, delay_us, states_read, to_read_us"
-        " from notifications order by partition_count desc, process, sequence"
+        " from notifications order by partition_count desc, time_us, process, sequence"
     )
     return Section(
         "notifications",
         "Notifications of ISR changes",
         "A point is a notification that a broker wrote to ZooKeeper: the time that its first "
-        "change had waited, and the number of partitions in it. Brokers check every 2.5 s, and "
+        "change had waited, and the number of partitions in it. Brokers check in intervals, and "
         "write once a rule permits it. The controller then reads the state of every partition.",
-        [Words(_in_short(found)), _chart(found[:_MOST])] if found else [Words("None in this run.")],
+        [Words(_in_short(found)), _chart(run, found[:_MOST])]
+        if found
+        else [Words("None in this run.")],
         [run.command("analyze", "RUN", "--table", "notifications")],
     )
 
@@ -50,11 +56,13 @@ def _in_short(found: list[dict[str, Any]]) -> str:
     )
 
 
-def _chart(found: list[dict[str, Any]]) -> Chart:
+def _chart(run: OneRun, found: list[dict[str, Any]]) -> Chart:
     data, keys = [], []
-    for rule, (text, colour) in _RULES.items():
+    for rule, (setting, since, colour) in _RULES.items():
         of_rule = [e for e in found if e["rule"] == rule and e["delay_us"] is not None]
         if of_rule:
+            waited_us = 1000 * run.scenario["cluster"]["settings"][setting]
+            text = f"{duration_text(waited_us)} {since}"
             keys.append(Key(text, colour, f"{len(of_rule):,}"))
             data.append(
                 {

@@ -45,9 +45,13 @@ SAYS = (
 def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
     """Bars for each topic, side by side; None if nothing was stalled or refused."""
     found = [each for each in found if each["condition"] in _CONDITIONS]
-    topics = list(dict.fromkeys(each["topic"] for each in found))[:_TOPICS]
-    if not topics:
+    every = list(dict.fromkeys(each["topic"] for each in found))
+    if not every:
         return None
+    topics = every[:_TOPICS]
+    title = "Partition-seconds that each topic was unavailable"
+    if len(every) > _TOPICS:
+        title = f"{title}: the worst {_TOPICS} of {len(every):,} topics"
     data, keys = [], []
     for nth, (condition, (text, colour)) in enumerate(_CONDITIONS.items()):
         seconds = {e["topic"]: e["total_seconds"] for e in found if e["condition"] == condition}
@@ -75,4 +79,4 @@ def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
         margin={"l": 14, "r": 14, "t": 8, "b": 52},
         **lanes(topics),
     )
-    return Chart("Partition-seconds that each topic was unavailable", data, whole, keys)
+    return Chart(title, data, whole, keys)

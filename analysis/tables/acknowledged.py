@@ -172,16 +172,22 @@ _LOST_PIECES = View(
     """,
 )
 
-#: Of each partition whether a leader was elected uncleanly, and whether it lost power.
+#: Of each partition whether a leader was elected from outside of ISR and ELR, whether all that were
+#: are last known leaders (KIP-966), and whether it lost power.
 _PERMITS = View(
     "loss_permits",
     """
-    select run, partition, bool_or(unclean) as unclean, bool_or(lost_power) as lost_power
+    select run, partition, bool_or(unclean) as unclean, bool_and(known) as known,
+        bool_or(lost_power) as lost_power
     from (
-        select run, partition, true as unclean, false as lost_power
-        from leader_elected_to_the_last where unclean <> 0
+        select e.run, e.partition, true as unclean, k.run is not null as known,
+            false as lost_power
+        from leader_elected_to_the_last as e
+        left join states_to_the_last as k on k.run = e.run and k.partition = e.partition
+            and k.end_us = e.time_us and k.last_known_leader = e.leader
+        where e.unclean <> 0
         union all
-        select run, partition, false, true from log_lost_to_the_last
+        select run, partition, false, null, true from log_lost_to_the_last
     ) as permits
     group by run, partition
     """,
@@ -243,6 +249,7 @@ LOST = ResultTable(
         c.trigger_kind, c.fault, c.fault_name, c.fault_us, c.faults,
         case
             when acks <> {int(ACKS_ALL)} then 'acks=' || cast(acks as string)
+            when w.unclean and w.known then 'election of the last known leader'
             when w.unclean then 'unclean election'
             when w.lost_power then 'loss of power'
         end as permitted_by

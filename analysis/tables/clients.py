@@ -31,6 +31,13 @@ _COUNTS = (
     "records_failed",
     "batches_duplicated",
 )
+#: Batches that producers gave up; those of which send() failed for want of memory were never made.
+GIVEN_UP = """(
+    select run, partition, time_us, process, sequence, records from batch_failed
+    union all
+    select run, partition, time_us, process, sequence, records from send_failed
+)"""
+
 #: Numbers of requests in Kafka's protocol.
 PRODUCE, _FETCH = 0, 1
 
@@ -44,14 +51,25 @@ def _counted(source: str, second: str = _SECOND, **values: str) -> str:
     """
 
 
+#: Between two samples; what was in the log at the first one is in neither. A high watermark that
+#: falls and rises again commits nothing twice.
 _GROWTH = """(
     select run, partition, time_us,
         log_end - lag(log_end) over w as written, committed - lag(committed) over w as committed
     from (
-        select run, partition, time_us, max(log_end_offset) as log_end,
-            max(high_watermark) as committed
-        from sampled where leads = 1 group by run, partition, time_us
-    ) as ends
+        select run, partition, time_us, log_end, greatest(
+            max(high_watermark) over so_far, first_value(log_end) over so_far
+        ) as committed
+        from (
+            select run, partition, time_us, max(log_end_offset) as log_end,
+                max(high_watermark) as high_watermark
+            from sampled where leads = 1 group by run, partition, time_us
+        ) as ends
+        window so_far as (
+            partition by run, partition order by time_us
+            rows between unbounded preceding and current row
+        )
+    ) as ends_so_far
     window w as (partition by run, partition order by time_us)
 ) as growth"""
 
@@ -83,7 +101,7 @@ _PARTS = (
         writes_refused=f"sum(case when api_key = {PRODUCE} then requests else 0 end)",
         fetches_refused=f"sum(case when api_key = {_FETCH} then requests else 0 end)",
     ),
-    _counted("batch_failed", batches_failed="count(*)", records_failed="sum(records)"),
+    _counted(f"{GIVEN_UP} as g", batches_failed="count(*)", records_failed="sum(records)"),
     _counted("batch_duplicated", batches_duplicated="count(*)"),
 )
 
@@ -99,7 +117,7 @@ CLIENTS = ResultTable(
             "records_committed",
             "bigint",
             "records",
-            "by which high watermarks advanced, as samples show: acknowledged with acks=all",
+            "of these, below the highest high watermark: acknowledged with acks=all",
         ),
         Column("writes_refused", "bigint", "requests", "produce requests with an error"),
         Column("fetches_refused", "bigint", "requests", "fetches of consumers with an error"),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.interval_queries import (
     FROM_THE_BEGINNING,
     IN_ORDER,
@@ -235,7 +236,7 @@ _PARTS = {
     "refused": """
         select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as unwritable_us
         from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
-        where not s.led or s.under_min_isr group by s.run""",
+        where not s.accepting or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
         from ({united("working_controllers", ("run",))}) as w
@@ -306,7 +307,7 @@ _PARTS = {
         group by m.run""",
     "waited": """
         select run, sum(blocked_us) as blocked_us from client_groups group by run""",
-    "given": "select run, sum(records) as records_given_up from batch_failed group by run",
+    "given": f"select run, sum(records) as records_given_up from {GIVEN_UP} group by run",
 }
 
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
@@ -362,8 +363,8 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "unwritable_us",
             "bigint",
             "us",
-            "time after start-up in which partitions refused writes with acks=all, of all "
-            "together: they had no leader, or too small an ISR; writes can wait for longer",
+            "partition-time after start-up in which writes with acks=all were refused: without a "
+            "leader that accepts writes, or with too small an ISR; writes can wait for longer",
         ),
         Column(
             "controller_less_us",
@@ -402,7 +403,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "out_of_isr_us",
             "bigint",
             "us",
-            "time that assigned replicas were not in the ISR, of all together",
+            "replica-time after start-up of assigned replicas that were not in the ISR",
         ),
         Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
         Column("leader_elections", "bigint", "elections", "as in run_figures"),
@@ -447,7 +448,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
         ),
         Column("records_lost", "bigint", "records", "acknowledged, and lost"),
-        Column("records_given_up", "bigint", "records", "that producers gave up"),
+        Column("records_given_up", "bigint", "records", "that producers gave up, sent or not"),
         Column("records_unsent", "bigint", "records", "as in run_figures"),
         Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
     ),

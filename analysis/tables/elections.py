@@ -6,6 +6,8 @@ The budget of an election is a chain of moments, each not before the one before 
 moment         what it is
 =============  ==================================================================================
 ``begin_us``   the fault that led to it began, or ended; without one the same as the next
+``none_us``    the control plane wrote that there is no leader, as no replica may lead; if it
+               named a leader until the election, the same as the next
 ``told_us``    the row of another process that notified the controller: ZooKeeper expired a session,
                a broker asked to shut down. The active controller of a quorum notices by itself that
                a broker is silent: then it is ``queued_us``
@@ -25,7 +27,7 @@ last moment that is known.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER, ORDER
+from tidegauge.analysis.tables.interval_queries import IN_ORDER, ORDER, merged
 from tidegauge.analysis.tables.result_table import (
     FAULT,
     MOMENT,
@@ -38,7 +40,8 @@ from tidegauge.analysis.tables.result_table import (
 
 #: Each part of the budget, and the moments between which it lies.
 PARTS = {
-    "detection_us": ("begin_us", "told_us"),
+    "detection_us": ("begin_us", "none_us"),
+    "no_replica_us": ("none_us", "told_us"),
     "notice_us": ("told_us", "queued_us"),
     "queue_us": ("queued_us", "taken_us"),
     "election_us": ("taken_us", "time_us"),
@@ -139,6 +142,12 @@ _TERM_MOMENTS = View(
     """,
 )
 
+#: When the control plane held that a partition has no leader: no replica of it might lead.
+_NONE = View(
+    "without_leader",
+    merged("(select * from held_states where leader is null)", ("run", "partition"), ()),
+)
+
 #: Elections with all moments of their budgets.
 _MOMENTS = View(
     "election_moments",
@@ -159,15 +168,18 @@ _MOMENTS = View(
         left join quorum_processes as q on q.run = e.run and q.process = e.process
     )
     select told.*, greatest(taken_us - queued_for_us, told_us) as queued_us,
-        least(coalesce(fault_us, told_us), told_us) as begin_us, t.led_us,
+        least(coalesce(fault_us, told_us), told_us, coalesce(n.begin_us, told_us)) as begin_us,
+        least(told_us, coalesce(n.begin_us, told_us)) as none_us, t.led_us,
         case when t.used_us >= t.led_us then t.used_us end as used_us
     from told
     left join term_moments as t on t.run = told.run and t.partition = told.partition
         and t.leader = told.leader and t.leader_epoch = told.leader_epoch
+    left join without_leader as n on n.run = told.run and n.partition = told.partition
+        and n.begin_us < told.taken_us and told.taken_us <= n.end_us
     """,
 )
 
-VIEWS = (_QUORUM, _ELECTED, _TERM_MOMENTS, _MOMENTS)
+VIEWS = (_QUORUM, _ELECTED, _TERM_MOMENTS, _NONE, _MOMENTS)
 
 ELECTIONS = ResultTable(
     "elections",
@@ -188,13 +200,31 @@ ELECTIONS = ResultTable(
         ),
         Column("unclean", "boolean", "", "the leader was not in the ISR"),
         Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
-        Column("begin_us", "bigint", "us", "fault_us; without a fault: told_us"),
+        Column("begin_us", "bigint", "us", "fault_us, but not after none_us; without one: none_us"),
+        Column(
+            "none_us",
+            "bigint",
+            "us",
+            "no replica may lead from then on until told_us; if one always may: told_us",
+        ),
         Column("told_us", "bigint", "us", "another process notified the controller"),
         Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
         Column("taken_us", "bigint", "us", "the controller took it from its queue"),
         Column("led_us", "bigint", "us", "the new leader took over; null: never"),
         Column("used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"),
-        Column("detection_us", "bigint", "us", "from the fault until the controller was notified"),
+        Column(
+            "detection_us",
+            "bigint",
+            "us",
+            "from the fault until the controller was notified, or had written that none may lead",
+        ),
+        Column(
+            "no_replica_us",
+            "bigint",
+            "us",
+            "... until a replica that may lead was back: no member of the ISR, or eligible leader "
+            "replica, was alive",
+        ),
         Column("notice_us", "bigint", "us", "... until its event was in the queue"),
         Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
         Column("election_us", "bigint", "us", "... until the new leader was written"),
@@ -207,8 +237,8 @@ ELECTIONS = ResultTable(
     select e.run, e.partition, p.topic, p.topic_partition, e.time_us, e.process, e.sequence,
         now.broker_id as leader, before.broker_id as old_leader, e.leader_epoch,
         replica_ids(e.isr, p.slot_ids) as isr, e.leader <> e.old_leader as is_new,
-        unclean <> 0 as unclean, trigger_kind, begin_us, told_us, queued_us, taken_us, led_us,
-        used_us, fault, fault_name, fault_us, faults,
+        unclean <> 0 as unclean, trigger_kind, begin_us, none_us, told_us, queued_us, taken_us,
+        led_us, used_us, fault, fault_name, fault_us, faults,
         {", ".join(f"{end} - {begin} as {part}" for part, (begin, end) in PARTS.items())},
         coalesce(used_us, led_us, e.time_us) - begin_us as total_us
     from election_moments as e

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
+from tidegauge.analysis.tables.elections import PARTS as ELECTION_PARTS
 from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.result_table import (
     RUN,
@@ -164,7 +165,7 @@ FAULT_FAILURES = ResultTable(
         RUN,
         *CHARGED,
         Column("failure", "string", "", "`refused` by a broker, or `given up` by the producer"),
-        Column("error", "string", "", "Kafka's name of the error"),
+        Column("error", "string", "", "Kafka's name of the error; null: send() found no memory"),
         Column("batches", "bigint", "batches", "how many times"),
         Column("records", "bigint", "records", "records that were given up"),
     ),
@@ -174,6 +175,8 @@ FAULT_FAILURES = ResultTable(
         from request_refused where api_key = {PRODUCE}
         union all
         select run, partition, time_us, 'given up', error, records from batch_failed
+        union all
+        select run, partition, time_us, 'given up', null, records from send_failed
     ),
     charged as (
         select f.run, s.fault, f.failure, f.error, count(*) as batches, sum(f.records) as records
@@ -201,7 +204,7 @@ FAULT_FAILURES = ResultTable(
 )
 
 #: Parts of the first election that is charged to a fault, which sum to the whole.
-PARTS = ("detection_us", "notice_us", "queue_us", "election_us", "takeover_us")
+PARTS = tuple(part for part in ELECTION_PARTS if part != "first_use_us")
 
 FAULT_COSTS = ResultTable(
     "fault_costs",

@@ -4,29 +4,23 @@
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.result_table import (
     PARTITION,
     RUN,
     Column,
     ResultTable,
 )
+from tidegauge.analysis.tables.run_figures import since_start_up
 
 
 def _sums(value: str, rows: str) -> str:
     return f"select run, partition, sum({value}) as figure from {rows} group by run, partition"
 
 
-#: Before its first leader accepts writes, a new partition takes none.
-_NOT_ACCEPTING = """
-    select u.run, u.partition, sum(u.lasted_us) as figure
-    from unavailable as u
-    join (
-        select run, partition, min(begin_us) as created_us
-        from partition_states group by run, partition
-    ) as c on c.run = u.run and c.partition = u.partition
-    where u.condition = 'not_accepting' and u.begin_us > c.created_us
-    group by u.run, u.partition
-"""
+#: Changes and elections after start-up, as in ``run_figures``.
+_CHANGES = since_start_up("isr_changes")
+_ELECTED = since_start_up("leader_elected")
 
 #: The counts: unit and meaning of each, and the query of its rows.
 _COUNTS = {
@@ -42,8 +36,13 @@ _COUNTS = {
     ),
     "unclean_elections": (
         "",
-        "leaders elected that were not in the ISR",
-        _sums("unclean", "leader_elected"),
+        "leaders elected that were not in the ISR, after start-up",
+        _sums("unclean", f"{_ELECTED} as e"),
+    ),
+    "not_accepting_us": (
+        "us",
+        "how long no leader of the newest epoch ran",
+        _sums("lasted_us", "unavailable where condition = 'not_accepting'"),
     ),
     "stalled_us": (
         "us",
@@ -61,7 +60,6 @@ _COUNTS = {
         "how long it was stalled for consumers",
         _sums("lasted_us", "unavailable where condition = 'reads_stalled'"),
     ),
-    "not_accepting_us": ("us", "how long it took no writes, after it first did", _NOT_ACCEPTING),
     "under_min_isr_us": (
         "us",
         "how long its ISR was below min.insync.replicas",
@@ -72,11 +70,15 @@ _COUNTS = {
         "records that followers removed from their logs",
         _sums("old_end_offset - end_offset", "truncated"),
     ),
-    "batches_given_up": ("batches", "batches that producers gave up", _sums("1", "batch_failed")),
+    "batches_given_up": (
+        "batches",
+        "batches that producers gave up, sent or not",
+        _sums("1", f"{GIVEN_UP} as g"),
+    ),
     "records_given_up": (
         "records",
         "the records in these batches",
-        _sums("records", "batch_failed"),
+        _sums("records", f"{GIVEN_UP} as g"),
     ),
     "batches_appended_twice": (
         "batches",
@@ -95,8 +97,8 @@ _COUNTS = {
     ),
     "isr_changes": (
         "",
-        "changes of its ISR by leaders and by the controller",
-        _sums("1", "isr_changes"),
+        "changes of its ISR by leaders and by the controller, after start-up",
+        _sums("1", f"{_CHANGES} as c"),
     ),
     "leader_terms": (
         "",

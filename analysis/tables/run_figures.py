@@ -77,8 +77,8 @@ _BEGINNINGS = View(
 VIEWS = (_ISR_OF_ONE, _BEGINNINGS)
 
 
-def _counted(kind: str) -> str:
-    """The rows of a kind after start-up."""
+def since_start_up(kind: str) -> str:
+    """The rows of a kind, or of a table, after start-up."""
     return f"""(
         select k.* from {kind} as k join beginnings as b on b.run = k.run
         where k.time_us > b.from_us
@@ -96,13 +96,13 @@ _STATES = """(
 #: Parts of the figures, each with a row for a run where there is anything to count.
 _PARTS = {
     **{
-        name: f"select run, count(*) as {name} from {_counted(kind)} as k group by run"
+        name: f"select run, count(*) as {name} from {since_start_up(kind)} as k group by run"
         for name, kind in _COUNTED.items()
     },
     "elected": f"""
         select run, count_if(leader <> old_leader) as leader_elections,
             sum(unclean) as unclean_elections
-        from {_counted("leader_elected")} as k group by run""",
+        from {since_start_up("leader_elected")} as k group by run""",
     "states": "select run, {} from {} as s group by run".format(
         ", ".join(
             f"sum(case when {holds} then lasted_us else 0 end) / 1e6"
@@ -124,7 +124,7 @@ _PARTS = {
         group by m.run""",
     "done": f"""
         select run, sum(processing_us) / 1e6 as controller_busy_seconds
-        from {_counted("controller_event_done")} as k group by run""",
+        from {since_start_up("controller_event_done")} as k group by run""",
     "stalls": "select run, {} from unavailable group by run".format(
         ", ".join(
             f"""sum(case when condition = '{condition}' then lasted_us end) / 1e6

@@ -70,6 +70,9 @@ def new_history(plan: ClusterPlan) -> Histories:
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
+    column(history.partitions, "unclean_enabled")[:] = [
+        partition.unclean_leader_election for partition in plan.partitions
+    ]
     history.facts[0].has_quorum = plan.is_kraft
     if plan.quorum is not None:
         history.quorum[0].first_controller = len(plan.brokers)

@@ -102,6 +102,7 @@ def new_topology(plan: ClusterPlan) -> Topology:
         partition.replicas = pack(range(len(planned.replicas)))
         partition.fetcher_hash = fetcher_hash(planned.topic, planned.number)
         partition.record_bytes = planned.record_bytes
+        partition.batch_records = planned.batch_records
         partition.holds_offsets = planned.topic == OFFSETS_TOPIC
         partition.existing_records = max(planned.existing_records)
         _set_retention(planned, partition)

@@ -212,7 +212,8 @@ class Oracle:
                 quantile_disc(lag, 0.5) as p50, quantile_disc(lag, 0.95) as p95,
                 quantile_disc(lag, 0.99) as p99, max(lag) as largest
             from (select *, log_end_offset - high_watermark as lag from sampled where leads = 1)
-            where time_us < (select ends_us from ends) group by all order by begin_us
+            where time_us < (select ends_us from ends) group by all
+            order by largest desc, p99 desc, begin_us
         """)
 
     def notifications(self) -> list[Row]:

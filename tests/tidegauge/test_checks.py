@@ -13,7 +13,8 @@ import pytest
 
 from fault_schedules import clean_but_far_apart, schedule
 from isr_stories import as_written
-from small_clusters import cluster_of
+from small_clusters import cluster_of, producers_of, topic_of
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_rules import TRUNCATE_TO_HIGH_WATERMARK
@@ -22,6 +23,7 @@ from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.traces.checks import CHECK_NAMES, CHECKS
 from tidegauge.traces.checks.histories import (
     BY_DIVERGING_RESPONSE,
+    BY_LAST_KNOWN_LEADER,
     BY_LOSS_OF_POWER,
     BY_UNCLEAN_ELECTION,
     PERMITS,
@@ -128,6 +130,26 @@ def test_an_unclean_election_is_reported_and_named_as_what_permits_it(tmp_path: 
     lost = run.summary["records_acknowledged_lost"]
     assert lost == run.summary["records_acknowledged_lost_permitted"] > 0
     assert checks_of(run)["acknowledged_records_lost"]["verdict"] is True
+
+
+def test_the_last_known_leader_needs_no_setting(tmp_path: Path) -> None:
+    """KIP-966: the only replica starts uncleanly, out of ISR and ELR, and leads whatever is set."""
+    power = {"kind": "power_loss", "brokers": [1], "at": "5s", "for": "10s"}
+    scenario = cluster_of(
+        mode="kraft",
+        release="4.1",
+        topics=[topic_of([1])],
+        faults=[power],
+        workload={"producers": [producers_of(20, "2s", "35s")]},
+        duration="40s",
+    )
+    run = simulate(scenario, tmp_path / "run")
+    assert broken(run) == set()
+    assert permitted(run)["exposed_durable"] == PERMITS[int(BY_LAST_KNOWN_LEADER)]
+    tables = RunTables(run.path, tmp_path / "tables")
+    tables.make(("lost",))
+    (lost,) = tables.rows("select distinct permitted_by from lost")
+    assert lost["permitted_by"] == "election of the last known leader"
 
 
 # A rule switched off.

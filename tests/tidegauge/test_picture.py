@@ -134,7 +134,7 @@ changes             most        all  |--------------|--------------|------------
 ISR shrinks            1          1                                █
 ISR expands            2          3                                     ▄              █
 ISR removals           0          0
-leaders elected        2          4  █                 █
+leaders elected        2          2                    █
 faults                               |--------------|--------------|--------------|--------------
 kill: crash of 1                               ##############################
 cable: cut_link 2 <-> 3                                          #####

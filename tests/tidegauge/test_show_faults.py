@@ -65,7 +65,8 @@ def test_the_account_of_a_failover_is_told_in_one_line(crash: RunFolder) -> None
         float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
         for number, unit in re.findall(r"([\d.]+) (us|ms|s)\b", line)
     )
-    assert len(parts) == 5
+    # Nothing is lost on the way to the controller's queue, and a replica that may lead is there.
+    assert len(parts) == 4
     assert sum(parts) == pytest.approx(whole, abs=0.02)
 
 

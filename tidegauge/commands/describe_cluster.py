@@ -43,7 +43,7 @@ def describe_cluster(
         bool,
         typer.Option(
             "--under-min-isr-partitions",
-            help="Only partitions with an ISR below min.insync.replicas.",
+            help="Only partitions with an ISR below min.insync.replicas, or without a leader.",
         ),
     ] = False,
     log_dirs: Annotated[

@@ -60,7 +60,7 @@ def picture(
         number = None if partition is None else partition_number(partition, names)
         print_notes(folder)
         if number is None:
-            show_cluster(out, tables_of(folder), names, axis)
+            show_cluster(out, folder, tables_of(folder), names, axis)
         else:
             show_partition(out, folder, tables_of(folder), names, number, axis)
     except ValueError as error:

@@ -60,8 +60,13 @@ class PartitionDescription(NamedTuple):
 
     @property
     def is_under_min_isr(self) -> bool:
-        """Whether its ISR is too small for writes with acks=all."""
-        return len(self.isr) < self.min_insync_replicas
+        """Whether its ISR is too small for writes with acks=all, or it has no leader.
+
+        JMX, tables and figures count partitions with a leader only (Partition.isUnderMinIsr).
+
+        Source: TopicCommand.PartitionDescription.isUnderMinIsr@3.9.0.
+        """
+        return self.leader is None or len(self.isr) < self.min_insync_replicas
 
 
 class TopicDescription(NamedTuple):

@@ -271,10 +271,15 @@ _COUNTED: tuple[tuple[str, str, str, Callable[[RunSide], float]], ...] = (
     ("unclean", "... from outside of the ISR", "", _unclean),
     ("isr_shrinks", "ISR shrinks by leaders", "", lambda side: _shrinks(side.history)),
     ("isr_expands", "ISR expands by leaders", "", lambda side: _expands(side.history)),
-    ("isr_removals", "ISR members removed by the controller", "", _removals_by_control_plane),
+    (
+        "isr_removals",
+        "ISR members removed by the controller, moved ones apart",
+        "",
+        _removals_by_control_plane,
+    ),
     (
         "offline",
-        "partition-seconds offline",
+        "partition-seconds in which no leader is named",
         "s",
         lambda side: _time_where(side.history, lambda _, state: state.leader is None),
     ),

@@ -37,8 +37,10 @@ A scenario can expect another verdict (`checks: {exposed_durable: false}`); then
 
 These causes permit a break:
 
-* **an unclean election** (`unclean.leader.election.enable`): the new leader is not in the ISR, and
-  records that it lacks are lost;
+* **an unclean election** (`unclean.leader.election.enable`, or a request of the operator): the new
+  leader is not in the ISR, and records that it lacks are lost;
+* **an election of the last known leader** (KIP-966), whatever that setting is: ISR and ELR are
+  empty, and it was the last of them;
 * **a loss of power before a flush** (`log.flush.interval.messages`): Kafka relies on replicas, not
   on the disk, so a broker that loses power may lose acknowledged records;
 * **the release**: KAFKA-14704, from 2.8.0 to 3.4.0, which explains breaks of `committed_agree`

@@ -77,7 +77,8 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
         if fitting < len(columns):
             out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
     if len(answer.rows) > len(texts):
-        out.print(f"... {len(answer.rows) - len(texts):,} more (--json has all)")
+        more = f"... {len(answer.rows) - len(texts):,} more (--json has all); {question.order}"
+        out.print(more, markup=False, soft_wrap=True)
     again = f"tidegauge analyze {shlex.join(runs)} --question {question.name}"
     out.print(f"Again: {again}", markup=False, soft_wrap=True)
 

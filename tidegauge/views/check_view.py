@@ -96,13 +96,12 @@ def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str
 
 
 def _permitted_loss(summary: dict[str, Any]) -> str:
-    """The records that were lost because a setting permits it."""
+    """The records whose loss a setting, or acks, permits."""
     lost = summary["records_acknowledged_lost_permitted"]
     if not lost:
         return ""
     return (
-        f" but for {counted(lost, 'record')} that settings give up: acks=1, an unclean election, "
-        "or a loss of power before a flush"
+        f" but for {counted(lost, 'record')} whose loss is permitted: `tidegauge show` says by what"
     )
 
 

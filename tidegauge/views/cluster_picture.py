@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.history.story import Names
     from tidegauge.traces.directory import Directory
+    from tidegauge.traces.run_folder import RunFolder
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 8
@@ -32,11 +33,13 @@ _CHANGES = {
 }
 
 
-def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) -> None:
+def show_cluster(
+    out: Console, run: RunFolder, tables: RunTables, names: Names, axis: TimeAxis
+) -> None:
     """Print the picture of a whole cluster."""
     from rich.text import Text
 
-    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections"))
+    tables.make(("faults", "steps", "condition_counts", "isr_changes", "elections", "run_figures"))
     axis.told_to(tables)
 
     partitions, brokers = len(names.partitions), len(names.brokers)
@@ -52,14 +55,15 @@ def show_cluster(out: Console, tables: RunTables, names: Names, axis: TimeAxis) 
     out.print(Text(f"{'changes':<17}{'most':>7}{'all':>11}  {ruler}"), soft_wrap=True)
     for line in _counts(tables, axis):
         out.print(Text(line), soft_wrap=True)
-    bands = list(fault_lines(tables, axis, _MOST_FAULTS))
+    bands = list(fault_lines(run, tables, axis, _MOST_FAULTS))
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)
     out.print(
         "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
         "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault or step."
-        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered.",
+        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered;"
+        "\n`under min ISR`, `at min ISR`: of partitions with a leader. Start-up does not count.",
         style="dim",
     )
     if not names.is_of_logs:
@@ -114,13 +118,14 @@ def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> It
 def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
     counts = tables.rows("""
         with changes as (
-            select change, time_us from isr_changes
+            select run, change, time_us from isr_changes
             union all
-            select 'election', time_us from elections where is_new
+            select run, 'election', time_us from elections where is_new
         )
         select change, part, count(*) as times
         from parts as p
         join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
+        join run_figures as f on f.run = c.run and c.time_us > 1e6 * f.figures_from_seconds
         group by change, part order by change, part
     """)
     for change, name in _CHANGES.items():

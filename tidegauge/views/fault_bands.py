@@ -9,6 +9,7 @@ from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 
 if TYPE_CHECKING:
     from tidegauge.analysis.making.run_tables import RunTables
+    from tidegauge.traces.run_folder import RunFolder
 
 #: When a fault was on.
 Times: TypeAlias = list[tuple[int, int]]
@@ -21,23 +22,34 @@ _NAME_WIDTH = LABEL_WIDTH - 2
 
 #: Faults, and steps that begin or end none.
 _BANDS = """
-    select fault_kind as kind, fault_name || ': ' || fault_text as name, begin_us, end_us
+    select fault_kind as kind, fault_name || ': ' || fault_text as name, begin_us, end_us,
+        null as step
     from faults
     union all
     select 'step ' || action, 'step ' || cast(step + 1 as string) || ': ' || step_text, taken_us,
-        coalesce(over_us, taken_us)
+        coalesce(over_us, taken_us), step
     from steps where taken_us is not null and action not in ('begin_fault', 'end_fault', 'wait')
     order by begin_us, name, kind, end_us
 """
 
 
-def fault_lines(tables: RunTables, axis: TimeAxis, most_lines: int) -> Iterator[str]:
-    """The faults and steps within the axis, in at most ``most_lines`` lines."""
+def fault_lines(
+    run: RunFolder, tables: RunTables, axis: TimeAxis, most_lines: int
+) -> Iterator[str]:
+    """The faults and steps within the axis, in at most ``most_lines`` lines.
+
+    A step that moves replicas lasts until the last one is moved.
+    """
+    from tidegauge.analysis.report.moved_replicas import moving_us
+
+    moving = {} if run.summary is None or run.is_of_logs else moving_us(run.summary)
     by_kind: dict[str, dict[str, Times]] = {}
     for each in tables.rows(_BANDS):
-        if each["begin_us"] < axis.end_us and each["end_us"] >= axis.begin_us:
+        begin_us = each["begin_us"]
+        end_us = max(each["end_us"], begin_us + moving.get(each["step"], 0))
+        if begin_us < axis.end_us and end_us >= axis.begin_us:
             of_kind = by_kind.setdefault(each["kind"], {})
-            of_kind.setdefault(each["name"], []).append((each["begin_us"], each["end_us"]))
+            of_kind.setdefault(each["name"], []).append((begin_us, end_us))
     bands = {name: times for of_kind in by_kind.values() for name, times in of_kind.items()}
     if len(bands) > most_lines:
         bands = dict(_joined(by_kind))

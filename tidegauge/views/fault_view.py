@@ -26,6 +26,7 @@ _STEP = 80
 #: The parts of a failover in ``fault_costs``, as the line calls them.
 _PARTS = {
     "detection_us": "session",
+    "no_replica_us": "no replica may lead",
     "notice_us": "until its event is queued",
     "queue_us": "in the controller's queue",
     "election_us": "controller and ZooKeeper",
@@ -108,6 +109,7 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
         )
     for line in _standing_lines(tables):
         out.print(line, style="dim", soft_wrap=True)
+    _show_given_up(out, run)
     _show_steps(out, tables)
 
 
@@ -228,7 +230,9 @@ def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
 def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     from tidegauge.simulation.durations import time_text
 
-    spent = [f"{words} {duration_text(costs[part])}" for part, words in parts.items()]
+    spent = [
+        f"{words} {duration_text(costs[part])}" for part, words in parts.items() if costs[part]
+    ]
     whole_us = sum(costs[part] for part in parts)
     yield (
         "first new leader",
@@ -265,6 +269,8 @@ def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
 def _clients(failures: list[dict[str, Any]]) -> str:
     refused = [row for row in failures if row["failure"] == "refused"]
     named = [f"{row['batches']:,} {row['error']}" for row in refused[:_NAMED]]
+    if len(refused) > _NAMED:
+        named.append(f"{sum(row['batches'] for row in refused[_NAMED:]):,} others")
     records = sum(row["records"] for row in failures)
     return (
         f"produce requests refused: {', '.join(named) or 'none'}; "
@@ -314,6 +320,13 @@ def _standing_lines(tables: RunTables) -> Iterator[str]:
                 f"{counted(count, 'partition')} {'is' if count == 1 else 'are'} {where} min ISR "
                 "without a fault, as min.insync.replicas asks for all replicas or more: taken off."
             )
+
+
+def _show_given_up(out: Console, run: RunFolder) -> None:
+    """Print what producers gave up in the whole run: also where no fault had effects by then."""
+    given_up = (run.summary or {}).get("records_failed", 0)
+    if given_up:
+        out.print(f"Producers gave up {counted(given_up, 'record')} in the whole run.", style="dim")
 
 
 def _show_steps(out: Console, tables: RunTables) -> None:

@@ -63,8 +63,10 @@ def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
 
 
 def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
-    """Print which partitions are worth a look, and why."""
+    """Print what was moved, and which partitions are worth a look, and why."""
     from rich.text import Text
+
+    from tidegauge.analysis.report.moved_replicas import reassignment_lines
 
     partitions = tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
@@ -74,6 +76,8 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
     _show_stalled(out, tables)
+    for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
+        out.print(f"reassignment: {moved}")
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
     out.print(f"\n{'partition':{width}}    lost  ISR changes  terms  worth a look", style="bold")
     for each, its_reasons in list(zip(partitions, reasons, strict=True))[:LISTED]:

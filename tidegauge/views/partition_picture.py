@@ -66,7 +66,7 @@ def show_partition(
         if condition in _CONDITIONS:
             marks = _marks(tables, partition, condition, axis)
             lines.append(f"{label:<{LABEL_WIDTH}}{marks}".rstrip())
-    lines += fault_lines(tables, axis, _MOST_FAULTS)
+    lines += fault_lines(run, tables, axis, _MOST_FAULTS)
     lines += ["", *_table(run, names, partition, replicas, _times_of_interest(tables, axis))]
     for line in lines:
         out.print(Text(line), soft_wrap=True)

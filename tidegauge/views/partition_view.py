@@ -194,6 +194,8 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
             f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
             f"{each['leader_epoch']}: {cause} ({permitted}){chain}"
         )
+    if len(lost) > _LISTED:
+        yield f"  ... and {sum(each['records'] for each in lost[_LISTED:]):,} in other ways"
 
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
@@ -208,7 +210,7 @@ def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
         " left join faults as f on f.begin_us <= u.begin_us and u.begin_us <= f.end_us"
         f" where u.condition in {tuple(_REFUSING)} and u.partition = {partition}"
         f" and u.lasted_us >= {_NOTABLE_US}"
-        " order by u.begin_us, u.end_us, u.condition, f.begin_us, f.fault"
+        " order by u.lasted_us desc, u.begin_us, u.end_us, u.condition, f.begin_us, f.fault"
     )
     times: dict[tuple[int, int, str], list[str]] = {}
     for row in rows:
@@ -220,7 +222,7 @@ def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
         faults = f"; faults active when this began: {', '.join(active)}" if active else ""
         yield f"{_REFUSING[condition]} from {time_text(begin_us)} to {until}{faults}."
     if len(times) > _LISTED:
-        yield f"... and {counted(len(times) - _LISTED, 'time')} more."
+        yield f"... and {counted(len(times) - _LISTED, 'time')} more, none longer."
 
 
 def listed(brokers: Iterable[int | None]) -> str:

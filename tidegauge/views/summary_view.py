@@ -60,6 +60,10 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
+    from tidegauge.analysis.report.moved_replicas import reassignment_lines
+
+    for line in reassignment_lines(summary):
+        typer.echo(f"reassignment: {line}")
     _show_losses(summary["records_lost_by_partition"])
     for name, latency in summary["produce_ms"].items():
         p50, p99, longest = (_about(latency[word]) for word in ("p50", "p99", "max"))

@@ -11,7 +11,6 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
-    BY_UNCLEAN_ELECTION,
     NOTHING_PERMITS,
     Histories,
     RowPlace,
@@ -22,8 +21,8 @@ from tidegauge.traces.checks.histories import (
 def what_permits(history: Histories, partition: int) -> int:
     """Which setting has given up what is promised of a partition, if one has."""
     known = history.partitions[partition]
-    if known.unclean:
-        return BY_UNCLEAN_ELECTION
+    if known.unclean != NOTHING_PERMITS:
+        return known.unclean
     if known.lost_power:
         return BY_LOSS_OF_POWER
     return NOTHING_PERMITS

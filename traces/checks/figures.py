@@ -491,4 +491,5 @@ def _configure(history: Histories, figures: Figures, row: TopicConfigured) -> No
             leave_account(history, figures, partition)
             own = figures.partitions[partition]
             own.min_insync_replicas = min(row.min_insync_replicas, own.most_insync_replicas)
+            history.partitions[partition].unclean_enabled = row.unclean_enabled != 0
             open_account(history, figures, partition)

@@ -17,6 +17,8 @@ BY_UNCLEAN_ELECTION = code(1)
 BY_LOSS_OF_POWER = code(2)
 BY_DIVERGING_RESPONSE = code(3)
 BY_FENCED_LAST_KNOWN_LEADER = code(4)
+BY_LAST_KNOWN_LEADER = code(5)
+BY_REQUESTED_ELECTION = code(6)
 
 #: ... in words, with the setting, or Kafka's issue and the releases that have it.
 PERMITS = {
@@ -24,6 +26,8 @@ PERMITS = {
     2: "loss of power before a flush (log.flush.interval.messages)",
     3: "the release (KAFKA-14704, from 2.8.0 to 3.4.0)",
     4: "the release (KAFKA-19522, 4.0)",
+    5: "election of the last known leader (KIP-966)",
+    6: "unclean election by request (kafka-leader-election.sh --election-type unclean)",
 }
 
 
@@ -93,8 +97,12 @@ class PartitionHistory(Record):
     deleted: flag
     #: Its topic was deleted, and created again.
     created_again: flag
-    #: A leader was chosen from outside the ISR; a loss of power took records of a replica.
-    unclean: flag
+    #: Why a leader could be chosen from outside of ISR and ELR, one of the reasons above; 0: none
+    #: was.
+    unclean: i64
+    #: The topic's unclean.leader.election.enable.
+    unclean_enabled: flag
+    #: A loss of power took records of a replica.
     lost_power: flag
     #: Below this offset retention has deleted records.
     kept_from: i64

@@ -66,7 +66,16 @@ from tidegauge.traces.checks.figures import (
     move_registration,
     open_account,
 )
-from tidegauge.traces.checks.histories import Histories, PartitionHistory, ReportedLog, RowPlace
+from tidegauge.traces.checks.histories import (
+    BY_LAST_KNOWN_LEADER,
+    BY_REQUESTED_ELECTION,
+    BY_UNCLEAN_ELECTION,
+    NOTHING_PERMITS,
+    Histories,
+    PartitionHistory,
+    ReportedLog,
+    RowPlace,
+)
 from tidegauge.traces.checks.last_known_leader_alone import check_last_known_leader
 from tidegauge.traces.checks.lineage import (
     add_run,
@@ -336,7 +345,8 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
     if is_other and row.leader_epoch > known.leader_epoch:
         slot = slot_of(history, row.partition, row.leader)
         is_clean = slot != NONE and (contains(known.isr, slot) or contains(known.elr, slot))
-        known.unclean = known.unclean or not is_clean
+        if not is_clean and known.unclean == NOTHING_PERMITS:
+            known.unclean = _why_unclean(history, known, row.leader)
     if history.facts[0].has_quorum:
         take_place(history.told[0], row)
         history.facts[0].told_partition = row.partition
@@ -350,13 +360,26 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
 
 
 @inner_rule
+def _why_unclean(history: Histories, known: PartitionHistory, leader: int) -> int:
+    """Why a leader from outside of ISR and ELR may be elected.
+
+    Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0.
+    """
+    if leader == known.last_known_leader and known.isr == EMPTY and known.elr == EMPTY:
+        return BY_LAST_KNOWN_LEADER
+    if known.unclean_enabled or not history.facts[0].has_quorum:
+        return BY_UNCLEAN_ELECTION
+    return BY_REQUESTED_ELECTION
+
+
+@inner_rule
 def _begin_anew(known: PartitionHistory) -> None:
     """A topic is created once more under its name: its partitions are other ones."""
     known.deleted = False
     known.created_again = True
     known.elr = EMPTY
     known.last_known_leader = NONE
-    known.unclean = False
+    known.unclean = NOTHING_PERMITS
     known.lost_power = False
     known.last_term = NONE
     known.newest_term = NONE

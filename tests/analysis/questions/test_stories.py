@@ -80,7 +80,8 @@ def test_a_fault_that_most_leaving_goes_back_to_is_the_cause(tmp_path: Path) -> 
 
 
 def state(partition: int, begin_s: int, end_s: int, in_sync: int, **more: object) -> Row:
-    row = {"partition": partition, "topic_partition": f"orders-{partition}", "leader": 1}
+    row = {"partition": partition, "topic": "orders", "leader": 1}
+    row["topic_partition"] = f"orders-{partition}"
     times = {"begin_us": begin_s * S, "end_us": end_s * S}
     return row | times | {"in_sync": in_sync, "min_insync_replicas": 2, "offline": False} | more
 
@@ -109,6 +110,7 @@ def test_a_restart_lands_on_min_isr_and_a_second_one_below_it(tmp_path: Path) ->
     ]
     found = headroom(tmp_path, states, restart("first", 20, 30), restart("second", 40, 50))
     assert found["first"]["verdict"] == "landed on min ISR: 2 partitions, orders-0 first"
+    assert found["first"]["partitions"] == "orders-0,1"
     assert found["first"]["to_us"] == 40 * S
     assert found["first"]["seconds_at"] == 18 + 15
     assert found["second"]["verdict"] == (
@@ -122,6 +124,7 @@ def test_who_was_at_min_isr_before_did_not_land_there(tmp_path: Path) -> None:
     states = [state(0, 0, 20, 2), state(0, 20, 100, 2), state(1, 0, 21, 3), state(1, 21, 100, 2)]
     found = headroom(tmp_path, states, restart("roll", 20, 30))
     assert found["roll"]["first_partition"] == "orders-1"
+    assert found["roll"]["partitions"] == "orders-1"
     assert found["roll"]["partitions_before"] == 1
 
 
@@ -129,6 +132,7 @@ def test_an_offline_partition_is_told_though_it_has_no_headroom(tmp_path: Path) 
     states = [state(0, 0, 25, 3), state(0, 25, 35, 1, leader=None, offline=True)]
     found = headroom(tmp_path, states, restart("roll", 20, 30))
     assert found["roll"]["verdict"] == "never landed on min ISR; 1 partitions went offline"
+    assert found["roll"]["partitions"] == "orders-0"
 
 
 def test_all_elections_of_one_event_are_one_failover(tmp_path: Path) -> None:

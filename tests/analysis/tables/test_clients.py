@@ -41,14 +41,18 @@ class Counting:
         for row in self.run.rows("request_refused"):
             if row["from_process"] in clients and row["api_key"] in names:
                 self._count(row["partition"], row["time_us"], names[row["api_key"]])
-        for row in self.run.rows("batch_failed"):
-            self._count(row["partition"], row["time_us"], "batches_failed")
-            self._count(row["partition"], row["time_us"], "records_failed", row["records"])
+        for kind in ("batch_failed", "send_failed"):
+            for row in self.run.rows(kind):
+                self._count(row["partition"], row["time_us"], "batches_failed")
+                self._count(row["partition"], row["time_us"], "records_failed", row["records"])
         for row in self.run.rows("batch_duplicated"):
             self._count(row["partition"], row["time_us"], "batches_duplicated")
 
     def _count_growth(self) -> None:
-        """From each sample of a partition with a leader to the next one."""
+        """From each sample of a partition with a leader to the next one.
+
+        What the first sample has is not counted, nor a high watermark that rises again.
+        """
         ends: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for row in self.run.rows("sampled"):
             if row["leads"] and row["time_us"] < self.ends_us:
@@ -57,7 +61,8 @@ class Counting:
         before: dict[int, tuple[int, int]] = {}
         for (partition, time_us), leaders in sorted(ends.items()):
             log_end, committed = (max(each) for each in zip(*leaders, strict=True))
-            old_log_end, old_committed = before.get(partition, (log_end, committed))
+            old_log_end, old_committed = before.get(partition, (log_end, log_end))
+            committed = max(committed, old_committed)
             self._count(partition, time_us, "records_written", log_end - old_log_end)
             self._count(partition, time_us, "records_committed", committed - old_committed)
             before[partition] = log_end, committed

@@ -56,6 +56,7 @@ class Recount:
         self.leader: dict[int, int] = {}
         self.epoch: dict[int, int] = {}
         self.leads: dict[int, int] = {}
+        self.leads_in: dict[int, int] = {}
         self.active: set[int] = set()
         self.controllers: dict[int, int] = {}
         self.first_fault_us = min(each["time_us"] for each in self.of("fault_began"))
@@ -96,8 +97,8 @@ class Recount:
             self.counted["active_controllers_most"] = most
 
     def _takes_writes(self, partition: int) -> bool:
-        """With acks=all."""
-        is_led = self.leads.get(partition, -1) == self.leader[partition] >= 0
+        """With acks=all, in the newest epoch."""
+        is_led = partition in self.leads and self.leads_in[partition] == self.epoch[partition]
         return is_led and len(self.isr[partition]) >= MIN_ISR
 
     def _look(self, now_us: int, *, at_end: bool = False) -> None:
@@ -145,6 +146,7 @@ class Recount:
             self.epoch[row["partition"]] = row["leader_epoch"]
         elif row.kind == "became_leader":
             self.leads[row["partition"]] = row["process"]
+            self.leads_in[row["partition"]] = row["leader_epoch"]
         elif row.kind == "became_follower":
             if self.leads.get(row["partition"]) == row["process"]:
                 del self.leads[row["partition"]]

@@ -8,7 +8,7 @@ import pytest
 
 from analysed_runs import RUNS
 from recorded_tables import bent, table
-from small_clusters import SECOND, cluster_of, producers_of
+from small_clusters import SECOND, cluster_of, producers_of, topic_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.engine.simulate import simulate
@@ -105,3 +105,21 @@ def test_a_run_that_records_requests_knows_the_first_use(tmp_path: Path) -> None
     assert failover["led_us"] <= failover["used_us"] <= appends[0]
     assert sum(failover[part] for part in PARTS) == failover["total_us"]
     assert failover["begin_us"] == 2 * SECOND
+
+
+@pytest.mark.parametrize("plane", [{}, {"mode": "kraft", "release": "4.1"}])
+def test_nobody_detects_anything_while_no_replica_may_lead(
+    plane: dict[str, object], tmp_path: Path
+) -> None:
+    """The whole ISR is dead for 40 s: detection is the session, the rest has a part of its own."""
+    settings = {"zookeeper.session.timeout.ms": 4000} if not plane else {}
+    dead = {"kind": "crash", "brokers": [1, 2], "at": "5s", "for": "40s"}
+    scenario = cluster_of(
+        settings, topics=[topic_of([1, 2])], faults=[dead], duration="60s", **plane
+    )
+    run = simulate(scenario, tmp_path / "run")
+    elections = table(RunTables(run.path, tmp_path / "tables"), "elections")
+    (back,) = [row for row in elections if row["time_us"] > 45 * SECOND]
+    assert 5 * SECOND <= back["begin_us"] <= back["none_us"] < 15 * SECOND
+    assert back["none_us"] + back["no_replica_us"] == back["told_us"] >= 45 * SECOND
+    assert sum(back[part] for part in PARTS if back[part]) == back["total_us"]
