@@ -1,0 +1,236 @@
+"""What is known of brokers, partitions and the controller as the rows of a run pass by.
+
+It is kept for each absence why it began: of a broker as the control plane sees it, of a replica
+from its ISR, of a leader from its partition, of an active controller. So whatever ends an absence,
+or follows from it, can be charged to the faults that had begun it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from tidegauge.analysis.causes import Links
+from tidegauge.analysis.fault_reach import (
+    GONE,
+    NOBODY,
+    PLANNED,
+    POWER,
+    SILENT,
+    SLOW,
+    FaultReach,
+    Faults,
+    Roles,
+)
+
+#: Reasons of what no fault has a part in.
+START_UP = "start-up"
+PREFERRED_ELECTION = "preferred election"
+STEP = "step"
+UNKNOWN = "none known"
+
+
+class Charge(NamedTuple):
+    """The faults that have a part in something; without any the reason, as far as it is known."""
+
+    faults: Faults = NOBODY
+    reason: str = ""
+
+    def __or__(self, other: Charge) -> Charge:
+        """Both together: what one fault has a part in is not charged to a reason."""
+        faults = self.faults | other.faults
+        return Charge(faults, "" if faults else self.reason or other.reason)
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.faults or self.reason)
+
+    @classmethod
+    def all_of(cls, charges: Iterable[Charge]) -> Charge:
+        """All of them together."""
+        whole = cls()
+        for each in charges:
+            whole |= each
+        return whole
+
+
+class Row(NamedTuple):
+    """A row that is charged, or of which the course of the cluster is known."""
+
+    kind: str
+    time_us: int
+    process: int
+    own: Mapping[str, int]
+    #: The first fault on the chain of its causes, or the step at its end.
+    chain: Charge
+
+
+@cache
+def _slots(replicas: int) -> tuple[int, ...]:
+    """The slots of a replica list."""
+    # Spark's executors import this module, and they have no compiler.
+    from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
+
+    return tuple(unpack(replicas))
+
+
+class PartitionCourse:
+    """One partition: its leader and ISR, and why others do not lead, or are not in the ISR."""
+
+    def __init__(self, slots: tuple[int, ...], replicas: tuple[int, ...], min_isr: int) -> None:
+        self._brokers = slots
+        #: The preferred leader, which is the first of its replicas.
+        self.preferred = replicas[0]
+        self.min_isr = min_isr
+        #: Whether a reassignment adds replicas, which join the ISR.
+        self.is_reassigned = False
+        self.isr: frozenset[int] = NOBODY
+        self.leader = -1
+        #: Why replicas that were in the ISR are not.
+        self.left_by: dict[int, Charge] = {}
+        #: Why it has no leader, if it had one; and why the leader is another than before.
+        self.leaderless_by = Charge()
+        self.led_by = Charge(reason=START_UP)
+        self.led_since_us = -1
+        #: Why a leader leads in an epoch, and the epochs in which one has led.
+        self.decided_by: dict[int, Charge] = {}
+        self.led_in: set[tuple[int, int]] = set()
+        #: Why a replica's log has lost its end.
+        self.log_lost_by: dict[int, Charge] = {}
+
+    def members(self, replicas: int) -> frozenset[int]:
+        """The brokers of a replica list."""
+        return frozenset(self._brokers[slot] for slot in _slots(replicas))
+
+    def assign(self, row: Row) -> None:
+        """Take another assignment, or another order of it."""
+        if row.own["replicas"]:
+            self.preferred = self._brokers[_slots(row.own["replicas"])[0]]
+        self.is_reassigned |= row.own["adding"] != 0
+
+    def missing(self) -> Charge:
+        """Why replicas are not in the ISR."""
+        return Charge.all_of(self.left_by.values())
+
+    def shrink(self, isr: frozenset[int], left_by: Mapping[int, Charge]) -> None:
+        """Take an ISR without some replicas; one that an unclean election makes leader is in it."""
+        self.isr = isr
+        self.left_by |= left_by
+        for member in isr:
+            self.left_by.pop(member, None)
+
+    def expand(self, isr: frozenset[int], returned: frozenset[int]) -> Charge:
+        """Take an ISR with replicas that return, and say why they had left."""
+        self.isr = isr
+        return Charge.all_of(self.left_by.pop(each, Charge()) for each in returned)
+
+    def elect(self, row: Row, charge: Charge) -> None:
+        """Take another leader, and why it is another one."""
+        self.leader = row.own["leader"]
+        self.led_by, self.led_since_us = charge, row.time_us
+        self.leaderless_by = Charge()
+        self.decided_by[row.own["leader_epoch"]] = charge
+
+
+class ClusterCourse:
+    """A whole cluster: its partitions, and why brokers and controllers are not there."""
+
+    def __init__(self, links: Links, roles: Roles) -> None:
+        self.reach = FaultReach(links, roles)
+        self._roles = roles
+        self.partitions = [
+            PartitionCourse(*each)
+            for each in zip(roles.slots, roles.replicas, roles.min_insync_replicas, strict=True)
+        ]
+        #: Why the control plane does not take brokers for active.
+        self._absent_by: dict[int, Charge] = {}
+        self._known: set[int] = set()
+        self._silent_us: dict[int, int] = {}
+        #: The last active controller as a member of the cluster, and whether it still is.
+        self._controller = -1
+        self._is_controlled = False
+        #: Why the term of the controller has begun, or the time without one.
+        self.term_by = Charge(reason=START_UP)
+        #: Why clients were stalled last: other batches wait for the same memory.
+        self._stalled_by: dict[int, Charge] = {}
+
+    def partition(self, row: Row) -> PartitionCourse:
+        """The partition of a row."""
+        return self.partitions[row.own["partition"]]
+
+    def gone(self, broker: int, row: Row) -> Charge:
+        """Why a broker is gone, or its heartbeats are missing; empty if it is there."""
+        if broker in self._absent_by:
+            return self._absent_by[broker]
+        now_us = row.time_us
+        if stopping := self.reach.on(broker, PLANNED, now_us, now_us):
+            return Charge(stopping)
+        since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
+        faults = self.reach.on(broker, GONE, since_us, now_us)
+        return Charge(faults | self.reach.between(broker, self.control_plane, since_us, now_us))
+
+    def slow(self, broker: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
+        """Why a replica was slow for some time, or its peers did not get what it sent."""
+        faults = self.reach.on(broker, SLOW, since_us, until_us)
+        return Charge(
+            faults.union(*(self.reach.between(broker, each, since_us, until_us) for each in peers))
+        )
+
+    def uncontrolled(self, since_us: int, until_us: int) -> Charge:
+        """Why the control plane did not respond for some time."""
+        return Charge(self.reach.on(self.control_plane, SILENT, since_us, until_us))
+
+    def without_power(self, row: Row) -> Charge:
+        """Why a process has lost what was not on disk."""
+        return Charge(self.reach.on(row.process, POWER, row.time_us, row.time_us))
+
+    def stalled(self, client: int, charge: Charge) -> Charge:
+        """Why a client is stalled: else as before, since all of its batches share its memory."""
+        if charge:
+            self._stalled_by[client] = charge
+        return self._stalled_by.get(client, charge)
+
+    @property
+    def control_plane(self) -> int:
+        """The process that brokers send heartbeats to."""
+        zookeeper = self._roles.zookeeper
+        return self._roles.members[self._controller] if zookeeper is None else zookeeper
+
+    def falls_silent(self, row: Row) -> None:
+        """Note for how long a broker was silent when its session expired (ZooKeeper)."""
+        self._silent_us[row.own["broker"]] = row.own["silent_us"]
+
+    def first(self, broker: int) -> Charge:
+        """Start-up, if a broker was never active before."""
+        return Charge() if broker in self._known else Charge(reason=START_UP)
+
+    def absent(self, broker: int, charge: Charge) -> Charge:
+        """Take a broker for absent, and return why: it can be absent already."""
+        return self._absent_by.setdefault(broker, charge)
+
+    def active(self, broker: int) -> Charge:
+        """Take a broker for active, and return why it was not."""
+        self._known.add(broker)
+        return self._absent_by.pop(broker, Charge())
+
+    def take_controller(self, row: Row) -> Charge:
+        """Another active controller, or none: why."""
+        broker = row.own["broker"]
+        if self._is_controlled or broker < 0:
+            self.term_by = self._lost_controller(row)
+        self._is_controlled = broker >= 0
+        if self._is_controlled:
+            self._controller = broker
+        return self.term_by
+
+    def _lost_controller(self, row: Row) -> Charge:
+        """Why the active controller is no longer that."""
+        if self._controller in self._absent_by:
+            return self._absent_by[self._controller]
+        # It is told at once that a controller stops; another one is elected as nothing comes of it.
+        is_told = row.own["broker"] < 0 and bool(row.chain)
+        process = self._roles.members[self._controller]
+        since_us = row.time_us - self._roles.session_us
+        others = set(self._roles.quorum) - {process}
+        return row.chain if is_told else self.slow(process, since_us, row.time_us, others)
