@@ -34,8 +34,8 @@ from tidegauge.analysis.cluster_course import (
 from tidegauge.analysis.fault_reach import NOBODY, Roles
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
 
-#: Asks why a row was written; what the course knows changes with it.
-Question = Callable[[ClusterCourse, Row], Charge]
+#: Asks why a row was written; None: it does not stand for that. What the course knows changes.
+Question = Callable[[ClusterCourse, Row], Charge | None]
 
 
 class Charged(NamedTuple):
@@ -44,6 +44,7 @@ class Charged(NamedTuple):
     #: The place of its row among those of the run.
     row: int
     effect: str
+    partition: int | None
     charge: Charge
 
 
@@ -56,8 +57,10 @@ def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
             _NOTES[row.kind](course, row)
             continue
         for effect, question in QUESTIONS[row.kind].items():
-            charge = question(course, row) or row.chain or Charge(reason=UNKNOWN)
-            found.append(Charged(place, effect, charge))
+            charge = question(course, row)
+            if charge is not None:
+                known = charge or row.chain or Charge(reason=UNKNOWN)
+                found.append(Charged(place, effect, row.own.get("partition"), known))
     return found
 
 
@@ -92,16 +95,38 @@ def _chains(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[Cha
             yield Charge(reason=STEP if is_step else "")
 
 
-def _why_a_broker_is_taken_for_that(course: ClusterCourse, row: Row) -> Charge:
-    """A fenced broker: why its heartbeats are missing; one that is active again: the same."""
+def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
+    """A broker that the control plane does not take for active any more: what silenced it."""
     broker = row.own["broker"]
+    if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
+        return None
+    return course.fence(broker, course.gone(broker, row) or row.chain or course.term_by)
+
+
+def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
+    """A broker that was absent, and is on its way back, or active: what it was absent for."""
+    broker = row.own["broker"]
+    if not course.is_absent(broker):
+        return None
+    charge = course.gone(broker, row)
     if row.own["state"] == int(BROKER_ACTIVE):
-        return course.active(broker) or Charge(reason=START_UP)
-    return course.absent(broker, course.gone(broker, row) or row.chain or course.first(broker))
+        course.unfence(broker)
+    return charge
 
 
-def _why_a_controller_is_elected(course: ClusterCourse, row: Row) -> Charge:
+def _why_there_is_no_controller(course: ClusterCourse, row: Row) -> Charge | None:
+    """The loss of the active controller: what stops it, or silences it."""
+    return course.lose_controller(row) if row.own["broker"] < 0 else None
+
+
+def _why_a_controller_is_active(course: ClusterCourse, row: Row) -> Charge | None:
     """A controller: the loss of the one before."""
+    return course.take_controller(row) if row.own["broker"] >= 0 else None
+
+
+def _why_a_controller_takes_over(course: ClusterCourse, row: Row) -> Charge:
+    """The work of a controller that is elected (ZooKeeper): as its election."""
+    del row
     return course.term_by
 
 
@@ -218,9 +243,15 @@ def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
 #: How the cause of each kind of row is found, for each effect that it stands for.
 QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
     {
-        "broker_state": {"broker": _why_a_broker_is_taken_for_that},
-        "controller_active": {"controller": ClusterCourse.take_controller},
-        "controller_elected": {"controller": _why_a_controller_is_elected},
+        "broker_state": {
+            "fence": _why_a_broker_is_fenced,
+            "registration": _why_a_broker_registers,
+        },
+        "controller_active": {
+            "controller loss": _why_there_is_no_controller,
+            "controller": _why_a_controller_is_active,
+        },
+        "controller_elected": {"controller start": _why_a_controller_takes_over},
         "leader_elected": {"election": _why_a_leader_is_elected},
         "removed_from_isr": {"removal": _why_the_controller_removes},
         "isr_shrunk": {"shrink": _why_a_leader_shrinks},
@@ -228,8 +259,8 @@ QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
         "became_leader": {"takeover": _why_a_broker_leads, "loss": _why_records_are_lost},
         "truncated": {"truncation": _why_a_follower_truncates},
         "log_lost": {"log loss": _why_a_log_is_lost},
-        "produce_stalled": {"stall": _why_clients_stall},
-        "consume_stalled": {"stall": _why_clients_stall},
+        "produce_stalled": {"stalled": _why_clients_stall},
+        "consume_stalled": {"reads_stalled": _why_clients_stall},
     }
 )
 

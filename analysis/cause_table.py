@@ -20,6 +20,8 @@ def arrow_of_causes(run: FoundRun) -> Any:
     """The origins of rows of a run: an Arrow table, by the handles of the rows.
 
     ===================  ==========================================================================
+    ``time_us``          its time, and the partition that it is about; null: none
+    ``partition``
     ``effect``           for what the row stands: ``election``, ``expand``, ... (``attribution.py``);
                          a ``became_leader`` is a ``takeover``, and the ``loss`` of what it lacks
     ``trigger_process``  the nearest row of another process that led to it: its process,
@@ -51,6 +53,8 @@ def arrow_of_causes(run: FoundRun) -> Any:
         "run": pa.array([run.name] * len(rows), pa.string()),
         "process": pa.array(links.process[rows]),
         "sequence": pa.array(links.sequence[rows]),
+        "time_us": pa.array(links.time_us[rows]),
+        "partition": pa.array([each.partition for each in found], pa.int64()),
         "effect": pa.array([each.effect for each in found], pa.string()),
         "trigger_process": pa.array(links.process[trigger], mask=no_trigger),
         "trigger_us": pa.array(links.time_us[trigger], mask=no_trigger),

@@ -144,11 +144,12 @@ class ClusterCourse:
             for each in zip(roles.slots, roles.replicas, roles.min_insync_replicas, strict=True)
         ]
         #: Why the control plane does not take brokers for active.
-        self._absent_by: dict[int, Charge] = {}
-        self._known: set[int] = set()
+        self._absent_by: dict[int, Charge] = dict.fromkeys(
+            roles.unregistered, Charge(reason=START_UP)
+        )
         self._silent_us: dict[int, int] = {}
         #: The last active controller as a member of the cluster, and whether it still is.
-        self._controller = -1
+        self._controller = 0
         self._is_controlled = False
         #: Why the term of the controller has begun, or the time without one.
         self.term_by = Charge(reason=START_UP)
@@ -159,17 +160,6 @@ class ClusterCourse:
         """The partition of a row."""
         return self.partitions[row.own["partition"]]
 
-    def gone(self, broker: int, row: Row) -> Charge:
-        """Why a broker is gone, or its heartbeats are missing; empty if it is there."""
-        if broker in self._absent_by:
-            return self._absent_by[broker]
-        now_us = row.time_us
-        if stopping := self.reach.on(broker, PLANNED, now_us, now_us):
-            return Charge(stopping)
-        since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
-        faults = self.reach.on(broker, GONE, since_us, now_us)
-        return Charge(faults | self.reach.between(broker, self.control_plane, since_us, now_us))
-
     def slow(self, broker: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
         """Why a replica was slow for some time, or its peers did not get what it sent."""
         faults = self.reach.on(broker, SLOW, since_us, until_us)
@@ -179,7 +169,7 @@ class ClusterCourse:
 
     def uncontrolled(self, since_us: int, until_us: int) -> Charge:
         """Why the control plane did not respond for some time."""
-        return Charge(self.reach.on(self.control_plane, SILENT, since_us, until_us))
+        return Charge(self.reach.on(self._control_plane, SILENT, since_us, until_us))
 
     def without_power(self, row: Row) -> Charge:
         """Why a process has lost what was not on disk."""
@@ -192,7 +182,7 @@ class ClusterCourse:
         return self._stalled_by.get(client, charge)
 
     @property
-    def control_plane(self) -> int:
+    def _control_plane(self) -> int:
         """The process that brokers send heartbeats to."""
         zookeeper = self._roles.zookeeper
         return self._roles.members[self._controller] if zookeeper is None else zookeeper
@@ -201,36 +191,47 @@ class ClusterCourse:
         """Note for how long a broker was silent when its session expired (ZooKeeper)."""
         self._silent_us[row.own["broker"]] = row.own["silent_us"]
 
-    def first(self, broker: int) -> Charge:
-        """Start-up, if a broker was never active before."""
-        return Charge() if broker in self._known else Charge(reason=START_UP)
+    def is_absent(self, broker: int) -> bool:
+        """Whether the control plane does not take a broker for active."""
+        return broker in self._absent_by
 
-    def absent(self, broker: int, charge: Charge) -> Charge:
-        """Take a broker for absent, and return why: it can be absent already."""
-        return self._absent_by.setdefault(broker, charge)
+    def fence(self, broker: int, charge: Charge) -> Charge:
+        """Take a broker for absent, and keep why."""
+        self._absent_by[broker] = charge
+        return charge
 
-    def active(self, broker: int) -> Charge:
-        """Take a broker for active, and return why it was not."""
-        self._known.add(broker)
-        return self._absent_by.pop(broker, Charge())
+    def unfence(self, broker: int) -> None:
+        """Take a broker for active."""
+        del self._absent_by[broker]
 
-    def take_controller(self, row: Row) -> Charge:
-        """Another active controller, or none: why."""
-        broker = row.own["broker"]
-        if self._is_controlled or broker < 0:
-            self.term_by = self._lost_controller(row)
-        self._is_controlled = broker >= 0
-        if self._is_controlled:
-            self._controller = broker
+    def gone(self, broker: int, row: Row) -> Charge:
+        """Why a broker is gone, or its heartbeats are missing; empty if it is there."""
+        absent_by = self._absent_by.get(broker, Charge())
+        now_us = row.time_us
+        if absent_by.faults:
+            return absent_by
+        if stopping := self.reach.on(broker, PLANNED, now_us, now_us):
+            return Charge(stopping)
+        since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
+        faults = self.reach.on(broker, GONE, since_us, now_us)
+        faults |= self.reach.between(broker, self._control_plane, since_us, now_us)
+        return Charge(faults) or absent_by
+
+    def lose_controller(self, row: Row) -> Charge:
+        """No controller is active: why."""
+        # It is told at once where one stops; a session that expires is told as its broker is gone.
+        self._is_controlled = False
+        broker = self._roles.members[self._controller]
+        self.term_by = self._absent_by.get(broker, Charge()) or row.chain
         return self.term_by
 
-    def _lost_controller(self, row: Row) -> Charge:
-        """Why the active controller is no longer that."""
-        if self._controller in self._absent_by:
-            return self._absent_by[self._controller]
-        # It is told at once that a controller stops; another one is elected as nothing comes of it.
-        is_told = row.own["broker"] < 0 and bool(row.chain)
-        process = self._roles.members[self._controller]
-        since_us = row.time_us - self._roles.session_us
-        others = set(self._roles.quorum) - {process}
-        return row.chain if is_told else self.slow(process, since_us, row.time_us, others)
+    def take_controller(self, row: Row) -> Charge:
+        """Another controller is active: why; the one before may not know yet."""
+        if self._is_controlled:
+            lost = self._roles.members[self._controller]
+            since_us = row.time_us - self._roles.session_us
+            others = set(self._roles.quorum) - {lost}
+            self.term_by = self.slow(lost, since_us, row.time_us, others) or row.chain
+        self._is_controlled = True
+        self._controller = row.own["broker"]
+        return self.term_by

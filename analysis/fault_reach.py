@@ -45,6 +45,8 @@ class Roles(NamedTuple):
     members: tuple[int, ...]
     #: The processes of a quorum's controllers; with ZooKeeper there are none.
     quorum: tuple[int, ...]
+    #: The brokers that the control plane does not know as the run begins.
+    unregistered: tuple[int, ...]
     #: The process of ZooKeeper; None: a quorum holds the cluster's state.
     zookeeper: int | None
     #: By partition: the broker of each slot, and the replicas, the preferred leader first.
@@ -79,6 +81,7 @@ def roles_of(manifest: Mapping[str, Any]) -> Roles:
     return Roles(
         (*place.values(), *quorum),
         tuple(quorum),
+        tuple(place[id_] for id_ in set(place) - set(manifest["registered_before"])),
         zookeeper[0] if zookeeper else None,
         tuple(tuple(place[id_] for id_ in each["slots"]) for each in partitions),
         tuple(tuple(place[id_] for id_ in each["replicas"]) for each in partitions),

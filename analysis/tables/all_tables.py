@@ -30,6 +30,7 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_FAILURES,
     FAULT_OUTAGES,
     FAULT_SESSIONS,
+    OTHER_CAUSES,
 )
 from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
@@ -73,6 +74,7 @@ TABLES: dict[str, ResultTable] = {
         FAULT_OUTAGES,
         FAULT_FAILURES,
         FAULT_SESSIONS,
+        OTHER_CAUSES,
         STEPS,
         PARTITION_STATES,
         UNAVAILABLE,
