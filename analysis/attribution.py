@@ -23,10 +23,10 @@ import numpy as np
 
 from tidegauge.analysis.causes import DETAILS, Causes, Links
 from tidegauge.analysis.cluster_course import (
+    LOAD,
     PREFERRED_ELECTION,
     START_UP,
     STEP,
-    UNKNOWN,
     Charge,
     ClusterCourse,
     Row,
@@ -59,14 +59,13 @@ def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
         for effect, question in QUESTIONS[row.kind].items():
             charge = question(course, row)
             if charge is not None:
-                known = charge or row.chain or Charge(reason=UNKNOWN)
-                found.append(Charged(place, effect, row.own.get("partition"), known))
+                found.append(Charged(place, effect, row.own.get("partition"), charge))
     return found
 
 
 def _rows(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[tuple[int, Row]]:
     """The rows that are asked about or noted, in their total order, each with its place."""
-    chains = dict(zip(causes.rows.tolist(), _chains(links, causes, course), strict=True))
+    chains = dict(zip(causes.rows.tolist(), _chains(causes, course), strict=True))
     kinds, places, columns = [], [], []
     for kind in (*_NOTES, *QUESTIONS):
         table = links.details[kind]
@@ -84,7 +83,7 @@ def _rows(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[tuple
         yield rows[nth], Row(kinds[nth], times_us[nth], processes[nth], columns[nth], chain)
 
 
-def _chains(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
+def _chains(causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
     """What the chain of each row ends with: a fault, a step, or nothing of these."""
     for row, has_fault, is_step in zip(
         causes.end.tolist(), causes.has_fault.tolist(), causes.has_step.tolist(), strict=True
@@ -95,12 +94,18 @@ def _chains(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[Cha
             yield Charge(reason=STEP if is_step else "")
 
 
+def _known(*charges: Charge) -> Charge:
+    """The first that says anything; else nothing but the cluster's own load is left."""
+    return next(filter(None, charges), Charge(reason=LOAD))
+
+
 def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
     """A broker that the control plane does not take for active any more: what silenced it."""
     broker = row.own["broker"]
     if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
         return None
-    return course.fence(broker, course.gone(broker, row) or row.chain or course.term_by)
+    charge = _known(course.gone(broker, row), row.chain, course.failed_over(row))
+    return course.fence(broker, charge)
 
 
 def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
@@ -108,7 +113,7 @@ def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
     broker = row.own["broker"]
     if not course.is_absent(broker):
         return None
-    charge = course.gone(broker, row)
+    charge = _known(course.gone(broker, row))
     if row.own["state"] == int(BROKER_ACTIVE):
         course.unfence(broker)
     return charge
@@ -137,11 +142,11 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
     if old_leader < 0:
         charge = partition.leaderless_by or row.chain or Charge(reason=START_UP)
     elif old_leader not in isr:
-        charge = course.gone(old_leader, row) or row.chain or course.term_by
+        charge = _known(course.gone(old_leader, row), row.chain, course.failed_over(row))
     elif own["leader"] == partition.preferred:
         charge = Charge(reason=PREFERRED_ELECTION)
     else:
-        charge = row.chain
+        charge = _known(row.chain)
     left = {
         member: charge if member == old_leader else course.gone(member, row) or charge
         for member in partition.isr - isr
@@ -155,7 +160,7 @@ def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
     """A dead replica: what had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
     known = partition.left_by.get(replica, Charge())
-    charge = known or course.gone(replica, row) or row.chain or course.term_by
+    charge = _known(known, course.gone(replica, row), row.chain, course.failed_over(row))
     partition.shrink(partition.members(row.own["isr"]), {replica: charge})
     partition.decided_by.setdefault(row.own["leader_epoch"], charge)
     return charge
@@ -174,10 +179,11 @@ def _why_a_leader_shrinks(course: ClusterCourse, row: Row) -> Charge:
     if not any(left.values()):
         # The leader did not serve them; or the write of an ISR had locked the partition.
         served = course.slow(leader, since_us, until_us, ())
-        charge = served or course.uncontrolled(since_us, until_us) or row.chain
+        charge = _known(served, course.uncontrolled(since_us, until_us), row.chain)
         left = dict.fromkeys(left, charge)
-    partition.shrink(isr, left)
-    return Charge.all_of(left.values())
+    charge = Charge.all_of(left.values())
+    partition.shrink(isr, {member: each or charge for member, each in left.items()})
+    return charge
 
 
 def _why_a_leader_expands(course: ClusterCourse, row: Row) -> Charge:
@@ -194,7 +200,7 @@ def _why_a_broker_leads(course: ClusterCourse, row: Row) -> Charge:
     partition, epoch = course.partition(row), row.own["leader_epoch"]
     term = (row.process, epoch)
     if term in partition.led_in:
-        return course.gone(row.process, row) or partition.decided_by.get(epoch, Charge())
+        return _known(course.gone(row.process, row), partition.led_by)
     partition.led_in.add(term)
     return partition.decided_by.get(epoch) or partition.missing() or partition.led_by
 
@@ -216,7 +222,7 @@ def _why_a_follower_truncates(course: ClusterCourse, row: Row) -> Charge:
 
 def _why_a_log_is_lost(course: ClusterCourse, row: Row) -> Charge:
     """The end of a log: the loss of power."""
-    charge = course.without_power(row)
+    charge = _known(course.without_power(row), row.chain)
     course.partition(row).log_lost_by[row.process] = charge
     return charge
 
@@ -236,8 +242,7 @@ def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
             charge |= partition.led_by
         if len(partition.isr) < partition.min_isr:
             charge |= partition.missing()
-    charge = charge or course.uncontrolled(since_us, until_us)
-    return course.stalled(client, charge)
+    return _known(course.stalled(client, charge or course.uncontrolled(since_us, until_us)))
 
 
 #: How the cause of each kind of row is found, for each effect that it stands for.
@@ -274,7 +279,8 @@ def _note_state(course: ClusterCourse, row: Row) -> None:
     elif own["leader"] < 0 <= partition.leader:
         lost = course.gone(partition.leader, row)
         others = (course.gone(each, row) for each in partition.isr - {partition.leader})
-        partition.leaderless_by = Charge.all_of((lost, partition.missing(), *others))
+        charges = (lost, partition.missing(), *others)
+        partition.leaderless_by = _known(Charge.all_of(charges), row.chain)
         partition.leader = -1
     elif partition.leader < 0 and not partition.leaderless_by:
         partition.isr, partition.leader = partition.members(own["isr"]), own["leader"]

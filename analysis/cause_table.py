@@ -22,8 +22,8 @@ def arrow_of_causes(run: FoundRun) -> Any:
     ===================  ==========================================================================
     ``time_us``          its time, and the partition that it is about; null: none
     ``partition``
-    ``effect``           for what the row stands: ``election``, ``expand``, ... (``attribution.py``);
-                         a ``became_leader`` is a ``takeover``, and the ``loss`` of what it lacks
+    ``effect``           its part: ``election``, ``expand``, ... (``attribution.py``); that of a
+                         ``became_leader`` is a ``takeover``, and the ``loss`` of what it lacks
     ``trigger_process``  the nearest row of another process that led to it: its process,
     ``trigger_us``       its time,
     ``trigger_kind``     and its kind; null where there is none
@@ -49,6 +49,7 @@ def arrow_of_causes(run: FoundRun) -> Any:
     names = [name for name, *_ in Directory(manifest).faults]
     by_number = np.full(max(ROW_KINDS) + 1, "", object)
     by_number[[*ROW_KINDS]] = [kind.name for kind in ROW_KINDS.values()]
+    entered = _entered(links, causes, at.tolist(), found, FaultReach(links, roles))
     columns = {
         "run": pa.array([run.name] * len(rows), pa.string()),
         "process": pa.array(links.process[rows]),
@@ -62,7 +63,7 @@ def arrow_of_causes(run: FoundRun) -> Any:
         "faults": pa.array([sorted(each) for each in faults], pa.list_(pa.int64())),
         "fault": pa.array([_only(each) for each in faults], pa.int64()),
         "fault_name": pa.array([_name(each, names) for each in faults], pa.string()),
-        "fault_us": pa.array(_entered(links, causes, at.tolist(), found, FaultReach(links, roles)), pa.int64()),
+        "fault_us": pa.array(entered, pa.int64()),
         "reason": pa.array([each.charge.reason or None for each in found], pa.string()),
     }
     return pa.Table.from_pydict(columns)

@@ -32,6 +32,7 @@ FOLLOWED = (
     *("broker_state", "controller_active", "controller_elected"),
     *("leader_elected", "removed_from_isr", "isr_shrunk", "isr_expanded"),
     *("became_leader", "truncated", "log_lost", "produce_stalled", "consume_stalled"),
+    "partition_state",
 )
 
 _FAULTS = (int(FaultBegan.KIND), int(FaultEnded.KIND))

@@ -28,7 +28,8 @@ from tidegauge.analysis.fault_reach import (
 START_UP = "start-up"
 PREFERRED_ELECTION = "preferred election"
 STEP = "step"
-UNKNOWN = "none known"
+#: ... as neither a fault nor a step acted: processes were busy, or settings asked for more.
+LOAD = "load"
 
 
 class Charge(NamedTuple):
@@ -153,6 +154,7 @@ class ClusterCourse:
         self._is_controlled = False
         #: Why the term of the controller has begun, or the time without one.
         self.term_by = Charge(reason=START_UP)
+        self._term_us = 0
         #: Why clients were stalled last: other batches wait for the same memory.
         self._stalled_by: dict[int, Charge] = {}
 
@@ -215,7 +217,12 @@ class ClusterCourse:
         since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
         faults = self.reach.on(broker, GONE, since_us, now_us)
         faults |= self.reach.between(broker, self._control_plane, since_us, now_us)
-        return Charge(faults) or absent_by
+        return Charge(faults) or self.uncontrolled(since_us, now_us) or absent_by
+
+    def failed_over(self, row: Row) -> Charge:
+        """Why another controller is active, which may not have heard of all brokers yet."""
+        is_new = row.time_us - self._term_us <= 2 * self._roles.session_us
+        return Charge(self.term_by.faults) if is_new else Charge()
 
     def lose_controller(self, row: Row) -> Charge:
         """No controller is active: why."""
@@ -233,5 +240,5 @@ class ClusterCourse:
             others = set(self._roles.quorum) - {lost}
             self.term_by = self.slow(lost, since_us, row.time_us, others) or row.chain
         self._is_controlled = True
-        self._controller = row.own["broker"]
+        self._controller, self._term_us = row.own["broker"], row.time_us
         return self.term_by

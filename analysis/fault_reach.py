@@ -7,7 +7,7 @@ start, load its logs and register. The restarts of a rolling restart are one fau
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tidegauge.analysis.causes import Links
@@ -167,9 +167,9 @@ def _active_us(links: Links) -> dict[int, list[int]]:
     """When the control plane took each broker for active."""
     table = links.details["broker_state"]
     is_active = table["state"] == int(BROKER_ACTIVE)
-    brokers, places = table["broker"][is_active], table["place"][is_active]
+    brokers, times_us = table["broker"][is_active], links.time_us[table["place"][is_active]]
     found: dict[int, list[int]] = {}
-    for broker, time_us in sorted(zip(brokers.tolist(), links.time_us[places].tolist(), strict=True)):
+    for broker, time_us in sorted(zip(brokers.tolist(), times_us.tolist(), strict=True)):
         found.setdefault(broker, []).append(time_us)
     return found
 

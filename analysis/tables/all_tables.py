@@ -26,11 +26,11 @@ from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
 from tidegauge.analysis.tables.fault_costs import (
+    CAUSE_COUNTS,
     FAULT_COSTS,
     FAULT_FAILURES,
     FAULT_OUTAGES,
     FAULT_SESSIONS,
-    OTHER_CAUSES,
 )
 from tidegauge.analysis.tables.faults import FAULTS, STEPS
 from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
@@ -74,7 +74,7 @@ TABLES: dict[str, ResultTable] = {
         FAULT_OUTAGES,
         FAULT_FAILURES,
         FAULT_SESSIONS,
-        OTHER_CAUSES,
+        CAUSE_COUNTS,
         STEPS,
         PARTITION_STATES,
         UNAVAILABLE,

@@ -53,6 +53,11 @@ _EFFECTS_OF = {
     ("under_min_isr", "at_min_isr", "under_replicated"): ("shrink", "removal", "election"),
 }
 
+_IS_REASON = " or ".join(
+    f"r.condition in {conditions} and e.effect in {effects}"
+    for conditions, effects in _EFFECTS_OF.items()
+)
+
 #: Outages of partitions, and since when a change can be their reason: several for several replicas.
 _REASONS = View(
     "outage_reasons",
@@ -83,7 +88,7 @@ _MET = View(
         from outage_reasons as r
         join effects as e on e.run = r.run and e.partition = r.partition
             and e.time_us >= r.since_us and e.time_us <= r.end_us + {_TOLD_WITHIN_US}
-            and ({" or ".join(f"r.condition in {c} and e.effect in {e}" for c, e in _EFFECTS_OF.items())})
+            and ({_IS_REASON})
     ) as changes
     where nth = 1
     """,

@@ -90,6 +90,17 @@ _COUNTED = View(
 
 VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS, _COUNTED)
 
+#: The columns of the numbers of changes.
+COUNTS = (
+    Column("elections", "bigint", "", "leaders elected that differ from those before"),
+    Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
+    Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
+    Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
+    Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
+    Column("fenced", "bigint", "", "times that a broker was no longer taken for active"),
+    Column("controllers", "bigint", "", "active controllers elected"),
+)
+
 #: Effects that are counted, beside elections, and the columns of their numbers.
 _NUMBERS = {
     "shrink": "isr_shrinks",
@@ -219,29 +230,34 @@ FAULT_FAILURES = ResultTable(
 #: Parts of the first election that is charged to a fault, which sum to the whole.
 PARTS = ("detection_us", "notice_us", "queue_us", "election_us", "takeover_us")
 
-OTHER_CAUSES = ResultTable(
-    "other_causes",
-    "one reason that is no fault, and what is charged to it; with fault_costs, where an effect of "
-    "several faults counts once, they are the figures of the summary",
+CAUSE_COUNTS = ResultTable(
+    "cause_counts",
+    "one sort of cause, and the changes of a run that have it: together the figures of its summary",
     (
         RUN,
-        Column("reason", "string", "", "`start-up`, `preferred election`, `step`, `none known`"),
-        Column("elections", "bigint", "", "leaders elected that differ from those before"),
-        Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
-        Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
-        Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
-        Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
-        Column("fenced", "bigint", "", "times that a broker was no longer taken for active"),
-        Column("controllers", "bigint", "", "active controllers elected"),
+        Column(
+            "cause",
+            "string",
+            "",
+            "`one fault`, `several faults` that share a change, or without a fault: `start-up`, "
+            "`preferred election`, `step` of the scenario, `load`",
+        ),
+        *COUNTS,
     ),
     f"""
-    select c.run, c.reason, count_if(c.effect = 'election' and e.is_new) as elections,
+    with changes as (
+        select distinct run, effect, process, sequence, case
+            when fault is null then reason when is_shared then 'several faults' else 'one fault'
+        end as cause
+        from counted_effects
+    )
+    select c.run, c.cause, count_if(c.effect = 'election' and e.is_new) as elections,
         count_if(c.effect = 'election' and e.unclean) as unclean_elections, {_CHANGES}
-    from counted_effects as c
+    from changes as c
     left join elections as e
         on e.run = c.run and e.process = c.process and e.sequence = c.sequence
-    where c.fault is null and c.effect in {_COUNTED_EFFECTS}
-    group by c.run, c.reason
+    where c.effect in {_COUNTED_EFFECTS}
+    group by c.run, c.cause
     """,
 )
 
@@ -256,13 +272,7 @@ FAULT_COSTS = ResultTable(
         Column("begin_us", "bigint", "us", "when it began first"),
         Column("end_us", "bigint", "us", "when it ended last; null: the run ends first"),
         Column("last_effect_us", "bigint", "us", "the last of its effects; null: it has none"),
-        Column("elections", "bigint", "", "leaders elected that differ from those before"),
-        Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
-        Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
-        Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
-        Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
-        Column("fenced", "bigint", "", "times that a broker was no longer taken for active"),
-        Column("controllers", "bigint", "", "active controllers elected"),
+        *COUNTS,
         Column("shared", "bigint", "", "... of all these changes, shared by other faults"),
         Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
         Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
