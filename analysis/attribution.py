@@ -23,6 +23,7 @@ import numpy as np
 
 from tidegauge.analysis.causes import DETAILS, Causes, Links
 from tidegauge.analysis.cluster_course import (
+    BUSY_CONTROLLER,
     LOAD,
     PREFERRED_ELECTION,
     START_UP,
@@ -36,6 +37,9 @@ from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
 
 #: Asks why a row was written; None: it does not stand for that. What the course knows changes.
 Question = Callable[[ClusterCourse, Row], Charge | None]
+
+
+_BUSY = Charge(reason=BUSY_CONTROLLER)
 
 
 class Charged(NamedTuple):
@@ -104,7 +108,7 @@ def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
     broker = row.own["broker"]
     if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
         return None
-    charge = _known(course.gone(broker, row), row.chain, course.failed_over(row))
+    charge = _known(course.gone(broker, row), row.chain, course.failed_over(row), _BUSY)
     return course.fence(broker, charge)
 
 
@@ -142,7 +146,7 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
     if old_leader < 0:
         charge = partition.leaderless_by or row.chain or Charge(reason=START_UP)
     elif old_leader not in isr:
-        charge = _known(course.gone(old_leader, row), row.chain, course.failed_over(row))
+        charge = _known(course.gone(old_leader, row), row.chain, course.failed_over(row), _BUSY)
     elif own["leader"] == partition.preferred:
         charge = Charge(reason=PREFERRED_ELECTION)
     else:
@@ -160,7 +164,10 @@ def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
     """A dead replica: what had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
     known = partition.left_by.get(replica, Charge())
-    charge = _known(known, course.gone(replica, row), row.chain, course.failed_over(row))
+    charge = _known(
+        *(known, course.gone(replica, row), row.chain, partition.reassigned_by),
+        course.failed_over(row) or _BUSY,
+    )
     partition.shrink(partition.members(row.own["isr"]), {replica: charge})
     partition.decided_by.setdefault(row.own["leader_epoch"], charge)
     return charge
@@ -191,8 +198,7 @@ def _why_a_leader_expands(course: ClusterCourse, row: Row) -> Charge:
     partition = course.partition(row)
     isr = partition.members(row.own["isr"])
     had_left_by = partition.expand(isr, isr - partition.members(row.own["old_isr"]))
-    is_new = Charge(reason=STEP if partition.is_reassigned else START_UP)
-    return had_left_by or is_new
+    return had_left_by or partition.reassigned_by or Charge(reason=START_UP)
 
 
 def _why_a_broker_leads(course: ClusterCourse, row: Row) -> Charge:

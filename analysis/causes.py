@@ -48,7 +48,7 @@ DETAILS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "controller_active": ("broker",),
         "controller_elected": ("broker",),
         "partition_state": ("partition", "change", "leader", "isr"),
-        "partition_replicas": ("partition", "replicas", "adding"),
+        "partition_replicas": ("partition", "replicas", "adding", "removing"),
         "leader_elected": ("partition", "leader", "leader_epoch", "old_leader", "isr"),
         "leader_epoch_raised": ("partition", "leader_epoch"),
         "removed_from_isr": ("partition", "leader_epoch", "replica", "isr"),

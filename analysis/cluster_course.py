@@ -28,7 +28,9 @@ from tidegauge.analysis.fault_reach import (
 START_UP = "start-up"
 PREFERRED_ELECTION = "preferred election"
 STEP = "step"
-#: ... as neither a fault nor a step acted: processes were busy, or settings asked for more.
+#: ... as neither a fault nor a step acted: the controller did not handle heartbeats in time
+#: (KAFKA-15019); or other processes had more to do than they could.
+BUSY_CONTROLLER = "busy controller"
 LOAD = "load"
 
 
@@ -84,8 +86,8 @@ class PartitionCourse:
         #: The preferred leader, which is the first of its replicas.
         self.preferred = replicas[0]
         self.min_isr = min_isr
-        #: Whether a reassignment adds replicas, which join the ISR.
-        self.is_reassigned = False
+        #: The step that reassigns it, so that replicas join the ISR and leave it.
+        self.reassigned_by = Charge()
         self.isr: frozenset[int] = NOBODY
         self.leader = -1
         #: Why replicas that were in the ISR are not.
@@ -108,7 +110,8 @@ class PartitionCourse:
         """Take another assignment, or another order of it."""
         if row.own["replicas"]:
             self.preferred = self._brokers[_slots(row.own["replicas"])[0]]
-        self.is_reassigned |= row.own["adding"] != 0
+        if row.own["adding"] or row.own["removing"]:
+            self.reassigned_by = Charge(reason=STEP)
 
     def missing(self) -> Charge:
         """Why replicas are not in the ISR."""

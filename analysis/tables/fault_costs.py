@@ -240,7 +240,7 @@ CAUSE_COUNTS = ResultTable(
             "string",
             "",
             "`one fault`, `several faults` that share a change, or without a fault: `start-up`, "
-            "`preferred election`, `step` of the scenario, `load`",
+            "`preferred election`, `step` of the scenario, `busy controller`, `load`",
         ),
         *COUNTS,
     ),
