@@ -28,6 +28,7 @@ from tidegauge.analysis.cluster_course import (
     PREFERRED_ELECTION,
     START_UP,
     STEP,
+    UNKNOWN,
     Charge,
     ClusterCourse,
     Row,
@@ -63,6 +64,8 @@ def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
         for effect, question in QUESTIONS[row.kind].items():
             charge = question(course, row)
             if charge is not None:
+                if roles.is_of_logs and not charge.faults:
+                    charge = Charge(reason=UNKNOWN)
                 found.append(Charged(place, effect, row.own.get("partition"), charge))
     return found
 

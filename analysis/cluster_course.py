@@ -32,6 +32,8 @@ STEP = "step"
 #: (KAFKA-15019); or other processes had more to do than they could.
 BUSY_CONTROLLER = "busy controller"
 LOAD = "load"
+#: ... of a run that is made of the logs of a real cluster.
+UNKNOWN = "not in the logs"
 
 
 class Charge(NamedTuple):

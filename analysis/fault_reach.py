@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.causes import Links
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE
 from tidegauge.traces.directory import CONTROL_PLANES
+from tidegauge.traces.run_files import OF_LOGS
 
 #: Faults, by their numbers.
 Faults = frozenset[int]
@@ -59,6 +60,8 @@ class Roles(NamedTuple):
     fault_sides: tuple[tuple[Faults, Faults] | None, ...]
     #: broker.session.timeout.ms: brokers that are silent for longer are fenced (KRaft).
     session_us: int
+    #: The logs of a real cluster do not tell its faults.
+    is_of_logs: bool
 
 
 class Span(NamedTuple):
@@ -89,6 +92,7 @@ def roles_of(manifest: Mapping[str, Any]) -> Roles:
         tuple(fault["kind"] for fault in manifest["faults"]),
         tuple(_sides(fault.get("sides")) for fault in manifest["faults"]),
         settings.get("broker.session.timeout.ms", 9_000) * 1000,
+        manifest.get("source") == OF_LOGS,
     )
 
 

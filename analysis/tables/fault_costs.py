@@ -240,7 +240,8 @@ CAUSE_COUNTS = ResultTable(
             "string",
             "",
             "`one fault`, `several faults` that share a change, or without a fault: `start-up`, "
-            "`preferred election`, `step` of the scenario, `busy controller`, `load`",
+            "`preferred election`, `step` of the scenario, `busy controller`, "
+            "`load`; of the logs of a real cluster `not in the logs`",
         ),
         *COUNTS,
     ),
