@@ -150,7 +150,7 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
         charge = partition.leaderless_by or row.chain or Charge(reason=START_UP)
     elif old_leader not in isr:
         charge = _known(course.gone(old_leader, row), row.chain, course.failed_over(row), _BUSY)
-    elif own["leader"] == partition.preferred:
+    elif own["leader"] == partition.replicas[0]:
         charge = Charge(reason=PREFERRED_ELECTION)
     else:
         charge = _known(row.chain)
@@ -217,8 +217,9 @@ def _why_a_broker_leads(course: ClusterCourse, row: Row) -> Charge:
 def _why_records_are_lost(course: ClusterCourse, row: Row) -> Charge:
     """Records that a new leader lacks: all that made this replica lead, and with this log."""
     partition = course.partition(row)
-    log_lost_by = partition.log_lost_by.get(row.process, Charge())
-    return partition.led_by | partition.missing() | log_lost_by
+    if log_lost_by := partition.log_lost_by.get(row.process):
+        return partition.led_by | log_lost_by | partition.missing()
+    return partition.led_by | partition.passed_over(row.process)
 
 
 def _why_a_follower_truncates(course: ClusterCourse, row: Row) -> Charge:

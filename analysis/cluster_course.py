@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import takewhile
 from typing import NamedTuple
 
 from tidegauge.analysis.causes import Links
@@ -85,8 +86,8 @@ class PartitionCourse:
 
     def __init__(self, slots: tuple[int, ...], replicas: tuple[int, ...], min_isr: int) -> None:
         self._brokers = slots
-        #: The preferred leader, which is the first of its replicas.
-        self.preferred = replicas[0]
+        #: Its replicas, the preferred leader first: Kafka elects the first one that it may.
+        self.replicas = replicas
         self.min_isr = min_isr
         #: The step that reassigns it, so that replicas join the ISR and leave it.
         self.reassigned_by = Charge()
@@ -111,13 +112,18 @@ class PartitionCourse:
     def assign(self, row: Row) -> None:
         """Take another assignment, or another order of it."""
         if row.own["replicas"]:
-            self.preferred = self._brokers[_slots(row.own["replicas"])[0]]
+            self.replicas = tuple(self._brokers[slot] for slot in _slots(row.own["replicas"]))
         if row.own["adding"] or row.own["removing"]:
             self.reassigned_by = Charge(reason=STEP)
 
     def missing(self) -> Charge:
         """Why replicas are not in the ISR."""
         return Charge.all_of(self.left_by.values())
+
+    def passed_over(self, leader: int) -> Charge:
+        """Why the replicas that would lead rather than a leader are not in the ISR."""
+        before = takewhile(lambda each: each != leader, self.replicas)
+        return Charge.all_of(self.left_by.get(each, Charge()) for each in before)
 
     def shrink(self, isr: frozenset[int], left_by: Mapping[int, Charge]) -> None:
         """Take an ISR without some replicas; one that an unclean election makes leader is in it."""
@@ -231,10 +237,11 @@ class ClusterCourse:
 
     def lose_controller(self, row: Row) -> Charge:
         """No controller is active: why."""
-        # It is told at once where one stops; a session that expires is told as its broker is gone.
+        if self._is_controlled:
+            # A quorum tells at once that one stops; a session's broker is gone before.
+            absent_by = self._absent_by.get(self._roles.members[self._controller], Charge())
+            self.term_by = absent_by or row.chain or Charge(reason=LOAD)
         self._is_controlled = False
-        broker = self._roles.members[self._controller]
-        self.term_by = self._absent_by.get(broker, Charge()) or row.chain
         return self.term_by
 
     def take_controller(self, row: Row) -> Charge:
@@ -243,7 +250,8 @@ class ClusterCourse:
             lost = self._roles.members[self._controller]
             since_us = row.time_us - self._roles.session_us
             others = set(self._roles.quorum) - {lost}
-            self.term_by = self.slow(lost, since_us, row.time_us, others) or row.chain
+            faults = self.slow(lost, since_us, row.time_us, others)
+            self.term_by = faults or row.chain or Charge(reason=LOAD)
         self._is_controlled = True
         self._controller, self._term_us = row.own["broker"], row.time_us
         return self.term_by
