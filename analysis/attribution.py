@@ -33,12 +33,11 @@ from tidegauge.analysis.cluster_course import (
     ClusterCourse,
     Row,
 )
-from tidegauge.analysis.fault_reach import NOBODY, Roles
+from tidegauge.analysis.fault_reach import Roles
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
 
 #: Asks why a row was written; None: it does not stand for that. What the course knows changes.
 Question = Callable[[ClusterCourse, Row], Charge | None]
-
 
 _BUSY = Charge(reason=BUSY_CONTROLLER)
 
@@ -166,10 +165,9 @@ def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
 def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
     """A dead replica: what had silenced its broker."""
     partition, replica = course.partition(row), row.own["replica"]
-    known = partition.left_by.get(replica, Charge())
     charge = _known(
-        *(known, course.gone(replica, row), row.chain, partition.reassigned_by),
-        course.failed_over(row) or _BUSY,
+        *(partition.left_by.get(replica, Charge()), course.gone(replica, row), row.chain),
+        *(partition.reassigned_by, course.failed_over(row), _BUSY),
     )
     partition.shrink(partition.members(row.own["isr"]), {replica: charge})
     partition.decided_by.setdefault(row.own["leader_epoch"], charge)
@@ -180,20 +178,17 @@ def _why_a_leader_shrinks(course: ClusterCourse, row: Row) -> Charge:
     """Followers that are not caught up: what silenced them, their links or their leader."""
     partition, leader = course.partition(row), row.process
     isr = partition.members(row.own["isr"])
-    until_us = row.time_us
-    since_us = until_us - row.own["lag_ms"] * 1000
-    left = {
-        member: course.slow(member, since_us, until_us, (leader,))
-        for member in partition.members(row.own["old_isr"]) - isr
-    }
-    if not any(left.values()):
-        # The leader did not serve them; or the write of an ISR had locked the partition.
-        served = course.slow(leader, since_us, until_us, ())
-        charge = _known(served, course.uncontrolled(since_us, until_us), row.chain)
-        left = dict.fromkeys(left, charge)
-    charge = Charge.all_of(left.values())
-    partition.shrink(isr, {member: each or charge for member, each in left.items()})
-    return charge
+    times_us = (row.time_us - row.own["lag_ms"] * 1000, row.time_us)
+    left = {}
+    for member in partition.members(row.own["old_isr"]) - isr:
+        # Else its leader did not serve it; or the write of an ISR had locked the partition.
+        left[member] = _known(
+            *(course.silent(member, *times_us, (leader,)), course.silent(leader, *times_us, ())),
+            *(course.slow(member, *times_us), course.slow(leader, *times_us)),
+            *(course.uncontrolled(*times_us), row.chain),
+        )
+    partition.shrink(isr, left)
+    return Charge.all_of(left.values())
 
 
 def _why_a_leader_expands(course: ClusterCourse, row: Row) -> Charge:
@@ -240,19 +235,19 @@ def _why_a_log_is_lost(course: ClusterCourse, row: Row) -> Charge:
 def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
     """A batch without an outcome: what holds the leader or a member of its ISR."""
     partition, client = course.partition(row), row.process
-    since_us, until_us = row.time_us - row.own["waited_us"], row.time_us
-    leader = partition.leader
-    if leader < 0:
-        charge = partition.leaderless_by
-    else:
-        charge = course.slow(leader, since_us, until_us, (client,))
-        for member in partition.isr - {leader}:
-            charge |= course.slow(member, since_us, until_us, (leader,))
-        if partition.led_since_us >= since_us:
-            charge |= partition.led_by
-        if len(partition.isr) < partition.min_isr:
-            charge |= partition.missing()
-    return _known(course.stalled(client, charge or course.uncontrolled(since_us, until_us)))
+    if partition.leader < 0:
+        return _known(course.stalled(client, partition.leaderless_by))
+    times_us = (row.time_us - row.own["waited_us"], row.time_us)
+    leader, followers = partition.leader, partition.isr - {partition.leader}
+    charge = course.silent(leader, *times_us, (client,)) | Charge.all_of(
+        course.silent(each, *times_us, (leader,)) for each in followers
+    )
+    if partition.led_since_us >= times_us[0]:
+        charge |= partition.led_by
+    if len(partition.isr) < partition.min_isr:
+        charge |= partition.missing()
+    slow = Charge.all_of(course.slow(each, *times_us) for each in partition.isr)
+    return _known(course.stalled(client, charge or slow or course.uncontrolled(*times_us)))
 
 
 #: How the cause of each kind of row is found, for each effect that it stands for.
@@ -284,8 +279,7 @@ def _note_state(course: ClusterCourse, row: Row) -> None:
     """The state of a partition, as it is created and as it loses its leader."""
     partition, own = course.partition(row), row.own
     if own["change"] == int(STATE_DELETED):
-        partition.shrink(NOBODY, {})
-        partition.leader = -1
+        course.forget(own["partition"])
     elif own["leader"] < 0 <= partition.leader:
         lost = course.gone(partition.leader, row)
         others = (course.gone(each, row) for each in partition.isr - {partition.leader})

@@ -151,10 +151,9 @@ class ClusterCourse:
     def __init__(self, links: Links, roles: Roles) -> None:
         self.reach = FaultReach(links, roles)
         self._roles = roles
-        self.partitions = [
-            PartitionCourse(*each)
-            for each in zip(roles.slots, roles.replicas, roles.min_insync_replicas, strict=True)
-        ]
+        self.partitions: dict[int, PartitionCourse] = {}
+        for number in range(len(roles.slots)):
+            self.forget(number)
         #: Why the control plane does not take brokers for active.
         self._absent_by: dict[int, Charge] = dict.fromkeys(
             roles.unregistered, Charge(reason=START_UP)
@@ -173,12 +172,16 @@ class ClusterCourse:
         """The partition of a row."""
         return self.partitions[row.own["partition"]]
 
-    def slow(self, broker: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
-        """Why a replica was slow for some time, or its peers did not get what it sent."""
-        faults = self.reach.on(broker, SLOW, since_us, until_us)
+    def silent(self, process: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
+        """Why a process did not respond for some time, or its peers did not get what it sent."""
+        faults = self.reach.on(process, GONE, since_us, until_us)
         return Charge(
-            faults.union(*(self.reach.between(broker, each, since_us, until_us) for each in peers))
+            faults.union(*(self.reach.between(process, peer, since_us, until_us) for peer in peers))
         )
+
+    def slow(self, process: int, since_us: int, until_us: int) -> Charge:
+        """Why a process was slow for some time: a slow disk can also be harmless."""
+        return Charge(self.reach.on(process, SLOW, since_us, until_us))
 
     def uncontrolled(self, since_us: int, until_us: int) -> Charge:
         """Why the control plane did not respond for some time."""
@@ -213,6 +216,13 @@ class ClusterCourse:
         self._absent_by[broker] = charge
         return charge
 
+    def forget(self, number: int) -> None:
+        """Take a partition that is deleted for one that was never there."""
+        roles = self._roles
+        self.partitions[number] = PartitionCourse(
+            roles.slots[number], roles.replicas[number], roles.min_insync_replicas[number]
+        )
+
     def unfence(self, broker: int) -> None:
         """Take a broker for active."""
         del self._absent_by[broker]
@@ -226,9 +236,8 @@ class ClusterCourse:
         if stopping := self.reach.on(broker, PLANNED, now_us, now_us):
             return Charge(stopping)
         since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
-        faults = self.reach.on(broker, GONE, since_us, now_us)
-        faults |= self.reach.between(broker, self._control_plane, since_us, now_us)
-        return Charge(faults) or self.uncontrolled(since_us, now_us) or absent_by
+        silent = self.silent(broker, since_us, now_us, (self._control_plane,))
+        return silent or self.uncontrolled(since_us, now_us) or absent_by
 
     def failed_over(self, row: Row) -> Charge:
         """Why another controller is active, which may not have heard of all brokers yet."""
@@ -250,8 +259,9 @@ class ClusterCourse:
             lost = self._roles.members[self._controller]
             since_us = row.time_us - self._roles.session_us
             others = set(self._roles.quorum) - {lost}
-            faults = self.slow(lost, since_us, row.time_us, others)
-            self.term_by = faults or row.chain or Charge(reason=LOAD)
+            silent = self.silent(lost, since_us, row.time_us, others)
+            slow = self.slow(lost, since_us, row.time_us)
+            self.term_by = silent or slow or row.chain or Charge(reason=LOAD)
         self._is_controlled = True
         self._controller, self._term_us = row.own["broker"], row.time_us
         return self.term_by

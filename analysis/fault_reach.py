@@ -28,7 +28,7 @@ PLANNED = frozenset({"restart", "rolling_restart"})
 #: ... for which a process does not respond; for which a replica is gone; and for which it is slow.
 SILENT = _STOPS | {"pause", "zookeeper_outage"}
 GONE = SILENT | {"log_directory_failure"}
-SLOW = GONE | {"slow_disk"}
+SLOW = frozenset({"slow_disk"})
 POWER = frozenset({"power_loss"})
 #: Kinds of faults that hit links, and not the processes at their ends.
 _BETWEEN = ("cut_link", "slow_link")
