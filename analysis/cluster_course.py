@@ -257,7 +257,7 @@ class ClusterCourse:
         """Another controller is active: why; the one before may not know yet."""
         if self._is_controlled:
             lost = self._roles.members[self._controller]
-            since_us = row.time_us - self._roles.session_us
+            since_us = row.time_us - self._roles.fetch_us
             others = set(self._roles.quorum) - {lost}
             silent = self.silent(lost, since_us, row.time_us, others)
             slow = self.slow(lost, since_us, row.time_us)

@@ -35,7 +35,7 @@ _BETWEEN = ("cut_link", "slow_link")
 #: Kinds of faults that are over as they begin.
 _AT_ONCE = ("controller_move",)
 
-#: A fault that acted for less than this part of a time does not explain it, if another one does.
+#: A fault that acted for less than this part of a time does not explain it.
 _LEAST_PART = 1 / 4
 
 
@@ -60,6 +60,8 @@ class Roles(NamedTuple):
     fault_sides: tuple[tuple[Faults, Faults] | None, ...]
     #: broker.session.timeout.ms: brokers that are silent for longer are fenced (KRaft).
     session_us: int
+    #: controller.quorum.fetch.timeout.ms: followers elect another leader of the quorum after it.
+    fetch_us: int
     #: The logs of a real cluster do not tell its faults.
     is_of_logs: bool
 
@@ -92,6 +94,7 @@ def roles_of(manifest: Mapping[str, Any]) -> Roles:
         tuple(fault["kind"] for fault in manifest["faults"]),
         tuple(_sides(fault.get("sides")) for fault in manifest["faults"]),
         settings.get("broker.session.timeout.ms", 9_000) * 1000,
+        settings.get("controller.quorum.fetch.timeout.ms", 2_000) * 1000,
         manifest.get("source") == OF_LOGS,
     )
 
@@ -136,16 +139,14 @@ class FaultReach:
     def _explaining(
         self, process: int, counts: Callable[[Span], bool], from_us: int, to_us: int
     ) -> Faults:
-        """Those that acted for some part of the time, or else for a moment of it."""
+        """Those that acted for some part of the time, and not just for a moment of it."""
         lasted_us = {
             span.fault: min(span.to_us, to_us) - max(span.from_us, from_us)
             for span in self._spans.get(process, ())
             if span.from_us <= to_us and span.to_us >= from_us and counts(span)
         }
         least_us = (to_us - from_us) * _LEAST_PART
-        return frozenset(
-            fault for fault, part_us in lasted_us.items() if part_us >= least_us
-        ) or frozenset(lasted_us)
+        return frozenset(fault for fault, part_us in lasted_us.items() if part_us >= least_us)
 
     def _found_spans(self, links: Links) -> dict[int, list[Span]]:
         ends: dict[tuple[int, int], list[int]] = {}
