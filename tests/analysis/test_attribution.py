@@ -95,8 +95,11 @@ def sums_of(story: str, folder: Path) -> Sums:
     faults = STORIES[story]
     together = effects_in(faults, folder / "together")
     alone = [e for each in faults for e in effects_in([each], folder / each["name"])]
-    both = (Counter(e.kind for e in found if e.faults) for found in (together, alone))
-    return Sums(*both, {e.reason for e in together if not e.faults})
+    return Sums(
+        Counter(each.kind for each in together if each.faults),
+        Counter(each.kind for each in alone if each.faults),
+        {each.reason for each in together if not each.faults},
+    )
 
 
 def of_isrs(counts: Counter[str]) -> int:
