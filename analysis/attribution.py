@@ -1,243 +1,306 @@
-"""The faults that have a part in a consequence: none, exactly one, or several that share it.
+"""Each consequence is charged to the faults that had taken out what it replaces, or brings back.
 
-``causes.py`` follows one link from each row, and so comes to one fault. That fault alone need not
-have sufficed. A consequence is *shared* with a fault
+The chain of triggers (``causes.py``) says which message led to a row. That is not why: a replica
+returns to an ISR as a fetch arrives, because a crash had taken it out. So each kind of row has its
+own question here, :data:`QUESTIONS`, asked of what is known of the cluster at that time
+(``cluster_course.py``): what silenced this broker, which fault had taken this replica out, for what
+is the old leader gone. Several faults share what several did.
 
-* that hit a process which had a part in it (leader, leaving replica, controller, ZooKeeper) while
-  it was coming about. Of a fault between processes two of these must be at its ends. Where
-  ZooKeeper itself was hit, all processes have a part;
-* that had moved leadership before. A partition that is led by another broker than at the beginning
-  meets the next fault in another role;
-* that had moved the controller, if a failover would have taken the place of a broker change;
-* for which the replicas are missing that could have led.
+What no fault has a part in has a reason instead: start-up, a preferred election, a step. Leadership
+that returns to the preferred leader is not a consequence of the fault that had moved it: Kafka or
+an operator has decided to do so, at a time of their own.
 
-New leaders and truncations are also charged to the faults of the election behind them. A replica
-that returns to an ISR is charged to those for which it had left it. What depends on the second (a
-truncation, the next automatic balance of leaders) is shared with all that has acted since the fault
-began.
-
-The rule errs on the side of sharing. A run with the one fault alone is the test of the others
-(``tests/analysis/test_attribution.py``).
+A run with one fault alone is the test (``tests/analysis/test_attribution.py``).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.analysis.causes import FOLLOWED, Causes, Links
-from tidegauge.analysis.fault_reach import NEVER_US, NOBODY, FaultReach, Faults, Roles
+from tidegauge.analysis.causes import DETAILS, Causes, Links
+from tidegauge.analysis.cluster_course import (
+    BUSY_CONTROLLER,
+    LOAD,
+    PREFERRED_ELECTION,
+    START_UP,
+    STEP,
+    UNKNOWN,
+    Charge,
+    ClusterCourse,
+    Row,
+)
+from tidegauge.analysis.fault_reach import Roles
+from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
 
+#: Asks why a row was written; None: it does not stand for that. What the course knows changes.
+Question = Callable[[ClusterCourse, Row], Charge | None]
 
-class Effect(NamedTuple):
-    """A consequence, and the one fault that its links lead to."""
-
-    kind: str
-    time_us: int
-    process: int
-    own: Mapping[str, int]
-    partition: int
-    #: None or one.
-    fault: Faults
-    #: Since when it was coming about.
-    since_us: int
+_BUSY = Charge(reason=BUSY_CONTROLLER)
 
 
 class Charged(NamedTuple):
-    """A consequence in the order of time, and all faults that it is charged to."""
+    """A consequence, and what it is charged to."""
 
-    kind: str
-    time_us: int
-    partition: int
-    faults: Faults
+    #: The place of its row among those of the run.
+    row: int
+    effect: str
+    partition: int | None
+    charge: Charge
 
 
 def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
-    """The faults that each row of ``causes.rows`` is charged to, in the order of these."""
-    return _Attribution(links, causes, roles).charges()
+    """What the rows of the kinds in :data:`QUESTIONS` are charged to, in the order of time."""
+    course = ClusterCourse(links, roles)
+    found: list[Charged] = []
+    for place, row in _rows(links, causes, course):
+        if row.kind in _NOTES:
+            _NOTES[row.kind](course, row)
+            continue
+        for effect, question in QUESTIONS[row.kind].items():
+            charge = question(course, row)
+            if charge is not None:
+                if roles.is_of_logs and not charge.faults:
+                    charge = Charge(reason=UNKNOWN)
+                found.append(Charged(place, effect, row.own.get("partition"), charge))
+    return found
 
 
-class _Partition:
-    """What is known of one partition as time passes."""
-
-    def __init__(self, slots: Sequence[int]) -> None:
-        self.slots = slots
-        #: Who has led it first; who leads now, and for which faults that is another.
-        self.home: int | None = None
-        self.leader: int | None = None
-        self.moved_by = NOBODY
-        #: The faults of what the controller has written, by leader epoch.
-        self.written_by: dict[int, Faults] = {}
-        self.isr: set[int] | None = None
-        #: The faults for which replicas have left the ISR, until they return; and the last return.
-        self.left_by: dict[int, Faults] = {}
-        self.returned_us = -1
-        self.returned_by = NOBODY
-
-    def members(self, replicas: int) -> set[int]:
-        """The brokers of a replica list."""
-        # Spark's executors import this module, and they have no compiler.
-        from tidegauge.replication.replica_list import unpack  # noqa: PLC0415
-
-        return {self.slots[slot] for slot in unpack(replicas)}
-
-    def missing(self, brokers: Iterable[int]) -> Faults:
-        """The faults for which some of these are not in the ISR, and cannot be elected."""
-        return NOBODY.union(*(self.left_by.get(each, NOBODY) for each in brokers))
-
-    def led_by(self, leader: int, faults: Faults) -> None:
-        """A leader elsewhere is there for these faults, and as others could not be elected."""
-        self.leader = leader
-        before = takewhile(lambda each: each != leader, self.slots)
-        self.moved_by = NOBODY if leader == self.home else faults | self.missing(before)
-
-    def shrink(self, replicas: int, faults: Faults) -> None:
-        """Another ISR; an election takes dead replicas out, too."""
-        isr = self.members(replicas)
-        for member in (self.isr or isr) - isr:
-            self.left_by[member] = faults
-        self.isr = isr
-
-    def expand(self, effect: Effect) -> Faults:
-        """Replicas return: for the faults for which they had left."""
-        self.isr = self.members(effect.own["isr"])
-        returned = self.isr - self.members(effect.own["old_isr"])
-        left_by = (self.left_by.pop(each, NOBODY) for each in returned)
-        self.returned_us = effect.time_us
-        self.returned_by = NOBODY.union(*left_by) or effect.fault
-        return self.returned_by
+def _rows(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[tuple[int, Row]]:
+    """The rows that are asked about or noted, in their total order, each with its place."""
+    chains = dict(zip(causes.rows.tolist(), _chains(causes, course), strict=True))
+    kinds, places, columns = [], [], []
+    for kind in (*_NOTES, *QUESTIONS):
+        table = links.details[kind]
+        names = DETAILS[kind]
+        places.append(table["place"])
+        values = zip(*(table[name].tolist() for name in names), strict=True)
+        columns += [dict(zip(names, own, strict=True)) for own in values]
+        kinds += [kind] * len(table["place"])
+    joined = np.concatenate(places)
+    order = np.lexsort((links.sequence[joined], links.process[joined], links.time_us[joined]))
+    times_us, processes = links.time_us[joined].tolist(), links.process[joined].tolist()
+    rows = joined.tolist()
+    for nth in order.tolist():
+        chain = chains.get(rows[nth], Charge())
+        yield rows[nth], Row(kinds[nth], times_us[nth], processes[nth], columns[nth], chain)
 
 
-class _Attribution:
-    """The attribution of one run: all consequences in the order of their times."""
+def _chains(causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
+    """What the chain of each row ends with: a fault, a step, or nothing of these."""
+    for row, has_fault, is_step in zip(
+        causes.end.tolist(), causes.has_fault.tolist(), causes.has_step.tolist(), strict=True
+    ):
+        if has_fault:
+            yield Charge(frozenset({course.reach.fault_at[row]}))
+        else:
+            yield Charge(reason=STEP if is_step else "")
 
-    def __init__(self, links: Links, causes: Causes, roles: Roles) -> None:
-        self._links = links
-        self._causes = causes
-        self._control_plane = roles.control_plane
-        self._reach = FaultReach(links, roles)
-        self._partitions = [_Partition(slots) for slots in roles.slots]
-        #: When each controller was elected, and which process it is.
-        self._terms: list[tuple[int, int]] = []
-        #: The faults for which it is not the first one any more.
-        self._term_of = NOBODY
 
-    def charges(self) -> list[Charged]:
-        """The faults of each row, in the order of ``causes.rows``."""
-        links, rows = self._links, self._causes.rows
-        columns = dict(self._columns())
-        found: dict[int, Charged] = {}
-        in_order = np.lexsort((links.sequence[rows], links.process[rows], links.time_us[rows]))
-        for place in in_order.tolist():
-            effect = self._effect(place, *columns[int(rows[place])])
-            faults = self._charge(effect)
-            found[place] = Charged(effect.kind, effect.time_us, effect.partition, faults)
-        return [found[place] for place in range(len(rows))]
+def _known(*charges: Charge) -> Charge:
+    """The first that says anything; else nothing but the cluster's own load is left."""
+    return next(filter(None, charges), Charge(reason=LOAD))
 
-    def _columns(self) -> Iterator[tuple[int, tuple[str, dict[str, int]]]]:
-        """Kind and columns of each row that is followed, by its place."""
-        for kind in FOLLOWED:
-            table = self._links.details[kind]
-            names = [name for name in table if name != "place"]
-            values = zip(*(table[name].tolist() for name in names), strict=True)
-            for row, own in zip(table["place"].tolist(), values, strict=True):
-                yield row, (kind, dict(zip(names, own, strict=True)))
 
-    def _effect(self, place: int, kind: str, own: Mapping[str, int]) -> Effect:
-        row = self._causes.rows[place]
-        time_us, process = int(self._links.time_us[row]), int(self._links.process[row])
-        partition = own.get("partition", -1)
-        effect = Effect(kind, time_us, process, own, partition, NOBODY, time_us)
-        if not self._causes.has_fault[place]:
-            return effect
-        origin = int(self._causes.fault[place])
-        fault = self._reach.fault_at[origin]
-        since_us = int(self._links.time_us[origin])
-        if kind == "truncated" or self._is_balance(effect):
-            since_us = self._reach.first_us[fault]
-        elif "lag_ms" in own:
-            # A replica that is behind for longer would have left the ISR before.
-            since_us = max(since_us, time_us - 2 * own["lag_ms"] * 1000)
-        return effect._replace(fault=frozenset({fault}), since_us=since_us)
+def _why_a_broker_is_fenced(course: ClusterCourse, row: Row) -> Charge | None:
+    """A broker that the control plane does not take for active any more: what silenced it."""
+    broker = row.own["broker"]
+    if row.own["state"] == int(BROKER_ACTIVE) or course.is_absent(broker):
+        return None
+    charge = _known(course.gone(broker, row), row.chain, course.failed_over(row), _BUSY)
+    return course.fence(broker, charge)
 
-    def _is_balance(self, effect: Effect) -> bool:
-        """Whether leadership returns to where it was at the beginning, from another leader."""
-        has_leader = effect.kind == "leader_elected" and effect.own["old_leader"] >= 0
-        return has_leader and effect.own["leader"] == self._partitions[effect.partition].home
 
-    def _charge(self, effect: Effect) -> Faults:
-        if effect.kind == "controller_elected":
-            return self._begin_term(effect)
-        partition = self._partitions[effect.partition]
-        if effect.kind == "isr_expanded":
-            return partition.expand(effect)
-        faults = effect.fault
-        if faults:
-            involved = self._involved(effect, partition)
-            faults |= self._reach.acting(involved, effect.since_us, effect.time_us)
-        if partition.leader != partition.home:
-            faults |= partition.moved_by
-        if effect.kind in ("leader_elected", "removed_from_isr"):
-            faults = self._take_decision(effect, partition, faults)
-        elif effect.kind == "isr_shrunk" and partition.returned_us >= effect.since_us:
-            # A write of the ISR locks the partition: nobody fetches until ZooKeeper has answered.
-            faults |= partition.returned_by
-        elif "leader_epoch" in effect.own:
-            faults |= partition.written_by.get(effect.own["leader_epoch"], NOBODY)
-        if "isr" in effect.own:
-            partition.shrink(effect.own["isr"], faults)
-        return faults
+def _why_a_broker_registers(course: ClusterCourse, row: Row) -> Charge | None:
+    """A broker that was absent, and is on its way back, or active: what it was absent for."""
+    broker = row.own["broker"]
+    if not course.is_absent(broker):
+        return None
+    charge = _known(course.gone(broker, row))
+    if row.own["state"] == int(BROKER_ACTIVE):
+        course.unfence(broker)
+    return charge
 
-    def _take_decision(self, effect: Effect, partition: _Partition, faults: Faults) -> Faults:
-        """What a controller has written: the next consequences depend on it."""
-        own, leader = effect.own, effect.own["leader"]
-        faults |= self._of_term(effect)
-        if effect.kind == "leader_elected":
-            if partition.home is None:
-                partition.home = leader
-            if own["old_leader"] != partition.home:
-                faults |= partition.moved_by
-            partition.led_by(leader, faults)
-        elif leader < 0:
-            faults |= partition.missing(partition.slots)
-            partition.led_by(leader, faults)
-        partition.written_by[own["leader_epoch"]] = faults
-        return faults
 
-    def _involved(self, effect: Effect, partition: _Partition) -> Iterable[int]:
-        """The processes that have a part in a consequence."""
-        own = effect.own
-        if effect.kind == "log_lost":
-            return (effect.process,)
-        is_chance = effect.kind == "truncated" or self._is_balance(effect)
-        if is_chance or effect.fault & self._reach.of_control_plane:
-            return self._reach.spans
-        involved = {effect.process, self._control_plane}
-        involved |= {own[name] for name in ("leader", "old_leader", "replica") if name in own}
-        if effect.kind == "isr_shrunk":
-            involved |= partition.members(own["old_isr"]) - partition.members(own["isr"])
-        first = bisect_right(self._terms, (effect.since_us, -1))
-        end = bisect_right(self._terms, (effect.time_us, NEVER_US))
-        return involved | {process for _, process in self._terms[max(first - 1, 0) : end]}
+def _why_there_is_no_controller(course: ClusterCourse, row: Row) -> Charge | None:
+    """The loss of the active controller: what stops it, or silences it."""
+    return course.lose_controller(row) if row.own["broker"] < 0 else None
 
-    def _begin_term(self, effect: Effect) -> Faults:
-        """Take into account that another is controller than at the beginning."""
-        self._terms.append((effect.time_us, effect.process))
-        is_first = effect.process == self._terms[0][1]
-        self._term_of = NOBODY if is_first else effect.fault | self._term_of
-        return effect.fault
 
-    def _of_term(self, effect: Effect) -> Faults:
-        """The faults for which another is controller than at the beginning, where that counts.
+def _why_a_controller_is_active(course: ClusterCourse, row: Row) -> Charge | None:
+    """A controller: the loss of the one before."""
+    return course.take_controller(row) if row.own["broker"] >= 0 else None
 
-        A failover writes other states than a broker change does, and elects preferred leaders.
-        """
-        if not self._term_of:
-            return NOBODY
-        controllers = (self._terms[0][1], self._terms[-1][1])
-        hit = {span.fault for each in controllers for span in self._reach.spans.get(each, ())}
-        return self._term_of if self._is_balance(effect) or effect.fault & hit else NOBODY
+
+def _why_a_controller_takes_over(course: ClusterCourse, row: Row) -> Charge:
+    """The work of a controller that is elected (ZooKeeper): as its election."""
+    del row
+    return course.term_by
+
+
+def _why_a_leader_is_elected(course: ClusterCourse, row: Row) -> Charge:
+    """A leader: the loss of the one before, or the preferred election itself."""
+    partition, own = course.partition(row), row.own
+    isr, old_leader = partition.members(own["isr"]), own["old_leader"]
+    if old_leader < 0:
+        charge = partition.leaderless_by or row.chain or Charge(reason=START_UP)
+    elif old_leader not in isr:
+        charge = _known(course.gone(old_leader, row), row.chain, course.failed_over(row), _BUSY)
+    elif own["leader"] == partition.replicas[0]:
+        charge = Charge(reason=PREFERRED_ELECTION)
+    else:
+        charge = _known(row.chain)
+    left = {
+        member: charge if member == old_leader else course.gone(member, row) or charge
+        for member in partition.isr - isr
+    }
+    partition.shrink(isr, left)
+    partition.elect(row, charge)
+    return charge
+
+
+def _why_the_controller_removes(course: ClusterCourse, row: Row) -> Charge:
+    """A dead replica: what had silenced its broker."""
+    partition, replica = course.partition(row), row.own["replica"]
+    charge = _known(
+        *(partition.left_by.get(replica, Charge()), course.gone(replica, row), row.chain),
+        *(partition.reassigned_by, course.failed_over(row), _BUSY),
+    )
+    partition.shrink(partition.members(row.own["isr"]), {replica: charge})
+    partition.decided_by.setdefault(row.own["leader_epoch"], charge)
+    return charge
+
+
+def _why_a_leader_shrinks(course: ClusterCourse, row: Row) -> Charge:
+    """Followers that are not caught up: what silenced them, their links or their leader."""
+    partition, leader = course.partition(row), row.process
+    isr = partition.members(row.own["isr"])
+    times_us = (row.time_us - row.own["lag_ms"] * 1000, row.time_us)
+    left = {}
+    for member in partition.members(row.own["old_isr"]) - isr:
+        # Else its leader did not serve it; or the write of an ISR had locked the partition.
+        left[member] = _known(
+            *(course.silent(member, *times_us, (leader,)), course.silent(leader, *times_us, ())),
+            *(course.slow(member, *times_us), course.slow(leader, *times_us)),
+            *(course.uncontrolled(*times_us), row.chain),
+        )
+    partition.shrink(isr, left)
+    return Charge.all_of(left.values())
+
+
+def _why_a_leader_expands(course: ClusterCourse, row: Row) -> Charge:
+    """Replicas that return: the faults for which they had left."""
+    partition = course.partition(row)
+    isr = partition.members(row.own["isr"])
+    had_left_by = partition.expand(isr, isr - partition.members(row.own["old_isr"]))
+    return had_left_by or partition.reassigned_by or Charge(reason=START_UP)
+
+
+def _why_a_broker_leads(course: ClusterCourse, row: Row) -> Charge:
+    """A leader that takes over: why it was elected, or why its broker has started again."""
+    partition, epoch = course.partition(row), row.own["leader_epoch"]
+    term = (row.process, epoch)
+    if term in partition.led_in:
+        return _known(course.gone(row.process, row), partition.led_by)
+    partition.led_in.add(term)
+    return partition.decided_by.get(epoch) or partition.missing() or partition.led_by
+
+
+def _why_records_are_lost(course: ClusterCourse, row: Row) -> Charge:
+    """Records that a new leader lacks: all that made this replica lead, and with this log."""
+    partition = course.partition(row)
+    if log_lost_by := partition.log_lost_by.get(row.process):
+        return partition.led_by | log_lost_by | partition.missing()
+    return partition.led_by | partition.passed_over(row.process)
+
+
+def _why_a_follower_truncates(course: ClusterCourse, row: Row) -> Charge:
+    """A log that differs from the leader's: why another leads, and why this replica was away."""
+    partition = course.partition(row)
+    was_away_by = partition.left_by.get(row.process, Charge())
+    whole = partition.led_by | was_away_by
+    return whole if whole.faults else course.gone(row.process, row) or whole
+
+
+def _why_a_log_is_lost(course: ClusterCourse, row: Row) -> Charge:
+    """The end of a log: the loss of power."""
+    charge = _known(course.without_power(row), row.chain)
+    course.partition(row).log_lost_by[row.process] = charge
+    return charge
+
+
+def _why_clients_stall(course: ClusterCourse, row: Row) -> Charge:
+    """A batch without an outcome: what holds the leader or a member of its ISR."""
+    partition, client = course.partition(row), row.process
+    if partition.leader < 0:
+        return _known(course.stalled(client, partition.leaderless_by))
+    times_us = (row.time_us - row.own["waited_us"], row.time_us)
+    leader, followers = partition.leader, partition.isr - {partition.leader}
+    charge = course.silent(leader, *times_us, (client,)) | Charge.all_of(
+        course.silent(each, *times_us, (leader,)) for each in followers
+    )
+    if partition.led_since_us >= times_us[0]:
+        charge |= partition.led_by
+    if len(partition.isr) < partition.min_isr:
+        charge |= partition.missing()
+    slow = Charge.all_of(course.slow(each, *times_us) for each in partition.isr)
+    return _known(course.stalled(client, charge or slow or course.uncontrolled(*times_us)))
+
+
+#: How the cause of each kind of row is found, for each effect that it stands for.
+QUESTIONS: Mapping[str, Mapping[str, Question]] = MappingProxyType(
+    {
+        "broker_state": {
+            "fence": _why_a_broker_is_fenced,
+            "registration": _why_a_broker_registers,
+        },
+        "controller_active": {
+            "controller loss": _why_there_is_no_controller,
+            "controller": _why_a_controller_is_active,
+        },
+        "controller_elected": {"controller start": _why_a_controller_takes_over},
+        "leader_elected": {"election": _why_a_leader_is_elected},
+        "removed_from_isr": {"removal": _why_the_controller_removes},
+        "isr_shrunk": {"shrink": _why_a_leader_shrinks},
+        "isr_expanded": {"expand": _why_a_leader_expands},
+        "became_leader": {"takeover": _why_a_broker_leads, "loss": _why_records_are_lost},
+        "truncated": {"truncation": _why_a_follower_truncates},
+        "log_lost": {"log loss": _why_a_log_is_lost},
+        "produce_stalled": {"stalled": _why_clients_stall},
+        "consume_stalled": {"reads_stalled": _why_clients_stall},
+    }
+)
+
+
+def _note_state(course: ClusterCourse, row: Row) -> None:
+    """The state of a partition, as it is created and as it loses its leader."""
+    partition, own = course.partition(row), row.own
+    if own["change"] == int(STATE_DELETED):
+        course.forget(own["partition"])
+    elif own["leader"] < 0 <= partition.leader:
+        lost = course.gone(partition.leader, row)
+        others = (course.gone(each, row) for each in partition.isr - {partition.leader})
+        charges = (lost, partition.missing(), *others)
+        partition.leaderless_by = _known(Charge.all_of(charges), row.chain)
+        partition.leader = -1
+    elif partition.leader < 0 and not partition.leaderless_by:
+        partition.isr, partition.leader = partition.members(own["isr"]), own["leader"]
+
+
+def _note_epoch(course: ClusterCourse, row: Row) -> None:
+    """A leader that is to take over another assignment."""
+    course.partition(row).decided_by[row.own["leader_epoch"]] = Charge(reason=STEP)
+
+
+#: Rows that are charged to nothing, and change what is known.
+_NOTES: Mapping[str, Callable[[ClusterCourse, Row], None]] = MappingProxyType(
+    {
+        "partition_state": _note_state,
+        "partition_replicas": lambda course, row: course.partition(row).assign(row),
+        "leader_epoch_raised": _note_epoch,
+        "session_expired": ClusterCourse.falls_silent,
+    }
+)

@@ -24,19 +24,15 @@ from numpy.typing import NDArray
 from tidegauge.analysis.requests import CANONICAL, TraceRequest
 from tidegauge.analysis.run_paths import FoundRun
 from tidegauge.analysis.trace_parts import find_frames, frames_of
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded, StepTaken
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS, STATE_KINDS
 
 #: Kinds of rows whose origins are found.
 FOLLOWED = (
-    "leader_elected",
-    "isr_shrunk",
-    "isr_expanded",
-    "removed_from_isr",
-    "truncated",
-    "log_lost",
-    "became_leader",
-    "controller_elected",
+    *("broker_state", "controller_active", "controller_elected"),
+    *("leader_elected", "removed_from_isr", "isr_shrunk", "isr_expanded"),
+    *("became_leader", "truncated", "log_lost", "produce_stalled", "consume_stalled"),
+    "partition_state",
 )
 
 _FAULTS = (int(FaultBegan.KIND), int(FaultEnded.KIND))
@@ -47,14 +43,22 @@ DETAILS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "fault_began": ("fault",),
         "fault_ended": ("fault",),
         "roll_progress": ("fault",),
+        "session_expired": ("broker", "silent_us"),
+        "broker_state": ("broker", "state"),
+        "controller_active": ("broker",),
         "controller_elected": ("broker",),
+        "partition_state": ("partition", "change", "leader", "isr"),
+        "partition_replicas": ("partition", "replicas", "adding", "removing"),
         "leader_elected": ("partition", "leader", "leader_epoch", "old_leader", "isr"),
-        "removed_from_isr": ("partition", "leader", "leader_epoch", "replica", "isr"),
+        "leader_epoch_raised": ("partition", "leader_epoch"),
+        "removed_from_isr": ("partition", "leader_epoch", "replica", "isr"),
         "isr_shrunk": ("partition", "isr", "old_isr", "lag_ms"),
         "isr_expanded": ("partition", "isr", "old_isr"),
         "became_leader": ("partition", "leader_epoch"),
-        "truncated": ("partition", "leader_epoch"),
+        "truncated": ("partition",),
         "log_lost": ("partition",),
+        "produce_stalled": ("partition", "waited_us"),
+        "consume_stalled": ("partition", "waited_us"),
     }
 )
 
@@ -92,9 +96,11 @@ class Causes(NamedTuple):
     #: The nearest row of another process, and whether there is one.
     trigger: Numbers
     has_trigger: Flags
-    #: The beginning, or end, of the fault that it all leads to, and whether there is one.
-    fault: Numbers
+    #: The last row of its chain; the chain is cut at the first fault.
+    end: Numbers
+    #: Whether it is the beginning or the end of a fault; or a step.
     has_fault: Flags
+    has_step: Flags
 
 
 def links_of(run: FoundRun) -> Links:
@@ -136,13 +142,14 @@ def causes_of(links: Links) -> Causes:
     comes_from_outside = links.process[leads_to] != links.process
     first_here = _arrived(np.where(comes_from_outside, np.arange(len(leads_to)), leads_to))
     trigger = leads_to[first_here[rows]]
-    fault = _arrived(leads_to)[rows]
+    end = _arrived(leads_to)[rows]
     return Causes(
         rows,
         trigger,
         links.process[trigger] != links.process[rows],
-        fault,
-        np.isin(links.kind[fault], _FAULTS),
+        end,
+        np.isin(links.kind[end], _FAULTS),
+        links.kind[end] == int(StepTaken.KIND),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.faults import fault_name
+from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 from tidegauge.simulation.zookeeper_tree import SORTS
 
@@ -48,6 +48,7 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
                 "name": fault_name(plan.faults, number),
                 "kind": fault.kind,
                 "text": fault.short_words(),
+                **({"sides": _sides(plan, fault)} if fault.is_between else {}),
             }
             for number, fault in enumerate(plan.faults)
         ],
@@ -56,6 +57,11 @@ def directory_of(plan: ClusterPlan) -> dict[str, Any]:
             for sort, numbers in zip(SORTS, plan.tree_ranges, strict=True)
         ],
     }
+
+
+def _sides(plan: ClusterPlan, fault: Fault) -> list[list[int]]:
+    """The processes at both ends of the links that a fault hits."""
+    return [[plan.process_of(end) for end in side] for side in fault.sides(plan.scenario)]
 
 
 def _partitions(plan: ClusterPlan) -> list[dict[str, Any]]:

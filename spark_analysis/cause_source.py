@@ -19,9 +19,9 @@ from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
 FORMAT = "tidegauge-causes"
 
 _SCHEMA = """
-    run string, process bigint, sequence bigint,
+    run string, process bigint, sequence bigint, time_us bigint, partition bigint, effect string,
     trigger_process bigint, trigger_us bigint, trigger_kind string,
-    faults array<bigint>, fault bigint, fault_name string, fault_us bigint
+    faults array<bigint>, fault bigint, fault_name string, fault_us bigint, reason string
 """
 
 

@@ -80,6 +80,9 @@ class NamedFault(NamedTuple):
     kind: str
     #: Kind and targets.
     text: str
+    #: Of a fault of links the processes at both ends; None: it hits processes, or is of before
+    #: manifests had them.
+    sides: tuple[list[int], list[int]] | None = None
 
 
 class TreeRange(NamedTuple):

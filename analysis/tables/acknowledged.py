@@ -258,7 +258,7 @@ LOST = ResultTable(
     left join brokers as b on b.run = l.run and b.broker = l.process
     left join brokers as n on n.run = l.run and n.broker = l.began_process
     left join causes as c on c.run = l.run and c.process = l.began_process
-        and c.sequence = l.began_sequence
+        and c.sequence = l.began_sequence and c.effect = 'loss'
     left join loss_permits as w on w.run = l.run and w.partition = l.partition
     """,
     key=("run", "partition", "process", "sequence", "first_offset"),

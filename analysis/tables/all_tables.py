@@ -32,6 +32,7 @@ from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
 from tidegauge.analysis.tables.fault_costs import (
+    CAUSE_COUNTS,
     FAULT_COSTS,
     FAULT_FAILURES,
     FAULT_OUTAGES,
@@ -84,6 +85,7 @@ TABLES: dict[str, ResultTable] = {
         FAULT_OUTAGES,
         FAULT_FAILURES,
         FAULT_SESSIONS,
+        CAUSE_COUNTS,
         STEPS,
         PARTITION_STATES,
         UNAVAILABLE,

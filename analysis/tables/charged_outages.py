@@ -1,9 +1,10 @@
 """The faults that rows and outages of partitions are charged to.
 
 An outage is an interval of ``unavailable``. One that is about the ISR is charged as the leaving of
-each replica that is missing as it begins. One of a leader is charged as the first election, new
-leader or change of the ISR of its partition since it began. Without any it is charged to the faults
-that are active in the leader or in ZooKeeper: a pause can be over before the session is.
+each replica that is missing as it begins. One of a leader is charged as the first election or new
+leader of its partition since it began. Without any it is charged to the faults that are active in
+the leader or in ZooKeeper: a pause can be over before the session is. One of clients is charged as
+all that stalled meanwhile.
 
 A restart of a rolling restart is a part of that roll.
 """
@@ -24,59 +25,54 @@ from tidegauge.analysis.tables.result_table import (
 #: A change of the control plane is a row of who made it once the response has come.
 _TOLD_WITHIN_US = 1_000_000
 
-#: Which fault each row of a followed kind is charged to; a row with several is shared by them.
+#: Each consequence with each fault that it is charged to; ``fault`` null: none, for a ``reason``.
 _CHARGES = View(
     "charges",
     """
-    select distinct c.run, c.process, c.sequence, f.part_of as fault,
-        size(c.faults) > 1 as is_shared
+    select distinct c.run, c.effect, c.partition, c.time_us, c.process, c.sequence, c.reason,
+        f.part_of as fault, size(c.faults) > 1 as is_shared
     from causes as c
-    join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
+    left join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
     """,
     key=("run", "process", "sequence", "fault"),
 )
 
-#: Rows that change leader or ISR of a partition, with their charges; ``fault`` null: none.
+#: Those within the run: others belong to its liveness phase.
 _EFFECTS = View(
     "effects",
     """
-    with changes as (
-        select run, partition, time_us, process, sequence, 'election' as effect, unclean
-        from leader_elected
-        union all
-        select run, partition, time_us, process, sequence, 'takeover', 0 from became_leader
-        union all
-        select run, partition, time_us, process, sequence, 'shrink', 0 from isr_shrunk
-        union all
-        select run, partition, time_us, process, sequence, 'expand', 0 from isr_expanded
-        union all
-        select run, partition, time_us, process, sequence, 'removal', 0 from removed_from_isr
-    )
-    select changes.*, charges.fault, charges.is_shared from changes
-    left join charges on charges.run = changes.run and charges.process = changes.process
-        and charges.sequence = changes.sequence
+    select c.* from charges as c join runs on runs.run = c.run and c.time_us < runs.ends_us
     """,
 )
 
 #: The process of ZooKeeper.
 _ZOOKEEPER = View("zookeeper_processes", "select distinct run, process from session_opened")
 
-#: Outages, and since when a change can be their reason; several for several replicas.
+#: The effects that are the reason of a condition.
+_EFFECTS_OF = {
+    ("offline", "not_accepting"): ("election", "takeover"),
+    ("under_min_isr", "at_min_isr", "under_replicated"): ("shrink", "removal", "election"),
+}
+
+_IS_REASON = " or ".join(
+    f"r.condition in {conditions} and e.effect in {effects}"
+    for conditions, effects in _EFFECTS_OF.items()
+)
+
+#: Outages of partitions, and since when a change can be their reason: several for several replicas.
 _REASONS = View(
     "outage_reasons",
     """
     select run, partition, condition, begin_us, end_us, begin_us as since_us from unavailable
     where condition in ('offline', 'not_accepting')
     union all
-    select u.run, u.partition, u.condition, u.begin_us, u.end_us,
-        coalesce(max(m.end_us), u.begin_us)
+    select u.run, u.partition, u.condition, u.begin_us, u.end_us, max(m.end_us)
     from unavailable as u
-    join slots as s on s.run = u.run and s.partition = u.partition
-    left join isr_members as m on m.run = s.run and m.partition = s.partition
-        and m.broker = s.broker_id and m.begin_us <= u.begin_us
+    join isr_members as m on m.run = u.run and m.partition = u.partition
+        and m.begin_us <= u.begin_us
     where u.condition in ('under_min_isr', 'at_min_isr', 'under_replicated')
-    group by u.run, u.partition, u.condition, u.begin_us, u.end_us, s.slot
-    having coalesce(max(m.end_us) <= u.begin_us, true)
+    group by u.run, u.partition, u.condition, u.begin_us, u.end_us, m.broker
+    having max(m.end_us) <= u.begin_us
     """,
 )
 
@@ -93,12 +89,32 @@ _MET = View(
         from outage_reasons as r
         join effects as e on e.run = r.run and e.partition = r.partition
             and e.time_us >= r.since_us and e.time_us <= r.end_us + {_TOLD_WITHIN_US}
+            and ({_IS_REASON})
     ) as changes
     where nth = 1
     """,
 )
 
-VIEWS = (_CHARGES, _EFFECTS, _ZOOKEEPER, _REASONS, _MET)
+#: All stalls of clients within an outage of theirs, or the last one before it begins to count.
+_STALLS_MET = View(
+    "stalls_met",
+    """
+    select distinct u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault
+    from (
+        select u.run, u.partition, u.condition, u.begin_us, u.end_us,
+            coalesce(max(e.time_us), u.begin_us) as since_us
+        from unavailable as u
+        left join effects as e on e.run = u.run and e.partition = u.partition
+            and e.effect = u.condition and e.time_us <= u.begin_us
+        where u.condition in ('stalled', 'reads_stalled')
+        group by u.run, u.partition, u.condition, u.begin_us, u.end_us
+    ) as u
+    join effects as e on e.run = u.run and e.partition = u.partition and e.effect = u.condition
+        and u.since_us <= e.time_us and e.time_us < u.end_us
+    """,
+)
+
+VIEWS = (_CHARGES, _EFFECTS, _ZOOKEEPER, _REASONS, _MET, _STALLS_MET)
 
 #: The fault of a charge.
 CHARGED = (
@@ -122,13 +138,17 @@ CHARGED_OUTAGES = ResultTable(
         select run, partition, condition, begin_us, end_us, fault from outages_met
         where fault is not null
         union
+        select run, partition, condition, begin_us, end_us, fault from stalls_met
+        where fault is not null
+        union
         select u.run, u.partition, u.condition, u.begin_us, u.end_us, f.part_of
         from unavailable as u
         join partition_states as s on s.run = u.run and s.partition = u.partition
             and s.begin_us <= u.begin_us and u.begin_us < s.end_us
         left join brokers as b on b.run = s.run and b.broker_id = s.leader
-        join zookeeper_processes as z on z.run = u.run
+        left join zookeeper_processes as z on z.run = u.run
         join faults as h on h.run = u.run and h.begin_us <= u.begin_us and u.begin_us <= h.end_us
+            and h.fault_kind <> 'slow_disk'
             and (array_contains(h.processes, b.broker) or array_contains(h.processes, z.process))
         join scenario_faults as f on f.run = h.run and f.fault = h.fault
         where u.condition in ('offline', 'not_accepting') and not exists (

@@ -81,7 +81,37 @@ _SESSIONS = View(
     """,
 )
 
-VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS)
+#: Effects after start-up, which is where the figures of the summary begin.
+_COUNTED = View(
+    "counted_effects",
+    """
+    select e.* from effects as e join beginnings as b on b.run = e.run and e.time_us > b.from_us
+    """,
+)
+
+VIEWS = (_OUTAGE_SPANS, _HIT_SPANS, _SESSIONS, _COUNTED)
+
+#: The columns of the numbers of changes.
+COUNTS = (
+    Column("elections", "bigint", "", "leaders elected that differ from those before"),
+    Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
+    Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
+    Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
+    Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
+    Column("fenced", "bigint", "", "times that a broker was no longer taken for active"),
+    Column("controllers", "bigint", "", "active controllers elected"),
+)
+
+#: Effects that are counted, beside elections, and the columns of their numbers.
+_NUMBERS = {
+    "shrink": "isr_shrinks",
+    "expand": "isr_expands",
+    "removal": "isr_removals",
+    "fence": "fenced",
+    "controller": "controllers",
+}
+_COUNTED_EFFECTS = ("election", *_NUMBERS)
+_CHANGES = ", ".join(f"count_if(effect = '{e}') as {count}" for e, count in _NUMBERS.items())
 
 FAULT_SESSIONS = ResultTable(
     "fault_sessions",
@@ -206,6 +236,38 @@ FAULT_FAILURES = ResultTable(
 #: Parts of the first election that is charged to a fault, which sum to the whole.
 PARTS = tuple(part for part in ELECTION_PARTS if part != "first_use_us")
 
+CAUSE_COUNTS = ResultTable(
+    "cause_counts",
+    "one sort of cause, and the changes of a run that have it: together the figures of its summary",
+    (
+        RUN,
+        Column(
+            "cause",
+            "string",
+            "",
+            "`one fault`, `several faults` that share a change, or without a fault: `start-up`, "
+            "`preferred election`, `step` of the scenario, `busy controller`, "
+            "`load`; of the logs of a real cluster `not in the logs`",
+        ),
+        *COUNTS,
+    ),
+    f"""
+    with changes as (
+        select distinct run, effect, process, sequence, case
+            when fault is null then reason when is_shared then 'several faults' else 'one fault'
+        end as cause
+        from counted_effects
+    )
+    select c.run, c.cause, count_if(c.effect = 'election' and e.is_new) as elections,
+        count_if(c.effect = 'election' and e.unclean) as unclean_elections, {_CHANGES}
+    from changes as c
+    left join elections as e
+        on e.run = c.run and e.process = c.process and e.sequence = c.sequence
+    where c.effect in {_COUNTED_EFFECTS}
+    group by c.run, c.cause
+    """,
+)
+
 FAULT_COSTS = ResultTable(
     "fault_costs",
     "one fault of the scenario that began, and its effects; a rolling restart with its restarts",
@@ -217,11 +279,7 @@ FAULT_COSTS = ResultTable(
         Column("begin_us", "bigint", "us", "when it began first"),
         Column("end_us", "bigint", "us", "when it ended last; null: the run ends first"),
         Column("last_effect_us", "bigint", "us", "the last of its effects; null: it has none"),
-        Column("elections", "bigint", "", "leaders elected that differ from those before"),
-        Column("unclean_elections", "bigint", "", "... of them not in the ISR"),
-        Column("isr_shrinks", "bigint", "", "ISRs shrunk by leaders"),
-        Column("isr_expands", "bigint", "", "ISRs expanded by leaders"),
-        Column("isr_removals", "bigint", "", "dead replicas taken out by the controller"),
+        *COUNTS,
         Column("shared", "bigint", "", "... of all these changes, shared by other faults"),
         Column("records_lost", "bigint", "records", "acknowledged records that are lost"),
         Column("first_led_us", "bigint", "us", "when the first new leader took over; null: none"),
@@ -255,11 +313,10 @@ FAULT_COSTS = ResultTable(
         group by h.run, f.part_of
     ),
     changes as (
-        select run, fault, count_if(effect = 'shrink') as isr_shrinks,
-            count_if(effect = 'expand') as isr_expands,
-            count_if(effect = 'removal') as isr_removals,
-            count_if(is_shared and effect <> 'takeover') as shared, max(time_us) as last_us
-        from effects where fault is not null group by run, fault
+        select e.run, fault, {_CHANGES},
+            count_if(is_shared and effect in {_COUNTED_EFFECTS}) as shared,
+            max(time_us) as last_us
+        from counted_effects as e where fault is not null group by e.run, fault
     ),
     elected as (
         select e.run, c.fault, count_if(e.is_new) as elections,
@@ -272,15 +329,16 @@ FAULT_COSTS = ResultTable(
                 for part in PARTS
             )}
         from elections as e
-        join charges as c
+        join counted_effects as c
             on c.run = e.run and c.process = e.process and c.sequence = e.sequence
+        where c.fault is not null
         group by e.run, c.fault
     ),
     losses as (
         select l.run, c.fault, sum(l.records) as records
         from lost as l
         join charges as c on c.run = l.run and c.process = l.began_process
-            and c.sequence = l.began_sequence
+            and c.sequence = l.began_sequence and c.effect = 'loss' and c.fault is not null
         group by l.run, c.fault
     ),
     followed as (
@@ -327,7 +385,8 @@ FAULT_COSTS = ResultTable(
         coalesce(e.elections, 0) as elections,
         coalesce(e.unclean_elections, 0) as unclean_elections,
         coalesce(c.isr_shrinks, 0) as isr_shrinks, coalesce(c.isr_expands, 0) as isr_expands,
-        coalesce(c.isr_removals, 0) as isr_removals, coalesce(c.shared, 0) as shared,
+        coalesce(c.isr_removals, 0) as isr_removals, coalesce(c.fenced, 0) as fenced,
+        coalesce(c.controllers, 0) as controllers, coalesce(c.shared, 0) as shared,
         coalesce(l.records, 0) as records_lost,
         e.first_led_us, e.last_led_us, {", ".join(f"e.{part}" for part in PARTS)},
         coalesce(k.controller_events, 0) as controller_events,

@@ -232,7 +232,7 @@ def _faults(run: _Run) -> Iterator[tuple[Any, ...]]:
     for number, fault in enumerate(run.directory.faults):
         # A restart of a roll is named after it (``scenario/cluster_plan.py``).
         roll, _, _ = fault.name.rpartition(" of broker ")
-        yield run.name, number, rolls.get(roll, number), *fault
+        yield run.name, number, rolls.get(roll, number), fault.name, fault.kind, fault.text
 
 
 def _steps(run: _Run) -> Iterator[tuple[Any, ...]]:

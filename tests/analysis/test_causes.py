@@ -41,7 +41,7 @@ def test_an_election_goes_back_to_who_told_the_controller_and_to_the_fault(tmp_p
     assert links.kind[found.trigger[0]] == int(SessionExpired.KIND)
     assert links.time_us[found.trigger[0]] == 7_000
     assert found.has_fault.all()
-    assert links.time_us[found.fault[0]] == 1_000
+    assert links.time_us[found.end[0]] == 1_000
 
 
 def test_without_a_fault_there_is_none_and_without_an_outside_no_trigger(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_follows_from_a_return_goes_back_to_the_end_of_the_fault(tmp_path: 
     links = links_of(run)
     found = causes_of(links)
     assert found.has_fault.all()
-    assert links.time_us[found.fault].tolist() == [9_000]
+    assert links.time_us[found.end].tolist() == [9_000]
     assert links.time_us[found.trigger].tolist() == [9_500]
 
 
@@ -89,7 +89,7 @@ def test_steps_that_grow_arrive_where_single_steps_do(drawn: list[tuple[int, int
             assert found.trigger[place] == outside
         assert found.has_fault[place] == (links.kind[last] == int(FaultBegan.KIND))
         if found.has_fault[place]:
-            assert found.fault[place] == last
+            assert found.end[place] == last
 
 
 def chains(drawn: list[tuple[int, int, bool]]) -> Links:

@@ -76,13 +76,13 @@ STORIES: dict[str, list[Fault]] = {
     ],
     "ZooKeeper is away, a broker crashes, a disk is slow": [
         fault("slow_disk", "25s", "90s", brokers=[6], **_SLOW),
-        fault("zookeeper_outage", "50s", "15s"),
+        fault("zookeeper_outage", "50s", "15s", how="restart"),
         fault("crash", "55s", "40s", brokers=[1]),
     ],
     "a restart, a pause and a cut, one into the other": [
         fault("restart", "30s", "25s", brokers=[1]),
         fault("pause", "45s", "30s", brokers=[3]),
-        fault("cut_link", "60s", "40s", between=[["rack:a", "rack:b"], ["rack:c"]]),
+        fault("cut_link", "60s", "40s", between=[["rack:b"], [6]]),
     ],
     "a loss of power, and a crash as it ends": [
         fault("power_loss", "30s", "50s", brokers=[4]),

@@ -6,7 +6,7 @@ question                               where
 the events of a partition, broker,     ``partition_history.py``, ``broker_history.py``,
 controller                             ``controller_history.py``; in words: ``story.py``,
                                        ``moments.py``
-the causes of an event                 ``cause_chain.py``
+the reason of an event                 ``reasons.py``; the chain of triggers: ``cause_chain.py``
 the result tables of the run           ``result_tables.py``
 replicas over time                     ``replica_history.py``
 topics at a time                       ``topic_description.py``

@@ -1,10 +1,12 @@
-"""The causes of one row, back to the first one.
+"""The chain of triggers of one row, back to the first fault or to the first row.
 
 Every row has at most two links to earlier canonical rows. Its *cause* is the row in whose course
 it was written, or the last row of the process whose message or timer led to it. Its *because* says
 why just this was done: the fault for which something did not arrive, the broker that is gone, the
 decision that a message with many of them has brought. Both are followed: first the because of each
-row or else its cause, as the analysis does, then the causes on the way that were passed by.
+row or else its cause, as the analysis does, then the causes on the way that were passed by. The
+chain says which message led to what; which faults a row is charged to, ``analysis/attribution.py``
+finds by meaning.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import re
 from collections import deque
 from typing import NamedTuple
 
+from tidegauge.history.moments import FAULTS
 from tidegauge.history.story import Names
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
@@ -93,6 +96,9 @@ def cause_strands(run: RunFolder, row: TraceRow) -> list[Strand]:
         while now is not None and (now["process"], now["sequence"]) not in told:
             told.add((now["process"], now["sequence"]))
             rows.append(now)
+            if now.kind in FAULTS:
+                now = None
+                break
             cause = run.change_row(now["cause_process"], now["cause_sequence"])
             if now["because_process"] >= 0 and cause is not None:
                 beginnings.append((now, cause))

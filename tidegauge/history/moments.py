@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from tidegauge.history.story import Names, because, spoken, told
+from tidegauge.history.reasons import because
+from tidegauge.history.story import Names, spoken, told
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow

@@ -106,9 +106,6 @@ _SPOKEN: dict[Type, Callable[[Names, TraceRow, int], str]] = {
 #: What lines of logs often do not tell.
 _UNTOLD = (Type.OFFSET, Type.TIME)
 
-#: A story names no fault that is further away.
-_STEPS = 20
-
 _KINDS = {kind.name: kind for kind in ROW_KINDS.values()}
 
 
@@ -163,41 +160,3 @@ def spoken(row: TraceRow, column: str, names: Names) -> str:
     if column.endswith("_us"):
         return time_text(value)
     return f"{value} ms" if column.endswith("_ms") else str(value)
-
-
-def because(row: TraceRow, run: RunFolder, names: Names) -> str | None:
-    """The reason of a row that has one, in words: the fault that it leads to, else that row.
-
-    A reason of the process itself that leads to no fault is not worth a line.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    process, sequence = row["because_process"], row["because_sequence"]
-    if process < 0:
-        return None
-    if sequence < 0:
-        return f"no message of {names.process(process)} had arrived"
-    reason = run.change_row(process, sequence)
-    if reason is None:
-        return f"row {sequence} of {names.process(process)}, which the trace does not have"
-    fault = _fault_behind(reason, run)
-    if fault is not None:
-        at = time_text(fault["time_us"])
-        return f"{names.fault(fault['fault'])} {fault.kind.removeprefix('fault_')} at {at}"
-    if process == row["process"]:
-        return None
-    at = time_text(reason["time_us"])
-    about = reason.columns.get("partition", -1)
-    which = reason.kind if about < 0 else f"{reason.kind} of {names.partition(about)}"
-    return f"the last event of {names.process(process)} was {which} at {at}"
-
-
-def _fault_behind(reason: TraceRow, run: RunFolder) -> TraceRow | None:
-    """The row of the fault that a reason leads to within a few steps (``cause_chain.py``)."""
-    now: TraceRow | None = reason
-    for _ in range(_STEPS):
-        if now is None or now.kind in ("fault_began", "fault_ended"):
-            return now
-        now = run.leads_to(now)
-    return None

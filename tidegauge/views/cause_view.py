@@ -1,4 +1,4 @@
-"""``tidegauge show --cause``: the causes of one row, back to the first one."""
+"""``tidegauge show --cause``: the chain of triggers of one row, back to the first fault."""
 
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, st
 
 def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
     from tidegauge.history.client_history import outcomes
-    from tidegauge.history.story import because, spoken
+    from tidegauge.history.reasons import because
+    from tidegauge.history.story import spoken
     from tidegauge.simulation.durations import time_text
 
     for outcome in outcomes(rows)[:_MOST]:

@@ -23,6 +23,16 @@ _WIDTH = 21
 #: So many characters of a step are printed.
 _STEP = 80
 
+#: Changes, as the lines call them.
+_CHANGES = {
+    "elections": "leaders elected",
+    "isr_shrinks": "ISRs shrunk",
+    "isr_expands": "ISRs expanded",
+    "isr_removals": "dead replicas taken out",
+    "fenced": "brokers no longer taken for active",
+    "controllers": "active controllers elected",
+}
+
 #: The parts of a failover in ``fault_costs``, as the line calls them.
 _PARTS = {
     "detection_us": "session",
@@ -57,7 +67,7 @@ def fault_costs(tables: RunTables) -> list[FaultCosts]:
     tables.make(
         (
             *("fault_costs", "fault_outages", "fault_failures", "fault_sessions"),
-            *("fault_service", "fault_topics", "steps"),
+            *("fault_service", "fault_topics", "cause_counts", "steps"),
         )
     )
     costs = tables.rows("select * exclude (run) from fault_costs order by begin_us, fault")
@@ -107,7 +117,7 @@ def show_faults(out: Console, run: RunFolder, tables: RunTables) -> None:
             "effect that several faults share counts for each of them.",
             style="dim",
         )
-    for line in _standing_lines(tables):
+    for line in (*_cause_lines(tables), *_standing_lines(tables)):
         out.print(line, style="dim", soft_wrap=True)
     _show_given_up(out, run)
     _show_steps(out, tables)
@@ -194,6 +204,14 @@ def _control_lines(
             f"{costs['isr_removals']:,} dead replicas taken out by the controller"
         ),
     )
+    if costs["fenced"] or costs["controllers"]:
+        yield (
+            "control plane",
+            (
+                f"{counted(costs['fenced'], 'broker')} no longer taken for active, "
+                f"{counted(costs['controllers'], 'active controller')} elected"
+            ),
+        )
     if costs["shared"]:
         yield (
             "shared",
@@ -248,6 +266,17 @@ def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator
             f"{duration_text(costs['last_led_us'] - costs['first_led_us'])} after the first"
         ),
     )
+
+
+def _cause_lines(tables: RunTables) -> Iterator[str]:
+    """The changes of the whole run by their causes: the sums are the figures of the summary."""
+    causes = tables.rows("""
+        select * from cause_counts order by cause <> 'one fault', cause <> 'several faults', cause
+    """)
+    for name, words in _CHANGES.items():
+        parts = [f"{row[name]:,} by {row['cause']}" for row in causes if row[name]]
+        if parts:
+            yield f"{words}: {sum(row[name] for row in causes):,} = {' + '.join(parts)}"
 
 
 def _outage(outage: dict[str, Any] | None, begin_us: int) -> str:
