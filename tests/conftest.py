@@ -47,7 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 #: Fixtures that take long to make: all files that have a test with one are in the group given.
-MADE_ONCE = {"ray_here": "ray", "spark": "analysis", "recorded": "analysis"}
+MADE_ONCE = {"ray_here": "ray", "spark": "analysis"}
+#: Its recorded runs and their tables take long, too.
+ANALYSIS = Path(__file__).parent / "analysis"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,6 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             MADE_ONCE[name] for name in MADE_ONCE.keys() & getattr(item, "fixturenames", ())
         }
     for item in items:
+        if ANALYSIS in item.path.parents:
+            groups[item.path].add("analysis")
         for group in groups[item.path]:
             item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

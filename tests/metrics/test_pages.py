@@ -108,9 +108,8 @@ def test_lines_that_are_kept_are_those_that_would_be_written_anew(
         for broker in range(len(plan.brokers)):
             series = list(exposition.series(snapshot, target=broker))
             page = lines.page(broker, page_format)
-            assert parsed(page, page_format) == parsed(
-                written_page(series, page_format), page_format
-            )
+            written = written_page(series, page_format)
+            assert sorted(page.splitlines()) == sorted(written.splitlines())
             seen.add(page)
     assert len(seen) > len(plan.brokers)
 

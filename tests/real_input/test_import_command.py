@@ -605,7 +605,7 @@ def test_a_dump_with_accidents_is_imported_or_refused_in_one_line(
     draw = random.Random(len(dump))  # noqa: S311 - the same accidents each time
     file, out = tmp_path / "describe.txt", tmp_path / "mine.yaml"
     statuses = set()
-    for _ in range(60):
+    for _ in range(30):
         file.write_text(mutant_of(dump, draw))
         result = run(file, "-o", out, "--force")
         statuses.add(result.exit_code)

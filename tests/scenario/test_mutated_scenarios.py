@@ -31,8 +31,8 @@ from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 SEED = int(os.environ.get("TIDEGAUGE_MUTANTS_SEED", "0"))
 MUTANTS = 1_000
 PARTS = 10
-#: A quarter of a minute each: so many parts are among the short tests.
-SHORT = 2
+#: Some seconds each: so many parts are among the short tests.
+SHORT = 1
 LONG = range(SHORT, PARTS)
 #: Of a valid mutant so much is run, if its cluster is small; of the others only the plan is made.
 VIRTUAL_US = 300_000

@@ -87,8 +87,22 @@ def assert_keeps_its_laws(seed: int, folder: Path, counts: tuple[int, ...]) -> N
 
 
 @pytest.mark.parametrize("seed", SHORT)
-def test_a_kraft_cluster_keeps_its_laws_heals_and_has_one_hash(seed: int, tmp_path: Path) -> None:
-    """In one group, in two and three; one of them with each process in a group of its own."""
+def test_a_kraft_cluster_keeps_its_laws_and_heals(seed: int, tmp_path: Path) -> None:
+    assert_keeps_its_laws(seed, tmp_path, ())
+
+
+# Groups in threads of one interpreter take ten times as long as one group.
+
+
+@pytest.mark.parametrize(("seed", "count"), [(0, 3), (36, 2)])
+def test_a_kraft_cluster_has_one_hash_in_groups(seed: int, count: int, tmp_path: Path) -> None:
+    assert_keeps_its_laws(seed, tmp_path, (count,))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", SHORT)
+def test_a_kraft_cluster_has_one_hash_in_any_groups(seed: int, tmp_path: Path) -> None:
+    """In two and three; one of them with each process in a group of its own."""
     processes = len(ClusterPlan(kraft_schedule(seed)).processes)
     assert_keeps_its_laws(seed, tmp_path, (2, 3, processes) if seed == SHORT[0] else (2, 3))
 
