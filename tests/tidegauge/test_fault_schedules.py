@@ -169,7 +169,7 @@ def test_with_alter_partition_all_is_well_too_and_nobody_is_notified(
     sent = 0
     for seed in range(RELEASES.index(release) % every, 40, every):
         story = schedule(seed).resolved() | {"release": release, "protocol": None}
-        run = simulate(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / str(seed))
+        run = run_of(scenario_from_mapping(story, f"schedule-{seed}"), tmp_path / str(seed))
         assert_all_is_well(run)
         assert_no_check_is_broken(run)
         assert "nothing permits it" not in losses(run)
@@ -194,7 +194,5 @@ def test_without_leader_epochs_schedules_lose_what_nothing_permits(
     protocol: str, loses: bool, tmp_path: Path
 ) -> None:
     """KIP-101: protocol 0.10.2 truncates to the high watermark, and clean elections lose."""
-    runs = (
-        simulate(clean_but_far_apart(seed, protocol), tmp_path / str(seed)) for seed in range(25)
-    )
+    runs = (run_of(clean_but_far_apart(seed, protocol), tmp_path / str(seed)) for seed in range(25))
     assert any("nothing permits it" in losses(run) for run in runs) == loses
