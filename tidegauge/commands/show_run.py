@@ -50,8 +50,8 @@ def show_run(
         str | None,
         typer.Option(
             metavar="PROCESS:SEQUENCE",
-            help="Print the chain of triggers of one row, back to the first fault; --handles prints "
-            "such numbers.",
+            help="Print the chain of triggers of one row, back to the first fault; --handles "
+            "prints such numbers.",
         ),
     ] = None,
     zookeeper: Annotated[
