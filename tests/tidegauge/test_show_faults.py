@@ -196,3 +196,21 @@ def test_a_partition_says_when_nobody_led_it_and_what_was_on_then(crash: RunFold
 
 def shown_partition(run: RunFolder, name: str) -> str:
     return CliRunner().invoke(app, ["show", str(run.path), "--partition", name]).stdout
+
+
+def test_changes_by_their_causes_add_up_to_the_summary(crash: RunFolder) -> None:
+    elected, removed = (summary_of(crash)[name] for name in ("leader_elections", "isr_removals"))
+    output = shown(crash)
+    assert f"leaders elected: {elected} = {elected} by one fault" in output
+    assert f"dead replicas taken out: {removed} = {removed} by one fault" in output
+
+
+def test_the_crash_of_an_active_controller_has_the_election_of_the_next_as_its_effect(
+    tmp_path: Path,
+) -> None:
+    quorum = as_written("quickstart")["faults"][-1] | {"at": "8s", "for": "5s"}
+    run = run_of(retold("quickstart", faults=[quorum], duration="20s"), tmp_path / "run")
+    (each,) = fault_costs(run)
+    assert each.costs["controllers"] == 1
+    assert each.costs["begin_us"] < each.costs["last_effect_us"] < each.costs["end_us"]
+    assert "effects  " not in shown(run)
