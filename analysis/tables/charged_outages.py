@@ -34,7 +34,7 @@ _CHARGES = View(
     from causes as c
     left join scenario_faults as f on f.run = c.run and array_contains(c.faults, f.fault)
     """,
-    key=("run", "process", "sequence", "fault"),
+    key=("run", "process", "sequence", "effect", "fault"),
 )
 
 #: Those within the run: others belong to its liveness phase.
