@@ -90,7 +90,8 @@ def test_the_screen_has_the_figures_what_decides_what_changed_and_the_next_comma
     assert "Of one seed: --seeds 1..10 shows how figures spread." in text
     assert "Leaderless time, last partition" in text
     assert "0 in all runs:" in text
-    assert "What decides - Leaderless time, first partition: ZooKeeper: The session (18 s" in text
+    assert "What decides - Partitions stalled for producers, in all: How long batches wait" in text
+    assert "- Leaderless time, first partition: ZooKeeper: The session (18 s" in text
     assert "Changed for KRaft 4.1.1 - cluster.settings[auto.leader.rebalance.enable]:" in text
     assert f"tidegauge show '{out}/mode=kraft,release=4.1.1,seed=7' --faults" in text
     assert text.endswith(f"tidegauge report '{out}'")
