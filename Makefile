@@ -18,6 +18,8 @@ NEW_ENOUGH = 'import sys; sys.exit(sys.version_info < (3, 11))'
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Two workers, each with whole files, in the order that tests/conftest.py gives.
+TOGETHER := -n 2 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help
 help: ## Say what can be made
@@ -31,12 +33,12 @@ demo: env ## Show what Tidegauge does
 	@$(BIN)/tidegauge demo
 
 .PHONY: test
-test: env ## Run the tests, without the long ones
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+test: env ## Run the tests, without the long ones and those of `make check`
+	@$(BIN)/python -m pytest $(TOGETHER) --ignore tests/house
 
 .PHONY: test-long
 test-long: env ## Run all tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m 'long or not long'
+	@$(BIN)/python -m pytest $(TOGETHER) -m 'long or not long'
 
 .PHONY: checked
 checked: env ## Validate the state of quickstart and forty schedules of faults after every event

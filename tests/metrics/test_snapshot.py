@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def rows_of(run: RunFolder, kind: str) -> list[TraceRow]:
 @cache
 def scenario(seconds: int = 60) -> Scenario:
     """The quickstart with its crash, its slow disk and its cut, in a quarter of the time."""
-    faults = [
+    faults: list[dict[str, Any]] = [
         {"name": "crash", "kind": "crash", "at": "8s", "for": "14s", "brokers": [2]},
         {
             "name": "disk",
@@ -73,7 +73,7 @@ def scenario(seconds: int = 60) -> Scenario:
             "zookeeper.session.timeout.ms": 6000,
         },
     }
-    begun = [fault for fault in faults if int(str(fault["at"]).removesuffix("s")) < seconds]
+    begun = [fault for fault in faults if int(fault["at"].removesuffix("s")) < seconds]
     changes = {"duration": f"{seconds}s", "trace": "all", "faults": begun, "cluster": cluster}
     return shipped("quickstart-zookeeper", changes)
 

@@ -98,7 +98,7 @@ def test_what_is_wrong_is_named(text: str, field: str, tmp_path: Path) -> None:
     assert not out.exists()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_process_of_its_own_says_the_same(seed: int, tmp_path: Path) -> None:
     file, out = tmp_path / "mutant.yaml", tmp_path / "out"
     made = odd(random.Random(seed + 40))  # noqa: S311  # nothing here is a secret

@@ -10,7 +10,8 @@ intervals over each other.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -149,9 +150,15 @@ class Oracle:
         found: list[Row] = self._database.sql(query).to_arrow_table().to_pylist()
         return found
 
-    def bend(self, statement: str) -> None:
-        """Make the rows others than they were recorded."""
-        self._database.execute(statement)
+    @contextmanager
+    def bent(self, statement: str) -> Iterator[None]:
+        """What it answers if the rows had been others, as long as this is entered."""
+        self._database.begin()
+        try:
+            self._database.execute(statement)
+            yield
+        finally:
+            self._database.rollback()
 
     # The questions.
 

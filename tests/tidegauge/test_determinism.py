@@ -155,8 +155,8 @@ def beginning(scenario: Scenario, seconds: int) -> Scenario:
 @pytest.mark.parametrize(
     ("file", "seconds"),
     [
-        (SMALL_CLUSTER, 40),
-        (KRAFT_CLUSTER, 30),
+        (SMALL_CLUSTER, 30),
+        (KRAFT_CLUSTER, 20),
         *(
             pytest.param(file, None, marks=pytest.mark.long)
             for file in (SMALL_CLUSTER, KRAFT_CLUSTER, FAILING_MACHINES)

@@ -88,7 +88,7 @@ def interrupted(process: subprocess.Popen[str]) -> tuple[str, str]:
     return output, errors
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_alerts_end_with_one_line_and_keep_nothing_half_written(jobs: int, tmp_path: Path) -> None:
     """Two incidents are with promtool, in a process each, when somebody presses Ctrl-C."""
     promtool, told = tmp_path / "promtool", tmp_path / "told"

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from descendants import descendants
 from fault_schedules import schedule
 from quorum_schedules import quorum_schedule
 from ray_runs import differences, differences_on_ray
@@ -136,26 +137,14 @@ def test_actors_show_together_what_one_group_shows(tmp_path: Path) -> None:
 # What goes wrong.
 
 
-def actors_of(name: str) -> list[int]:
-    """The processes of a kind of actors, by their number."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (process / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if command.startswith(f"ray::{name}".encode()):
-            found.append(int(process.name))
-    return found
-
-
 def test_an_actor_that_is_killed_ends_the_run_and_is_named(tmp_path: Path) -> None:
     """... within seconds; what it and the others have told until then can be read."""
     killed: list[tuple[int, float]] = []
 
     def kill_one(passed: Passed) -> None:
         if passed.time_us > 2_000_000 and not killed:
-            process = actors_of("BrokerActor")[-1]
+            lines = descendants(os.getpid())
+            process = max(each for each in lines if lines[each].startswith("ray::BrokerActor"))
             os.kill(process, signal.SIGKILL)
             killed.append((process, time.monotonic()))
 

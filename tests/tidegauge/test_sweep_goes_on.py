@@ -17,6 +17,7 @@ import pytest
 import ray
 from filelock import FileLock
 
+from descendants import descendants
 from swept_scenario import CRASHES, sweep
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
@@ -158,29 +159,6 @@ def test_folders_have_names_that_any_file_system_takes() -> None:
 
 
 # Processes that die, and Ctrl-C.
-
-
-def descendants(ancestor: int) -> dict[int, str]:
-    """All processes below one, with their command lines."""
-    parents: dict[int, int] = {}
-    lines: dict[int, str] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            stat = (folder / "stat").read_text()
-            lines[int(folder.name)] = (folder / "cmdline").read_text()
-        except OSError:
-            continue
-        state, parent = stat.rpartition(")")[2].split()[:2]
-        if state != "Z":
-            parents[int(folder.name)] = int(parent)
-    found: dict[int, str] = {}
-    for process in parents:
-        above = process
-        while above in parents and above != ancestor:
-            above = parents[above]
-        if above == ancestor and process != ancestor:
-            found[process] = lines[process]
-    return found
 
 
 def test_a_process_that_dies_is_that_runs_error_and_the_others_go_on(
