@@ -55,11 +55,13 @@ _SQL = f"""
         select run, fault, from_us,
             string_agg(topic || '-' || numbers, ' ' order by topic) as partitions
         from (
-            select run, fault, from_us, topic, string_agg(
-                distinct substr(topic_partition, length(topic) + 2), ',' order by
-                cast(substr(topic_partition, length(topic) + 2) as bigint)
-            ) as numbers
-            from during where ({_LANDED}) or offline
+            select run, fault, from_us, topic,
+                string_agg(cast(number as string), ',' order by number) as numbers
+            from (
+                select distinct run, fault, from_us, topic,
+                    cast(substr(topic_partition, length(topic) + 2) as bigint) as number
+                from during where ({_LANDED}) or offline
+            ) as numbered
             group by run, fault, from_us, topic
         ) as of_topics
         group by run, fault, from_us
@@ -77,7 +79,7 @@ _SQL = f"""
             min(begin_us) filter (where {_LANDED}) as first_us
         from during group by run, fault, fault_name, fault_kind, from_us, to_us
     )
-    select counted.*, concerned.partitions,
+    select c.*, o.partitions,
         case
             when least_headroom < 0
                 then 'refused writes: ' || partitions_below || ' partitions below min ISR'
@@ -90,9 +92,10 @@ _SQL = f"""
             else ', ' || partitions_before || ' were there before' end
         || case when offline_seconds = 0 then ''
             else '; ' || partitions_offline || ' partitions went offline' end as verdict
-    from counted left join concerned using (run, fault, from_us)
-    order by run, least_headroom nulls first, seconds_below desc, seconds_at desc, from_us, fault,
-        to_us, fault_name, fault_kind
+    from counted as c
+    left join concerned as o on o.run = c.run and o.fault = c.fault and o.from_us = c.from_us
+    order by c.run, least_headroom nulls first, seconds_below desc, seconds_at desc, c.from_us,
+        c.fault, c.to_us, c.fault_name, c.fault_kind
 """
 
 

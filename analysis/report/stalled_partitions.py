@@ -53,7 +53,7 @@ def stalled_partitions(tables: RunTables) -> StalledPartitions | None:
             count(*) filter (where stalled_us > 0) as stalled,
             coalesce(min(longest_stall_us) filter (where stalled_us > 0), 0) as shortest_us,
             coalesce(max(longest_stall_us), 0) as longest_us,
-            max_by(topic_partition, place(longest_stall_us, -partition, 0, 0))
+            max_by(topic_partition, row(longest_stall_us, -partition, run))
                 filter (where stalled_us > 0) as longest,
             coalesce(sum(stalled_us), 0) / 1e6 as partition_seconds
         from partition_figures

@@ -266,6 +266,7 @@ CAUSE_COUNTS = ResultTable(
     where c.effect in {_COUNTED_EFFECTS}
     group by c.run, c.cause
     """,
+    key=("run", "cause"),
 )
 
 FAULT_COSTS = ResultTable(
@@ -318,6 +319,10 @@ FAULT_COSTS = ResultTable(
             max(time_us) as last_us
         from counted_effects as e where fault is not null group by e.run, fault
     ),
+    charged_elections as (
+        select distinct run, process, sequence, fault from counted_effects
+        where effect = 'election' and fault is not null
+    ),
     elected as (
         select e.run, c.fault, count_if(e.is_new) as elections,
             count_if(e.unclean) as unclean_elections,
@@ -329,9 +334,8 @@ FAULT_COSTS = ResultTable(
                 for part in PARTS
             )}
         from elections as e
-        join counted_effects as c
+        join charged_elections as c
             on c.run = e.run and c.process = e.process and c.sequence = e.sequence
-        where c.fault is not null
         group by e.run, c.fault
     ),
     losses as (

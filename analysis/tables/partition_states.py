@@ -45,6 +45,7 @@ _HELD_STATES = View(
     join partitions as p on p.run = h.run and p.partition = h.partition
     where change <> {int(STATE_DELETED)}
     """,
+    key=("run", "partition", "begin_us"),
 )
 
 #: The effective min.insync.replicas of each partition: it can be altered in a run.

@@ -73,7 +73,7 @@ def test_a_question_is_answered_for_people_and_for_programs(
     asked = (crashed.path, "--out", tmp_path, "--question", "unavailability")
     result = analyze(*asked)
     assert result.exit_code == 0, result.output
-    assert "Which topics were offline" in result.stdout
+    assert "Which topics were stalled, offline or below" in result.stdout
     assert f"Again: tidegauge analyze {crashed.path} --question unavailability" in result.stdout
     made = {folder.name for folder in (tmp_path / "tables" / "run=crashed").iterdir()}
     assert made == {"unavailable", "made_of.json"}

@@ -192,6 +192,20 @@ class Oracle:
             """
             for name, holds in _CONDITIONS.items()
         )
+        islands += "".join(
+            f"""
+            union all
+            select '{name}', partition, time_us, sum(sum(change)) over (
+                partition by partition order by time_us) > 0
+            from (
+                select partition, time_us, 1 as change from {client}_stalled
+                union all
+                select partition, time_us, -1 from {client}_resumed
+            )
+            where time_us < (select ends_us from ends) group by partition, time_us
+            """
+            for name, client in (("stalled", "produce"), ("reads_stalled", "consume"))
+        )
         return self.rows(f"""
             with changed as (
                 select * from ({islands})

@@ -197,7 +197,7 @@ def test_changes_are_counted_alike_and_without_start_up(outputs: Outputs, figure
 def test_records_are_given_up_once(outputs: Outputs) -> None:
     """Whether they were sent or not: max.block.ms is over before there is a batch."""
     failed = outputs.summary["records_failed"]
-    assert f", {failed:,} failed" in outputs.run
+    assert f" + {failed:,} failed + " in outputs.run
     for column, table in (
         ("records_given_up", "partition_figures"),
         ("records_given_up", "control_plane_figures"),
@@ -210,7 +210,7 @@ def test_records_are_given_up_once(outputs: Outputs) -> None:
 
 def test_records_are_lost_alike(outputs: Outputs) -> None:
     lost = outputs.summary["records_acknowledged_lost"]
-    assert f"({lost:,} lost, " in outputs.run
+    assert f"; {lost:,} of the acknowledged ones lost, " in outputs.run
     assert f"{lost:,} acknowledged record" in outputs.show or not lost
     for query in (
         "select sum(records) from lost",

@@ -86,7 +86,8 @@ def test_what_came_of_a_run_is_told(tiny: Path, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "tiny: 2 brokers" in result.output
     assert "4s of virtual time, seed 5" in result.output
-    assert "records: 5 acknowledged (0 lost, 0 unavailable), 0 failed" in result.output
+    assert "records: 5 offered = 5 acknowledged + 0 failed + 0 unsent + " in result.output
+    assert "; 0 of the acknowledged ones lost, 0 unavailable; " in result.output
     assert "check liveness" in result.output
     assert f"trace_sha256 {sha256_of(RunFolder(out))}" in result.output.splitlines()
     assert f"Next: tidegauge show {out}" in result.output

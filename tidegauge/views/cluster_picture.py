@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegauge.traces.run_folder import RunFolder
 
 #: The lines of a picture, of thirty, that are left for faults.
-_MOST_FAULTS = 8
+_MOST_FAULTS = 7
 #: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 

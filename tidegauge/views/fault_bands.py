@@ -29,7 +29,7 @@ _BANDS = """
     select 'step ' || action, 'step ' || cast(step + 1 as string) || ': ' || step_text, taken_us,
         coalesce(over_us, taken_us), step
     from steps where taken_us is not null and action not in ('begin_fault', 'end_fault', 'wait')
-    order by begin_us, name, kind, end_us
+    order by begin_us, name, kind, end_us, step
 """
 
 

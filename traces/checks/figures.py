@@ -47,6 +47,7 @@ from tidegauge.traces.checks.stall_counts import (
     count_stall,
     end_counting,
     is_about_stalls,
+    let_pass,
 )
 
 # What a partition adds to the counts.
@@ -285,8 +286,8 @@ def _pass(count: Count, time_us: int) -> None:
     count.at_min_isr_us += passed_us * count.at_min_isr
     count.isr_of_one_us += passed_us * count.isr_of_one
     count.isr_in_one_rack_us += passed_us * count.isr_in_one_rack
-    count.writes.stalled_us += passed_us * count.writes.stalled
-    count.reads.stalled_us += passed_us * count.reads.stalled
+    let_pass(count.writes, passed_us)
+    let_pass(count.reads, passed_us)
     count.now_us += passed_us
 
 

@@ -33,9 +33,10 @@ class StallCount(Record):
 class PartitionStalls(Record):
     """What is counted of one partition, of writes or of reads."""
 
-    #: The clients that are stalled now, and since when any is.
+    #: The clients that are stalled now, and since when any is; when the last one was no more.
     clients: i64
     since_us: i64
+    ended_us: i64 = -1
     #: It is among the partitions that were stalled at any time.
     counted: flag
 
@@ -75,9 +76,10 @@ def _begin_stall(count: StallCount, partition: PartitionStalls, time_us: int) ->
     partition.clients += 1
     if partition.clients > 1:
         return
-    partition.since_us = time_us
     count.stalled += 1
-    count.most = max(count.most, count.stalled)
+    # As one client is stalled no more another one is: without a break.
+    if partition.ended_us != time_us:
+        partition.since_us = time_us
     if not partition.counted:
         partition.counted = True
         count.partitions += 1
@@ -88,7 +90,15 @@ def _end_stall(count: StallCount, partition: PartitionStalls, time_us: int) -> N
     partition.clients -= 1
     if partition.clients == 0:
         count.stalled -= 1
+        partition.ended_us = time_us
         count.longest_us = max(count.longest_us, time_us - partition.since_us)
+
+
+@inner_rule
+def let_pass(count: StallCount, passed_us: int) -> None:
+    """Let time go on: what is so now lasts for so long."""
+    count.stalled_us += passed_us * count.stalled
+    count.most = max(count.most, count.stalled)
 
 
 @inner_rule
