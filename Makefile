@@ -33,8 +33,8 @@ demo: env ## Show what Tidegauge does
 	@$(BIN)/tidegauge demo
 
 .PHONY: test
-test: env ## Run the tests, without the long ones and those of `make check`
-	@$(BIN)/python -m pytest $(TOGETHER) --ignore tests/house
+test: env ## Run the tests, without the long ones: some six minutes on two cores
+	@$(BIN)/python -m pytest $(TOGETHER)
 
 .PHONY: test-long
 test-long: env ## Run all tests

@@ -1,7 +1,7 @@
 """Quorums without a rule that Raft rests on: each breaks the check of its name.
 
-Run as a program, in plain Python, with the name of a check and a folder for the run: it leaves the
-rule out, plays the schedule, and prints the checks that are broken.
+Run as a program, in plain Python, with a folder for the runs: it leaves out one rule after the
+other, each in a process of its own, plays its schedule, and prints the checks that are broken.
 """
 
 # ruff: noqa: SLF001, ARG005 (rules that are left out are private, and keep their arguments' names)
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,14 +120,20 @@ def scenario_of(check: str) -> dict[str, Any]:
     }
 
 
-def main(check: str, folder: str) -> None:
-    """Leave the rule out, and print which checks are broken."""
+def broken_without(check: str, folder: Path) -> list[str]:
+    """The checks that are broken if the rule is left out; it stays out in this process."""
     BROKEN[check].leaves_out()
-    run = simulate(scenario_from_mapping(scenario_of(check), check), Path(folder))
+    run = simulate(scenario_from_mapping(scenario_of(check), check), folder / check)
     assert run.summary is not None
-    checks = run.summary["checks"]
-    sys.stdout.write(json.dumps([name for name, found in checks.items() if found["broken"]]))
+    return [name for name, found in run.summary["checks"].items() if found["broken"]]
+
+
+def main(folder: Path) -> None:
+    """Print the broken checks by the check whose rule is left out."""
+    with get_context("fork").Pool(1, maxtasksperchild=1) as process:
+        found = process.starmap(broken_without, [(check, folder) for check in BROKEN], chunksize=1)
+    sys.stdout.write(json.dumps(dict(zip(BROKEN, found, strict=True))))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Path(sys.argv[1]))

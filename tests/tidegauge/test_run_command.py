@@ -290,8 +290,14 @@ def test_a_file_is_no_folder_for_a_run(tiny: Path) -> None:
     ],
 )
 def test_how_a_scenario_cannot_be_run_is_said_before_anything_is_written(
-    tiny: Path, tmp_path: Path, options: list[str], complaint: str
+    tiny: Path,
+    tmp_path: Path,
+    options: list[str],
+    complaint: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # Other tests of this process may have a Ray, which would be used instead.
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
     assert complaint in refusal(run(tiny, "--out", tmp_path / "run", *options))
     assert not (tmp_path / "run").exists()
 

@@ -237,7 +237,14 @@ def test_a_consumer_has_a_socket_buffer(buffer_bytes: int, fetches: int, tmp_pat
 SCARCE = {"network_in": "400kB/s", "network_out": "300kB/s", "between_racks": "200kB/s"}
 
 
-@pytest.mark.parametrize("name", ["small-cluster", "kraft-cluster", "failing-machines"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "small-cluster",
+        pytest.param("kraft-cluster", marks=pytest.mark.long),
+        pytest.param("failing-machines", marks=pytest.mark.long),
+    ],
+)
 def test_scarce_networks_give_one_hash_in_groups_too(name: str, tmp_path: Path) -> None:
     """Links between racks are processes that pass on what processes of other groups have sent."""
     file = load_scenario(SCENARIOS / f"{name}.yaml").resolved()

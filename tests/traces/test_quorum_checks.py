@@ -25,17 +25,17 @@ def test_every_check_of_a_quorum_has_a_protocol_that_breaks_it() -> None:
     assert of_quorum == set(broken_quorums.BROKEN)
 
 
-@pytest.mark.parametrize("check", broken_quorums.BROKEN)
-def test_a_quorum_without_a_rule_of_raft_is_found(check: str, tmp_path: Path) -> None:
+def test_a_quorum_without_a_rule_of_raft_is_found(tmp_path: Path) -> None:
     """Q1, Q4, Q10: votes, logs that agree, commits by a majority, elections (KafkaRaftClient)."""
     done = subprocess.run(
-        [sys.executable, broken_quorums.__file__, check, str(tmp_path / "run")],
+        [sys.executable, broken_quorums.__file__, str(tmp_path)],
         env=os.environ | {"TIDEGAUGE_COMPILED": "0", "TIDEGAUGE_CHECKED": "0"},
         check=True,
         capture_output=True,
         text=True,
     )
-    assert check in json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert [check for check in broken_quorums.BROKEN if check not in found[check]] == []
 
 
 @pytest.mark.parametrize("check", ["one_quorum_leader", "metadata_log_matching"])
