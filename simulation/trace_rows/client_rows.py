@@ -68,9 +68,9 @@ class ProduceResumed(PartitionRow, number=110):
 
 
 class ConsumeStalled(PartitionRow, number=111):
-    """A consumer has not read up to a high watermark for 1 s longer than fetches may wait."""
+    """A consumer has had no response about a partition for 1 s longer than fetches may wait."""
 
-    STORY = "reads stall at {offset}: not at a high watermark for {waited_us}"
+    STORY = "reads stall at {offset}: no response for {waited_us}"
 
     offset: column.Offset
     high_watermark: column.HighWatermark
@@ -78,7 +78,7 @@ class ConsumeStalled(PartitionRow, number=111):
 
 
 class ConsumeResumed(PartitionRow, number=112):
-    """A consumer has read up to the high watermark of a response."""
+    """A consumer has a response about the partition again: with records, or that there are none."""
 
     STORY = "reads are no longer stalled, at {offset}, after {stalled_us}"
 
