@@ -53,7 +53,7 @@ class Charged(NamedTuple):
 
 
 def charges_of(links: Links, causes: Causes, roles: Roles) -> list[Charged]:
-    """What the rows of the kinds in :data:`QUESTIONS` are charged to, in the order of time."""
+    """The charges of all rows of the kinds in :data:`QUESTIONS`, in the order of time."""
     course = ClusterCourse(links, roles)
     found: list[Charged] = []
     for place, row in _rows(links, causes, course):
@@ -90,7 +90,7 @@ def _rows(links: Links, causes: Causes, course: ClusterCourse) -> Iterator[tuple
 
 
 def _chains(causes: Causes, course: ClusterCourse) -> Iterator[Charge]:
-    """What the chain of each row ends with: a fault, a step, or nothing of these."""
+    """The end of the chain of each row: a fault, a step, or nothing of these."""
     for row, has_fault, is_step in zip(
         causes.end.tolist(), causes.has_fault.tolist(), causes.has_step.tolist(), strict=True
     ):

@@ -1,4 +1,4 @@
-"""What is known of brokers, partitions and the controller as the rows of a run pass by.
+"""The state of brokers, partitions and the controller, followed row by row through a run.
 
 It is kept for each absence why it began: of a broker as the control plane sees it, of a replica
 from its ISR, of a leader from its partition, of an active controller. So whatever ends an absence,
@@ -216,16 +216,16 @@ class ClusterCourse:
         self._absent_by[broker] = charge
         return charge
 
+    def unfence(self, broker: int) -> None:
+        """Take a broker for active."""
+        del self._absent_by[broker]
+
     def forget(self, number: int) -> None:
         """Take a partition that is deleted for one that was never there."""
         roles = self._roles
         self.partitions[number] = PartitionCourse(
             roles.slots[number], roles.replicas[number], roles.min_insync_replicas[number]
         )
-
-    def unfence(self, broker: int) -> None:
-        """Take a broker for active."""
-        del self._absent_by[broker]
 
     def gone(self, broker: int, row: Row) -> Charge:
         """Why a broker is gone, or its heartbeats are missing; empty if it is there."""

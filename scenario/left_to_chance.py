@@ -1,4 +1,4 @@
-"""What draws decide in a run, so that another seed may give another answer, not only other times.
+"""The branches of a run that draws decide: another seed may give another answer, not only times.
 
 Every latency is drawn, so times differ a little from seed to seed. That alone decides nothing. A
 draw decides where a run has a branch:
@@ -36,7 +36,7 @@ _LAG = "replica.lag.time.max.ms"
 
 
 def left_to_chance(scenario: Scenario) -> list[str]:
-    """What draws decide in a run of a scenario, in words; empty if they only change times."""
+    """The branches of a scenario that draws decide, in words; empty if they only change times."""
     decided = ["when the faults of rates begin and end"] if scenario.drawn_faults else []
     # The drawn ones are others with each seed.
     faults = scenario.faults[: len(scenario.faults) - scenario.drawn_faults]
@@ -164,7 +164,7 @@ def _ids_of(kind: str, ends: list[LinkEnd]) -> set[int]:
     return {end.broker for end in ends if end.kind == kind}
 
 
-#: What is left to chance in faults, and whether it is in one.
+#: The branches that a fault can leave to chance, in words, and whether it does.
 _RULES: dict[str, Callable[[Scenario, Fault], bool]] = {
     "how much of each log survives {}": _leaves_drawn_logs,
     "which controller is active once {} has begun, and when each broker hears of it": _unseats,

@@ -155,7 +155,7 @@ def _in_short(
 
 
 def _groups(groups: Sequence[Mapping[str, Any]]) -> Iterator[Piece]:
-    """What came of the records of each group of producers: offered is the sum of the others."""
+    """The records of each group of producers by outcome: offered is the sum of the others."""
     producers = [each for each in groups if each["records_offered"]]
     columns = ("offered", "acknowledged", "failed", "unsent", "in_flight")
     titles = ("Offered", "Acknowledged", "Given up", "Unsent", "In flight at the end")

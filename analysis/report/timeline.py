@@ -34,7 +34,7 @@ _LANES = 10
 #: So much of the run is shown around a fault, in parts of its duration, and of the whole run.
 _AROUND, _AT_LEAST = 0.25, 0.02
 
-#: What clients tell of, and logs of real brokers do not.
+#: Only clients tell of stalls: logs of real brokers do not.
 _OF_CLIENTS = Panel(
     "Stalled partitions",
     "partitions",

@@ -1,8 +1,8 @@
-"""What clients saw: what was written and made readable, acknowledged, refused and given up.
+"""Records of clients: written and made readable, acknowledged, refused, given up and unsent.
 
 Throughput comes from the samples of replicas, so it is as fine as ``sample_every``. Errors are rows
-of the trace themselves. How long producers waited is in the summary of the run (``produce_ms``), as
-single requests are recorded with ``--trace-level all`` only.
+of the trace themselves. Single requests are recorded with ``--trace-level all`` only: so the time
+until batches had an outcome is in the summary (``produce_ms``), and in ``producer_sampled`` rows.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of this room
@@ -237,7 +237,7 @@ ACKNOWLEDGEMENTS = ResultTable(
     key=("run", "partition", "begin_us"),
 )
 
-#: What the clients of a group came to, as each tells at the end; none of it for logs.
+#: The sums over the clients of a group, which each tells at the end; null for logs.
 _TOTALS = {
     "records_offered": "that its applications had for it: the sum of the next four",
     "records_acknowledged": "acknowledged",

@@ -27,13 +27,13 @@ _REASONS = {
     BUSY_CONTROLLER: "the controller was busy, and no heartbeat was handled in time",
 }
 
-#: What rows are charged to, by their handles.
+#: The charges of rows, by their handles.
 Charges = Mapping[tuple[int, int], Charge]
 
 
 @lru_cache(maxsize=2)
 def charges_in(run: RunFolder, *, losses: bool = False) -> Charges:
-    """What the rows of a run are charged to; or what is lost as leaders take over.
+    """The charges of the rows of a run; or those of losses as leaders take over.
 
     Raises:
         TraceError: a trace file is damaged.

@@ -96,7 +96,7 @@ def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterat
 
 
 def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
-    """What came of their records: offered is the sum of what follows it."""
+    """Their records by outcome: those offered are the sum of the others."""
     from tidegauge.history.client_history import totals_of
 
     totals = totals_of(run, processes)

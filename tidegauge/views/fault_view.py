@@ -192,7 +192,7 @@ def _lines(each: FaultCosts, run: RunFolder) -> Iterator[tuple[str, str]]:
 def _control_lines(
     costs: dict[str, Any], run: RunFolder, *, has_quorum: bool
 ) -> Iterator[tuple[str, str]]:
-    """What brokers and controllers changed, and how much work that was."""
+    """The changes by brokers and controllers, and the work of controllers."""
     yield (
         "leaders elected",
         f"{costs['elections']:,}, {costs['unclean_elections']} of them uncleanly",
@@ -314,7 +314,7 @@ def _topics(topics: list[dict[str, Any]]) -> str:
 
 
 def _service_lines(service: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What clients got while the fault had effects, against before it; and the controllers."""
+    """Throughput and latency of clients during the effects of a fault and before; controllers."""
     rate, before = (service[f"{when}acknowledged_per_second"] for when in ("", "before_"))
     if rate is not None:
         against = "" if before is None else f" ({before:,.0f} before)"
