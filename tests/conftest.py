@@ -69,7 +69,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays: the garbage collector need not look at it again."""
+    """Modules and tests stay until the end: the garbage collector need not look at them again."""
     gc.collect()
     gc.freeze()
 
@@ -113,7 +113,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_time_is_lost() -> Iterator[None]:
-    """What thousands of tests would wait for, and none is about.
+    """Leave out two waits of thousands of tests that no test is about.
 
     A run is written so that it survives a loss of power, and waits for the disk. Typer makes the
     whole command line anew, from all annotations, whenever it is called in this process: 50 ms.

@@ -71,7 +71,7 @@ def test_latency_counts_what_was_offered(waiting: RunFolder) -> None:
     assert 9_000 < latency["p99"] <= latency["max"]
 
 
-def test_who_does_not_wait_for_followers_is_not_stalled(tmp_path: Path) -> None:
+def test_writes_with_acks_1_do_not_stall_for_a_dead_follower(tmp_path: Path) -> None:
     run = _outage(tmp_path / "run", "1")
     assert not rows_of(run, "produce_stalled")
     assert run.summary is not None
@@ -112,7 +112,9 @@ def test_reads_are_stalled_while_nobody_leads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("max_block_ms", [60_000, 500])
-def test_what_an_application_offers_adds_up(tmp_path: Path, max_block_ms: int) -> None:
+def test_records_offered_are_acknowledged_failed_unsent_or_in_flight(
+    tmp_path: Path, max_block_ms: int
+) -> None:
     """buffer.memory is full after ten batches: the rest is unsent, or fails after max.block.ms."""
     run = _outage(tmp_path / "run", "all", **{"buffer.memory": 1000, "max.block.ms": max_block_ms})
     summary = run.summary

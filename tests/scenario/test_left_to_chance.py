@@ -1,4 +1,4 @@
-"""What chance decides in a run follows from its scenario, and is the same for every seed."""
+"""The branches left to chance follow from a scenario, and are the same for every seed."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def test_the_loss_of_a_rack_leaves_logs_and_the_next_active_controller_to_chance
     assert decided(AZ_LOSS) == ["how much of each log survives az", QUORUM.format("az")]
     # In rack b is another controller of the three: the active one goes on.
     assert decided(AZ_LOSS | {"brokers": ["rack:b"]}) == ["how much of each log survives az"]
-    kept = [
-        {"broker": 1, "topic": "orders", "partition": partition, "offset": 0} for partition in (0,)
-    ]
+    kept = [{"broker": 1, "topic": "orders", "partition": 0, "offset": 0}]
     one = {"topics": [{"name": "orders", "assignment": {0: [1, 2, 3]}}]}
     assert decided(AZ_LOSS | {"brokers": [1], "keeps": kept}, **one) == []
 

@@ -225,8 +225,7 @@ def test_records_are_lost_alike(outputs: Outputs) -> None:
     assert any(said in paragraph for paragraph in outputs.report.paragraphs)
 
 
-def test_nothing_contradicts_itself(outputs: Outputs) -> None:
-    """What cannot be more than what it is a part of."""
+def test_a_part_is_never_more_than_its_whole(outputs: Outputs) -> None:
     unwritable = outputs.one("select unwritable_us / 1e6 from control_plane_figures")
     not_accepting = outputs.summary["partition_seconds_not_accepting"]
     under_min_isr = outputs.summary["partition_seconds_under_min_isr"]

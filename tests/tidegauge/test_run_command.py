@@ -121,7 +121,7 @@ def test_the_command_that_is_printed_runs_the_same_again(tiny: Path, tmp_path: P
     assert list(one.all_rows()) == list(other.all_rows())
 
 
-def test_what_chance_has_decided_is_said_with_the_command_for_the_spread(
+def test_branches_left_to_chance_are_said_with_the_command_for_the_spread(
     tiny: Path, tmp_path: Path
 ) -> None:
     """A crash decides the same with every seed; of a loss of power draws say what is on disk."""

@@ -1,4 +1,4 @@
-"""What clients saw of an outage: stalls, acknowledgements, and what a fault took from them."""
+"""An outage in the tables of clients: stalls, acknowledgements, service during a fault."""
 
 from __future__ import annotations
 

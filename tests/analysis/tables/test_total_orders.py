@@ -33,7 +33,7 @@ _UNITED_BY_TIES = """
     ) as compared
 """
 
-#: Queries whose result depends on the order of rows, and what of them does.
+#: Queries whose result depends on the order of rows, and the windows of each that make it so.
 VARYING = {
     _UNITED_BY_TIES: ["sum by begin_us, end_us as place", "max by begin_us, end_us"],
     merged("charged_outages", ("run", "partition"), ()): [
@@ -73,7 +73,7 @@ def test_no_query_depends_on_the_order_of_rows() -> None:
     assert {name: its for name, its in found.items() if its} == {}
 
 
-def test_what_depends_on_the_order_of_rows_is_found() -> None:
+def test_queries_that_depend_on_the_order_of_rows_are_found() -> None:
     found = {sql: varying(sql, declared_keys(), doubles()) for sql in VARYING}
     assert found == VARYING
     assert [sql for sql in NOT_VARYING if varying(sql, declared_keys(), doubles())] == []
