@@ -65,9 +65,6 @@ from tidegauge.scenario.placement.replica_assignment import (
     drawn_placement,
 )
 
-_DELIVERY_TIMEOUT = "delivery.timeout.ms"
-_REQUEST_TIMEOUT = "request.timeout.ms"
-
 
 class Versions(NamedTuple):
     """The versions of a broker, as :func:`~tidegauge.replication.releases.rules_of` takes them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Annotated, Self
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -27,13 +26,6 @@ from tidegauge.simulation.quantities import (
     parse_size,
 )
 
-
-def _positive(size_bytes: int) -> int:
-    if size_bytes == 0:
-        raise ValueError("must be more than 0")
-    return size_bytes
-
-
 #: An amount of bytes.
 Size = Annotated[
     int,
@@ -41,7 +33,6 @@ Size = Annotated[
     PlainSerializer(format_size, return_type=str),
     WithJsonSchema(SIZE_SCHEMA),
 ]
-PositiveSize = Annotated[Size, AfterValidator(_positive)]
 #: Bytes per second; 0: unlimited.
 Bandwidth = Annotated[
     int,

@@ -29,10 +29,6 @@ from tidegauge.real_logs.log_reading import ClusterTold, read_logs
 from tidegauge.real_logs.partition_states import Line, State, earlier_by_brokers, states_of
 from tidegauge.real_logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
-#: The kinds of lines from which no state follows, and which matter for themselves.
-_MOMENTS = (Told.ASSIGNED, Told.TRUNCATED)
-
-
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000
 
