@@ -50,5 +50,5 @@ UNAVAILABILITY = Question(
         Column("longest_began_us", "bigint", "us", "when that began"),
     ),
     lambda _: _SQL,
-    "condition by condition, what hurts clients most first; of each, the longest first",
+    "condition by condition, the worst one for clients first; of each, the longest first",
 )

@@ -30,7 +30,7 @@ CONDITIONS = {
     "under_replicated": "under_replicated",
 }
 
-#: All conditions as people call them, the one that hurts clients most comes first.
+#: The labels of all conditions, the worst one for clients first.
 LABELS = {
     "stalled": "stalled",
     "reads_stalled": "reads stalled",
