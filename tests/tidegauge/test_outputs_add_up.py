@@ -73,6 +73,9 @@ _TABLES = (
 )
 #: Figures of ``compare RUN RUN`` that summaries have, too.
 COMPARED = {
+    "partitions_stalled": "partitions_stalled",
+    "partition_seconds_stalled": "partition_seconds_stalled",
+    "longest_stall_seconds": "longest_stall_seconds",
     "elections": "leader_elections",
     "isr_shrinks": "isr_shrinks",
     "isr_expands": "isr_expands",
@@ -81,6 +84,7 @@ COMPARED = {
     "records_acknowledged": "records_acknowledged",
     "records_acknowledged_lost": "records_acknowledged_lost",
     "records_failed": "records_failed",
+    "records_unsent": "records_unsent",
 }
 
 
