@@ -116,7 +116,7 @@ def show_run(
       tidegauge show runs/rack-outage --broker 3 --at 12s
                                  its roles and log ends at that time
       tidegauge show runs/rack-outage --client shop
-                                 its records, errors and times without an acknowledgement
+                                 its records, errors and the times in which it was stalled
       tidegauge show runs/rack-outage --controller
                                  controllers, waiting times of events, decisions
       tidegauge show runs/rack-outage --controller --at 12s
