@@ -16,7 +16,7 @@ _COUNTED = {
     "isr_notifications": "notification_sent",
 }
 #: Totals of clients.
-_OF_CLIENTS = (*("records_offered", "records_acknowledged", "records_unsent", "records_in_flight"),)
+_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
 _KEYS = ("run", "partition")
 
 #: When ISRs had one member where there were more replicas.

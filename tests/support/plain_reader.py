@@ -30,7 +30,7 @@ _COUNTED = {
 }
 
 #: Totals of clients, in their rows and in the summary.
-_OF_CLIENTS = (*("records_offered", "records_acknowledged", "records_unsent", "records_in_flight"),)
+_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
 
 #: Rows of other kinds change no state: the time before them passes with that before the next one.
 _CHANGE_STATES = {
