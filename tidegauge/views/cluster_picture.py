@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegauge.traces.run_folder import RunFolder
 
 #: The lines of a picture, of thirty, that are left for faults.
-_MOST_FAULTS = 7
+_MOST_FAULTS = 8
 #: Partition-seconds: beyond this, tenths have no room and no use.
 _TENTHS_UP_TO = 100_000
 
@@ -59,18 +59,14 @@ def show_cluster(
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)
+    of_clients = "" if names.is_of_logs else " `stalled`: a write, or a read, waits for over 1 s."
     out.print(
-        "\nA bar is the maximum within its character, or the number of changes; the highest bar of"
-        "\na line is its `most`. `seconds` are partition-seconds. # marks an active fault or step."
+        "\nA bar is the maximum within its character, or the number of changes; `most`: the highest."
+        "\n`seconds`: partition-seconds; start-up does not count. # marks an active fault or step."
         "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered;"
-        "\n`under min ISR`, `at min ISR`: of partitions with a leader. Start-up does not count.",
+        f"\n`under min ISR`, `at min ISR`: of those with a leader.{of_clients}",
         style="dim",
     )
-    if not names.is_of_logs:
-        out.print(
-            "`stalled`: a batch has waited for over 1 s; `reads stalled`: a fetch of a consumer.",
-            style="dim",
-        )
 
 
 def scale_text(axis: TimeAxis) -> str:
