@@ -198,6 +198,45 @@ def test_changes_are_counted_alike_and_without_start_up(outputs: Outputs, figure
     assert outputs.one("select sum(isr_changes) from partition_figures") == every
 
 
+def test_stalls_are_told_alike(outputs: Outputs) -> None:
+    """What producers and consumers wait for, in the summary, `run`, pictures and tables."""
+    for condition, clients, reads in (
+        ("stalled", "producers", ""),
+        ("reads_stalled", "consumers", "reads_"),
+    ):
+        seconds = outputs.summary[f"partition_seconds_{condition}"]
+        partitions = outputs.summary[f"partitions_{condition}"]
+        said = f"{partitions:,} partition{'s' * (partitions != 1)} ("
+        assert f"stalled for {clients}: {said if partitions else 'no partition '}" in outputs.run
+        for query in (
+            f"select partition_seconds_{condition} from run_figures",
+            f"select sum({condition}_us) / 1e6 from partition_figures",
+            f"select {condition}_us / 1e6 from control_plane_figures",
+            f"select sum(lasted_us) / 1e6 from unavailable where condition = '{condition}'",
+        ):
+            assert (outputs.one(query) or 0) == pytest.approx(seconds, abs=1e-6), query
+        longest = outputs.one(
+            f"select max(lasted_us) / 1e6 from unavailable where condition = '{condition}'"
+        )
+        assert (longest or 0) == pytest.approx(outputs.summary[f"longest_{reads}stall_seconds"])
+        assert outputs.picture[condition.replace("_", " ")] == f"{seconds:,.1f}"
+
+
+def test_what_is_offered_is_told_alike(outputs: Outputs) -> None:
+    """Each record is in one place (KIP-91 gives up some), wherever the places are named."""
+    places = ("acknowledged", "failed", "unsent", "in_flight")
+    counts = [outputs.summary[f"records_{place}"] for place in places]
+    offered = outputs.summary["records_offered"]
+    words = " + ".join(
+        f"{count:,} {place.replace('_', ' ')}" for count, place in zip(counts, places, strict=True)
+    )
+    assert sum(counts) == offered
+    assert f"records: {offered:,} offered = {words}; " in outputs.run
+    for place in ("offered", "acknowledged", "unsent", "in_flight"):
+        query = f"select records_{place} from run_figures"
+        assert outputs.one(query) == outputs.summary[f"records_{place}"], query
+
+
 def test_records_are_given_up_once(outputs: Outputs) -> None:
     """Whether they were sent or not: max.block.ms is over before there is a batch."""
     failed = outputs.summary["records_failed"]

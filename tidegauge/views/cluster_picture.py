@@ -59,12 +59,11 @@ def show_cluster(
     out.print(Text(f"{'faults' if bands else 'no faults':<{LABEL_WIDTH}}{ruler}"), soft_wrap=True)
     for line in bands:
         out.print(Text(line, style="yellow"), soft_wrap=True)
-    of_clients = "" if names.is_of_logs else " `stalled`: a write, or a read, waits for over 1 s."
+    stalled = "" if names.is_of_logs else " `stalled`: a write, or a read, waits for over 1 s;"
     out.print(
-        "\nA bar is the maximum within its character, or the number of changes; `most`: the highest."
-        "\n`seconds`: partition-seconds; start-up does not count. # marks an active fault or step."
-        "\n`not accepting`: no leader of the newest epoch runs; `offline`: none is registered;"
-        f"\n`under min ISR`, `at min ISR`: of those with a leader.{of_clients}",
+        "\nA bar is the maximum within its character, or the number of changes; #: a fault or step "
+        f"is on.\n`seconds`: partition-seconds, without start-up;{stalled}\n`not accepting`: no "
+        "leader of the newest epoch runs; `offline`: none is registered; min ISR: if led.",
         style="dim",
     )
 
