@@ -57,6 +57,7 @@ SLOW = (
         "failover-budget",
         "runs/leader",
         "runs/controller-too",
+        "failover",
     ),
     *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
     "--schedule",

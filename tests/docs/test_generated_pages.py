@@ -50,6 +50,7 @@ def test_each_page_names_the_command_that_writes_it() -> None:
         assert page_text(name).endswith("`make docs` (`python -m tidegauge.manual`) writes it.\n")
 
 
+@pytest.mark.long
 def test_the_module_writes_all_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

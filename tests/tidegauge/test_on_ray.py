@@ -45,6 +45,7 @@ def test_quickstart_is_the_same_on_an_actor_for_each_rack(tmp_path: Path) -> Non
     assert differences_on_ray(quickstart(liveness=True), tmp_path, [3]) == []
 
 
+@pytest.mark.long
 def test_a_generated_schedule_is_the_same_on_one_actor_for_all_brokers(tmp_path: Path) -> None:
     """With ZooKeeper, which is on the actor of the controllers."""
     assert differences_on_ray(schedule(2), tmp_path, [1]) == []
@@ -55,6 +56,7 @@ def test_a_kraft_cluster_is_the_same_on_an_actor_for_each_broker(tmp_path: Path)
     assert differences_on_ray(load_scenario(KRAFT_CLUSTER), tmp_path, [4]) == []
 
 
+@pytest.mark.long
 def test_failing_controllers_are_the_same_on_actors(tmp_path: Path) -> None:
     """An actor for each broker, and one for the controllers, of which one is cut off and killed."""
     scenario = quorum_schedule(1).scenario

@@ -111,6 +111,7 @@ def test_the_figures_are_those_of_a_plain_reader(
             assert {name: found[name] for name in counted} == pytest.approx(counted)
 
 
+@pytest.mark.long
 def test_of_a_single_run_spark_makes_the_same(
     spark: SparkSession, runs: list[FoundRun], of_duckdb: RunTables, tmp_path: Path
 ) -> None:
