@@ -1,8 +1,8 @@
 """On Ray: the same cluster in actors has the same rows and the same hash, and ends cleanly.
 
-An actor is a process that takes seconds to start, so each way to deal out the brokers is tried once
-here: one actor for all, some by racks, one each. ``test_on_ray_long.py`` plays whole scenarios, all
-mechanisms and more schedules in each way.
+An actor is a process that takes seconds to start, so two ways to deal out the brokers are tried
+once by default: some by racks, one each. Long tests try one actor for all, and
+``test_on_ray_long.py`` plays whole scenarios, all mechanisms and more schedules in each way.
 """
 
 from __future__ import annotations
@@ -108,6 +108,7 @@ class Looking:
         self._due_s = time.monotonic() + 0.05
 
 
+@pytest.mark.long
 def test_actors_show_together_what_one_group_shows(tmp_path: Path) -> None:
     """Snapshots at the same virtual times are equal, whoever hosts what; and hashes are.
 

@@ -5,7 +5,6 @@ The plain reader of the tests counts the figures in a third way, and shares no c
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
@@ -31,9 +30,8 @@ from tidegauge.traces.run_folder import RunFolder
 #: Seeds of schedules beside the one that is recorded: elections of each kind, losses.
 SEEDS = (3, 18)
 
-#: A table and another that reads it: of states, and of records. Spark takes seconds for each.
+#: A table and another that reads it: Spark takes seconds for each.
 OF_STATES = ("partition_states", "unavailable")
-OF_RECORDS = ("acknowledged", "lost")
 
 
 @pytest.fixture(scope="module")
@@ -121,24 +119,21 @@ def test_of_a_single_run_spark_makes_the_same(
     assert differences(of_duckdb.folder, tmp_path, one, OF_STATES) == {}
 
 
-@pytest.mark.parametrize(
-    "tables", [OF_RECORDS, pytest.param(TABLES, marks=pytest.mark.long)], ids=["few", "all"]
-)
+@pytest.mark.long
 def test_of_large_traces_spark_makes_the_same(
     spark: SparkSession,
     runs: list[FoundRun],
     of_duckdb: RunTables,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    tables: Iterable[str],
 ) -> None:
     """Their rows come through the data sources, and not from this process."""
     monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
     monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.rows")
     monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.causes")
     few = swept(runs)
-    RunTables(few, tmp_path, SparkEngine(spark)).make(tables)
-    assert differences(of_duckdb.folder, tmp_path, few, tables) == {}
+    RunTables(few, tmp_path, SparkEngine(spark)).make(TABLES)
+    assert differences(of_duckdb.folder, tmp_path, few, TABLES) == {}
 
 
 def test_either_engine_uses_the_tables_of_the_other(
