@@ -41,7 +41,7 @@ test-long: env ## Run all tests
 	@$(BIN)/python -m pytest $(TOGETHER) -m 'long or not long'
 
 .PHONY: checked
-checked: env ## Validate the state of quickstart and forty schedules of faults after every event
+checked: env ## Validate the state of quickstart and thirty schedules of faults after every event
 	@TIDEGAUGE_CHECKED=1 $(BIN)/python -m pytest -n 2 -m long tests/tidegauge/test_checked_runs.py
 
 .PHONY: check
