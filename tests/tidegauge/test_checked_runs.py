@@ -22,8 +22,9 @@ SCHEDULES = range(100, 120)
 
 @pytest.mark.parametrize("name", ["quickstart", "quickstart-zookeeper"])
 def test_quickstart(name: str, tmp_path: Path) -> None:
-    """A broker is killed and comes back: its first 75 s."""
-    run = run_of(shipped(name, {"duration": "75s"}), tmp_path / "run")
+    """Its first fault alone: a broker is killed, and comes back."""
+    crash = {"name": "crash", "kind": "crash", "at": "30s", "for": "40s", "brokers": [2]}
+    run = run_of(shipped(name, {"duration": "75s", "faults": [crash]}), tmp_path / "run")
     assert run.summary is not None
     assert run.summary["events"] > 50_000
 
