@@ -13,7 +13,7 @@
 ``frame_index.py``     the places of the frames of a trace file, found without reading them
 ``causes.py``          chains of causes, of all rows of a run at once
 ``attribution.py``     the faults that each consequence is charged to: a question for each kind
-``cluster_course.py``  what is known meanwhile: why brokers, replicas, leaders, controllers are gone
+``cluster_course.py``  the reasons why brokers, replicas, leaders and controllers are gone
 ``fault_reach.py``     the processes that faults hit, and when
 ``cause_table.py``     all of it as a table, by the handles of rows
 ``over_seeds.py``       a figure over seeds: its mean, how certain that is, its percentiles

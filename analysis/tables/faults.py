@@ -210,25 +210,25 @@ _BATCH = "from the moment when a batch was made until its outcome"
 
 FAULT_SERVICE = ResultTable(
     "fault_service",
-    "one fault of the scenario that began, and what clients and the control plane had meanwhile",
+    "one fault of the scenario that began, and the service of clients and controllers during it",
     (
         RUN,
         *CHARGED,
         Column("begin_us", "bigint", "us", "when it began first"),
         Column("until_us", "bigint", "us", "when it was over, and its last effect"),
-        Column("acknowledged_per_second", "double", "records/s", f"{_PER_SECOND}, meanwhile"),
+        Column("acknowledged_per_second", "double", "records/s", f"{_PER_SECOND}, during it"),
         Column("before_acknowledged_per_second", "double", "records/s", "... before it began"),
-        Column("silent_us", "bigint", "us", "time without any acknowledgement meanwhile"),
+        Column("silent_us", "bigint", "us", "time without any acknowledgement during it"),
         Column("before_silent_us", "bigint", "us", "... before it began"),
-        Column("batch_us", "bigint", "us", f"{_BATCH}: the mean, meanwhile"),
+        Column("batch_us", "bigint", "us", f"{_BATCH}: the mean, during it"),
         Column("before_batch_us", "bigint", "us", "... before it began"),
-        Column("longest_batch_us", "bigint", "us", "... the longest, meanwhile"),
+        Column("longest_batch_us", "bigint", "us", "... the longest, during it"),
         Column("before_longest_batch_us", "bigint", "us", "... before it began"),
         Column(
             "controller_less_us",
             "bigint",
             "us",
-            "time meanwhile in which no process that runs was the active controller",
+            "time during it in which no process that runs was the active controller",
         ),
     ),
     f"""
