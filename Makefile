@@ -64,7 +64,7 @@ schema: .venv/installed ## Write the JSON schema of scenario files
 
 .PHONY: docs
 docs: .venv/installed ## Write the generated pages of the manual
-	@$(BIN)/python -m tidegauge.manual
+	@$(BIN)/python -m tidegauge.laboratory.manual
 
 .PHONY: bench
 bench: env ## Measure how fast rules, kernel, metrics, analyses and read-logs run

@@ -1,11 +1,9 @@
-"""Analysis of recorded runs: result tables in SQL, questions, reports.
+"""Analysis of recorded runs: result tables in SQL, and questions.
 
 =====================  ============================================================================
 ``tables``             the result tables (``TABLES.md``): one query for each, for two engines
 ``making``             how they are made, by DuckDB here or by Spark, and kept as Parquet
 ``questions``          questions about runs, one small module each
-``comparison``         modes, releases or settings side by side, over seeds
-``report``             all of it in one HTML file
 ``requests.py``        requests for rows: runs, kinds, columns
 ``fault_lanes.py``      the lines on which pictures show faults over time
 ``run_paths.py``       the runs of paths and patterns, and their names

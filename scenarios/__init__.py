@@ -3,7 +3,7 @@
 A file is found in this folder or in a folder below. The files in this folder ask questions of
 operators, and ``tests/tidegauge/test_shipped_scenarios_*.py`` asserts the answers. ``mechanisms``
 has one story for each mechanism of replication, with a test. ``gallery`` has bugs of KRaft: run as
-``gallery/NAME``, in the releases that ``tidegauge/gallery/incidents.py`` names. Alert rules are
-rehearsed on ``incidents``: run as ``incidents/NAME``, with a section ``alerts`` for the expected
-alerts.
+``gallery/NAME``, in the releases that ``tidegauge/laboratory/gallery/incidents.py`` names. Alert
+rules are rehearsed on ``incidents``: run as ``incidents/NAME``, with a section ``alerts`` for
+the expected alerts.
 """

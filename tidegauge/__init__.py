@@ -18,12 +18,12 @@ room                subject
 ``controller``      ZooKeeper and the controllers
 ``actors``          brokers
 ``metrics``         Prometheus: metrics, endpoint
-``analysis``        result tables in SQL, made by DuckDB; questions, report
+``analysis``        result tables in SQL, made by DuckDB; questions
 ``spark_analysis``  Spark: recorded rows as DataFrames, result tables of many runs
 ``engine``          a scenario laid out as tables, cut into groups, run: inline or on Ray
-``tidegauge``       the front door: ``history`` (stories of a run), ``real_input``,
-                    ``layouts``, ``conformance``, ``rehearsal``, ``sweeps``; ``views``, ``options``,
-                    ``commands``, ``manual``
+``tidegauge``       the front door: ``runs`` (the history of a run), ``report``, ``rehearsal``,
+                    ``sweeps``, ``layouts``, ``views``, ``options``, ``commands``, and two wings:
+                    ``real_cluster`` and ``laboratory``
 ==================  ==============================================================================
 
 A room imports from lower rooms only; ``tests/house/test_floors.py`` has the floors.

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tidegauge.calibration.calibration import Fitted, Unfitted
-from tidegauge.calibration.measured_series import MeasuredSeries, wanted_names
-from tidegauge.calibration.measured_times import measured_parameters
 from tidegauge.command_line import app
-from tidegauge.real_rates.sample_files import SampleReader
+from tidegauge.real_cluster.costs.calibration import Fitted, Unfitted
+from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
+from tidegauge.real_cluster.costs.measured_times import measured_parameters
+from tidegauge.real_cluster.rates.sample_files import SampleReader
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
 
 BEGIN_S = 1_700_000_000

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.calibration.calibration import calibrate
-from tidegauge.calibration.cluster_logs import read_cluster_logs
-from tidegauge.calibration.estimators import MARKERS
-from tidegauge.calibration.moments import (
+from tidegauge.real_cluster.costs.calibration import calibrate
+from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
+from tidegauge.real_cluster.costs.estimators import MARKERS
+from tidegauge.real_cluster.costs.moments import (
     ASKED,
     EXITED,
     KILLED,
@@ -26,8 +26,13 @@ from tidegauge.calibration.moments import (
     Moment,
     figures_of,
 )
-from tidegauge.calibration.recorded_times import read_recorded
-from tidegauge.calibration.side_by_side import CLOSER, FARTHER, ComparedFigure, compare_figures
+from tidegauge.real_cluster.costs.recorded_times import read_recorded
+from tidegauge.real_cluster.costs.side_by_side import (
+    CLOSER,
+    FARTHER,
+    ComparedFigure,
+    compare_figures,
+)
 
 REAL_LOGS = Path(__file__).parents[1] / "data" / "real_logs"
 #: Clusters whose logs are read, and others that are compared.

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.metadata_log import metadata_records
-from tidegauge.history.quorum_history import described_quorum
-from tidegauge.history.story import Names
 from tidegauge.replication import errors
+from tidegauge.runs.metadata_log import metadata_records
+from tidegauge.runs.quorum_history import described_quorum
+from tidegauge.runs.story import Names
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder

@@ -13,9 +13,9 @@ import pytest
 from life_stories import at, batches, begins, ends, fault, once, once_in_sync, story
 from partition_fates import NO_LEADER, Answer, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
-from tidegauge.history.story import Names, told
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
+from tidegauge.runs.story import Names, told
 from tidegauge.simulation.codes.occasions import (
     NOT_HOSTED,
     NOT_UP,

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from recordings import GOLDEN, golden, written
 from tidegauge.command_line import app
-from tidegauge.conformance.conform import conform
-from tidegauge.conformance.known_differences import KnownDifferences, known_differences
-from tidegauge.conformance.recorded_schedule import load_schedule
+from tidegauge.laboratory.conformance.conform import conform
+from tidegauge.laboratory.conformance.known_differences import KnownDifferences, known_differences
+from tidegauge.laboratory.conformance.recorded_schedule import load_schedule
 
 NOTHING_KNOWN = KnownDifferences(())
 

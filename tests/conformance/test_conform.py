@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from recordings import own, seen, written
-from tidegauge.conformance.comparison import EXACT, NOT_PLAYED, VARIED
-from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
-from tidegauge.conformance.known_differences import KnownDifferences, known_differences
-from tidegauge.conformance.recorded_schedule import load_schedule
+from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, VARIED
+from tidegauge.laboratory.conformance.conform import Conformance, conform, figures, idle_rows
+from tidegauge.laboratory.conformance.known_differences import KnownDifferences, known_differences
+from tidegauge.laboratory.conformance.recorded_schedule import load_schedule
 
 NOTHING_KNOWN = KnownDifferences(())
 

@@ -13,10 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from recordings import GOLDEN, GOLDEN_KRAFT
-from tidegauge.conformance.comparison import EXACT
-from tidegauge.conformance.conform import Conformance, conform, figures, idle_rows
-from tidegauge.conformance.known_differences import known_differences
-from tidegauge.conformance.recorded_schedule import RecordingError, load_schedule, recorded_files
+from tidegauge.laboratory.conformance.comparison import EXACT
+from tidegauge.laboratory.conformance.conform import Conformance, conform, figures, idle_rows
+from tidegauge.laboratory.conformance.known_differences import known_differences
+from tidegauge.laboratory.conformance.recorded_schedule import (
+    RecordingError,
+    load_schedule,
+    recorded_files,
+)
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.views.conformance_report import SEEDS
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED, Field
-from tidegauge.conformance.known_differences import (
+from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED, Field
+from tidegauge.laboratory.conformance.known_differences import (
     KnownDifferences,
     Releases,
     TableError,
     known_differences,
 )
-from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordedStep
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import Release
 
 HEAD = """\

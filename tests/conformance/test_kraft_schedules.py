@@ -10,10 +10,14 @@ import pytest
 
 from metadata_records import manifest_of
 from recordings import own, written
-from tidegauge.conformance.played_schedule import outcomes_of
-from tidegauge.conformance.recorded_schedule import RecordedSchedule, RecordingError, load_schedule
-from tidegauge.conformance.step_outcome import StepOutcome
-from tidegauge.conformance.translation import Translation, translate
+from tidegauge.laboratory.conformance.played_schedule import outcomes_of
+from tidegauge.laboratory.conformance.recorded_schedule import (
+    RecordedSchedule,
+    RecordingError,
+    load_schedule,
+)
+from tidegauge.laboratory.conformance.step_outcome import StepOutcome
+from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.simulation.enumerations import ENUMERATIONS

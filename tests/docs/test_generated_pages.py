@@ -11,11 +11,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from documented import ROOT
 from tidegauge.command_line import app
-from tidegauge.manual.command_page import examples
-from tidegauge.manual.pages import PAGES, page_text, stale_pages, write_pages
-from tidegauge.manual.scenario_examples import EXAMPLES, SELECTORS, read
-from tidegauge.manual.scenario_fields import Field, fields_of
-from tidegauge.manual.scenario_sections import SECTIONS, Section
+from tidegauge.laboratory.manual.command_page import examples
+from tidegauge.laboratory.manual.pages import PAGES, page_text, stale_pages, write_pages
+from tidegauge.laboratory.manual.scenario_examples import EXAMPLES, SELECTORS, read
+from tidegauge.laboratory.manual.scenario_fields import Field, fields_of
+from tidegauge.laboratory.manual.scenario_sections import SECTIONS, Section
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import SelectorField
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
@@ -47,15 +47,17 @@ def test_a_changed_page_is_found_and_a_missing_one(tmp_path: Path) -> None:
 
 def test_each_page_names_the_command_that_writes_it() -> None:
     for name in PAGES:
-        assert page_text(name).endswith("`make docs` (`python -m tidegauge.manual`) writes it.\n")
+        assert page_text(name).endswith(
+            "`make docs` (`python -m tidegauge.laboratory.manual`) writes it.\n"
+        )
 
 
 @pytest.mark.long
 def test_the_module_writes_all_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("tidegauge.manual.pages.FOLDER", tmp_path)
-    runpy.run_module("tidegauge.manual", run_name="__main__")
+    monkeypatch.setattr("tidegauge.laboratory.manual.pages.FOLDER", tmp_path)
+    runpy.run_module("tidegauge.laboratory.manual", run_name="__main__")
     assert capsys.readouterr().out.splitlines() == [str(tmp_path / name) for name in PAGES]
     assert stale_pages(tmp_path) == []
 
@@ -63,9 +65,9 @@ def test_the_module_writes_all_pages(
 def test_outside_of_a_checkout_the_module_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tidegauge.manual.pages.FOLDER", tmp_path / "docs")
+    monkeypatch.setattr("tidegauge.laboratory.manual.pages.FOLDER", tmp_path / "docs")
     with pytest.raises(SystemExit, match="in a checkout"):
-        runpy.run_module("tidegauge.manual", run_name="__main__")
+        runpy.run_module("tidegauge.laboratory.manual", run_name="__main__")
 
 
 # Scenario reference.

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from documented import ROOT, pages
-from tidegauge.manual.markdown import anchor
+from tidegauge.laboratory.manual.markdown import anchor
 
 PAGES = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "deploy" / "README.md"]
 

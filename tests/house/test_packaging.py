@@ -73,7 +73,7 @@ def test_the_wheel_holds_tidegauge_and_nothing_else(tmp_path: Path) -> None:
         assert {f"{package.replace('.', '/')}/{file.name}" for file in folder.glob("*.py")} <= names
     assert {
         "tidegauge/py.typed",
-        "tidegauge/conformance/known_differences.md",
+        "tidegauge/laboratory/conformance/known_differences.md",
         "tidegauge/scenarios/quickstart.yaml",
         "tidegauge/metrics/COVERAGE.md",
         "tidegauge/deploy/grafana/dashboards/tidegauge.json",

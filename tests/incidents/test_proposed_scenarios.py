@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import tidegauge
-from tidegauge.incidents.cluster_history import KINDS
-from tidegauge.incidents.proposal import Proposal, proposed_scenario
-from tidegauge.incidents.proposal_text import proposal_text, write_proposal
-from tidegauge.incidents.proposed_faults import ProposedFault
-from tidegauge.incidents.run_pair import RunPair, run_pair
-from tidegauge.real_input.input_file import InputError
+from tidegauge.real_cluster.describe.input_file import InputError
+from tidegauge.real_cluster.incident.cluster_history import KINDS
+from tidegauge.real_cluster.incident.proposal import Proposal, proposed_scenario
+from tidegauge.real_cluster.incident.proposal_text import proposal_text, write_proposal
+from tidegauge.real_cluster.incident.proposed_faults import ProposedFault
+from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.simulation.durations import parse_duration
 from tidegauge.traces.run_folder import RunFolder

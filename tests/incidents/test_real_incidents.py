@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 import tidegauge
 from real_clusters import RECORDED, recorded
 from tidegauge.command_line import app
-from tidegauge.incidents.run_pair import RunPair, run_pair
-from tidegauge.incidents.sightings import SIGHTINGS
+from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
+from tidegauge.real_cluster.incident.sightings import SIGHTINGS
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.simulation.durations import parse_duration

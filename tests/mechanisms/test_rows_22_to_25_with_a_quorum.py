@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.history.quorum_history import quorum_terms
+from tidegauge.runs.quorum_history import quorum_terms
 from tidegauge.simulation.codes.occasions import BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.real_input.describe_dump import (
+from tidegauge.real_cluster.describe.describe_dump import (
     DescribedPartition,
     DescribeDump,
     read_describe_dump,
 )
-from tidegauge.real_input.input_file import InputError
+from tidegauge.real_cluster.describe.input_file import InputError
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"
 DUMPS = sorted(REAL_INPUT.glob("*.txt"))

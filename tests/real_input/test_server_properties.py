@@ -8,14 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.real_input.cluster_settings import (
+from tidegauge.real_cluster.describe.cluster_settings import (
     BrokerFiles,
     ClusterSettings,
     broker_files,
     cluster_settings,
 )
-from tidegauge.real_input.input_file import InputError
-from tidegauge.real_input.server_properties import ServerProperties, read_server_properties
+from tidegauge.real_cluster.describe.input_file import InputError
+from tidegauge.real_cluster.describe.server_properties import (
+    ServerProperties,
+    read_server_properties,
+)
 from tidegauge.replication.release_versions import ZOOKEEPER_MODE
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from real_clusters import history_of, recorded, states_in, written
-from tidegauge.real_logs.log_files import LogsError, found_logs, log_files_of
-from tidegauge.real_logs.log_lines import lines_of
-from tidegauge.real_logs.real_history import real_history
+from tidegauge.real_cluster.logs.log_files import LogsError, found_logs, log_files_of
+from tidegauge.real_cluster.logs.log_lines import lines_of
+from tidegauge.real_cluster.logs.real_history import real_history
 
 _UPDATED = "[Partition t-0 broker=1] ISR updated to [{}] and zkVersion updated to [{}]"
 _STARTED = "00:00:01,000 [KafkaServer id=1] started (kafka.server.KafkaServer)"

@@ -9,7 +9,7 @@ import pytest
 
 from log_truth import Compared, compared
 from real_clusters import RECORDED, recorded
-from tidegauge.real_logs.real_history import RealHistory
+from tidegauge.real_cluster.logs.real_history import RealHistory
 
 #: A line is at most so late; measured on two loaded CPUs.
 _LATE_MS = 600

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tidegauge.history.story import Names
 from tidegauge.replication.replica_list import pack
+from tidegauge.runs.story import Names
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,
     BROKER_FENCED,

@@ -7,8 +7,8 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tidegauge.real_logs.log_files import found_logs
-from tidegauge.real_logs.real_history import RealHistory, real_history
+from tidegauge.real_cluster.logs.log_files import found_logs
+from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
 
 LOGS = Path(__file__).parents[1] / "data" / "real_logs"
 _ARCHIVE = ".tar.gz"

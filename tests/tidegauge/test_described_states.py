@@ -13,8 +13,8 @@ from small_clusters import SECOND, cluster_of
 from tidegauge.command_line import app
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.result_tables import tables_of
-from tidegauge.history.topic_description import (
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.topic_description import (
     TopicDescription,
     describe_topics,
     partition_line,

@@ -15,7 +15,7 @@ from process_groups import groups_of
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.result_tables import tables_of
+from tidegauge.runs.result_tables import tables_of
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.codes.occasions import REASON_EXISTED
 from tidegauge.traces.run_folder import RunFolder

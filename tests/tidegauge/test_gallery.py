@@ -12,10 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.gallery import figures, incidents
-from tidegauge.gallery.comparison import Compared
-from tidegauge.gallery.incidents import INCIDENTS, NONE, Incident, Range, at_least, at_most
-from tidegauge.manual.gallery_page import gallery_results
+from tidegauge.laboratory.gallery import figures, incidents
+from tidegauge.laboratory.gallery.comparison import Compared
+from tidegauge.laboratory.gallery.incidents import (
+    INCIDENTS,
+    NONE,
+    Incident,
+    Range,
+    at_least,
+    at_most,
+)
+from tidegauge.laboratory.manual.gallery_page import gallery_results
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.shipped import GALLERY
 

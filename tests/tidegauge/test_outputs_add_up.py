@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from report_page import ReportPage
-from tidegauge.analysis.report.quantities import number_text
 from tidegauge.command_line import app
-from tidegauge.history.result_tables import tables_of
+from tidegauge.report.quantities import number_text
+from tidegauge.runs.result_tables import tables_of
 from tidegauge.traces.run_folder import RunFolder
 
 _CRASH = "{name: crash, kind: crash, at: 30s, for: 25s, brokers: [2]}"

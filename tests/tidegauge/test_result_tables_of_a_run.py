@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.history.result_tables import TABLES_FOLDER, tables_of
+from tidegauge.runs.result_tables import TABLES_FOLDER, tables_of
 from tidegauge.traces.run_folder import RunFolder
 from written_rows import S, WrittenRows
 

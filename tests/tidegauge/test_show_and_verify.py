@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.history.story import Names, told
+from tidegauge.runs.story import Names, told
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE

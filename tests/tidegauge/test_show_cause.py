@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from night_story import BROKER_1, a_night, folder_of, line_with, run, shown
-from tidegauge.history.cause_chain import cause_strands
+from tidegauge.runs.cause_chain import cause_strands
 from tidegauge.traces.run_folder import RunFolder
 from written_rows import S, WrittenRows
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.history.result_tables import tables_of
+from tidegauge.runs.result_tables import tables_of
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.fault_view import FaultCosts

@@ -13,11 +13,11 @@ from typer.testing import CliRunner, Result
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
 from tidegauge.engine.layout.cluster_tables import new_topology
-from tidegauge.history.result_tables import tables_of
-from tidegauge.history.story import Names, told
-from tidegauge.history.topic_description import described_states
-from tidegauge.history.znode_paths import ZnodePaths
-from tidegauge.history.znode_tree import Owner, TreeNode, znode_tree
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.story import Names, told
+from tidegauge.runs.topic_description import described_states
+from tidegauge.runs.znode_paths import ZnodePaths
+from tidegauge.runs.znode_tree import Owner, TreeNode, znode_tree
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.zookeeper_tree import (

@@ -12,8 +12,8 @@ from typing import Any
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
-from tidegauge.history.result_tables import tables_of
-from tidegauge.history.story import Names, told
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.story import Names, told
 from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
 from tidegauge.simulation.enumerations import ENUMERATIONS
 from tidegauge.traces.run_folder import RunFolder

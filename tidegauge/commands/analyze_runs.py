@@ -180,7 +180,7 @@ def _figures(
 
 def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Path:
     """Write the report of all runs, and return its file."""
-    from tidegauge.analysis.report.report import write_report
+    from tidegauge.report.report import write_report
 
     return write_report(made, folder, begins)
 

@@ -179,9 +179,9 @@ def _refuse_options(names: list[str]) -> None:
 
 
 def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -> None:
-    from tidegauge.incidents.pair_view import pair_content, show_run_pair
-    from tidegauge.incidents.run_pair import run_pair
-    from tidegauge.real_input.input_file import InputError
+    from tidegauge.real_cluster.describe.input_file import InputError
+    from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
+    from tidegauge.real_cluster.incident.run_pair import run_pair
     from tidegauge.traces.run_files import RunError
     from tidegauge.traces.trace_file import TraceError
     from tidegauge.views.working import working

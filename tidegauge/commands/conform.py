@@ -17,9 +17,9 @@ from tidegauge.views.output import console, fail
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.conformance.conform import Conformance
-    from tidegauge.conformance.known_differences import KnownDifferences
-    from tidegauge.conformance.recorded_schedule import RecordedSchedule
+    from tidegauge.laboratory.conformance.conform import Conformance
+    from tidegauge.laboratory.conformance.known_differences import KnownDifferences
+    from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]
@@ -70,8 +70,8 @@ def conform_schedules(
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show
     """
-    from tidegauge.conformance.known_differences import TableError, known_differences
-    from tidegauge.conformance.recorded_schedule import (
+    from tidegauge.laboratory.conformance.known_differences import TableError, known_differences
+    from tidegauge.laboratory.conformance.recorded_schedule import (
         RecordingError,
         load_schedule,
         recorded_files,
@@ -97,7 +97,7 @@ def _conform_all(
     schedules: Schedules, table: KnownDifferences, seeds: int, out: Path | None, details: bool
 ) -> list[Conformance]:
     """Play all schedules; print the result of each, then the totals."""
-    from tidegauge.conformance.conform import conform
+    from tidegauge.laboratory.conformance.conform import conform
 
     results: list[Conformance] = []
     with _progress_bar(len(schedules)) as (shown_on, advance):

@@ -13,7 +13,7 @@ from tidegauge.views.output import fail
 from tidegauge.views.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
-    from tidegauge.history.topic_description import PartitionDescription, TopicDescription
+    from tidegauge.runs.topic_description import PartitionDescription, TopicDescription
 
 
 def describe_cluster(
@@ -84,9 +84,9 @@ def describe_cluster(
     if log_dirs and (topic is not None or as_json):
         fail("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    from tidegauge.history.log_dirs_description import log_dirs_lines
-    from tidegauge.history.result_tables import tables_of
-    from tidegauge.history.topic_description import describe_topics
+    from tidegauge.runs.log_dirs_description import log_dirs_lines
+    from tidegauge.runs.result_tables import tables_of
+    from tidegauge.runs.topic_description import describe_topics
 
     try:
         folder = opened_run(run, "describe")
@@ -121,7 +121,7 @@ def _print_lines(
     wanted: Callable[[PartitionDescription], bool] | None,
     release: str,
 ) -> None:
-    from tidegauge.history.topic_description import partition_line, topic_lines
+    from tidegauge.runs.topic_description import partition_line, topic_lines
 
     if wanted is None:
         lines = list(topic_lines(topics, release))

@@ -45,8 +45,8 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
-    from tidegauge.history.result_tables import tables_of
-    from tidegauge.history.story import Names
+    from tidegauge.runs.result_tables import tables_of
+    from tidegauge.runs.story import Names
     from tidegauge.views.cluster_picture import show_cluster
     from tidegauge.views.partition_picture import show_partition
     from tidegauge.views.partition_view import partition_number

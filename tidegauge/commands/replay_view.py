@@ -37,10 +37,10 @@ def replay_view(
       tidegauge replay-view runs/rack-outage --out rack-outage.html
     """
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.report.one_run import OneRun
-    from tidegauge.analysis.report.page import page
-    from tidegauge.analysis.report.replay import section
     from tidegauge.analysis.run_paths import runs_at
+    from tidegauge.report.one_run import OneRun
+    from tidegauge.report.page import page
+    from tidegauge.report.replay import section
 
     try:
         print_notes(opened_run(run, "replay-view"))

@@ -50,8 +50,8 @@ def report_run(
       tidegauge report 'runs/*' --out analysis
     """
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.report.report import write_report
     from tidegauge.analysis.run_paths import common_folder, runs_at
+    from tidegauge.report.report import write_report
     from tidegauge.traces.run_files import RunError
 
     try:

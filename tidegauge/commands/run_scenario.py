@@ -253,7 +253,7 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.views.overview import show_unreachable
 
     assert run.summary is not None

@@ -12,8 +12,8 @@ from tidegauge.views.output import console, fail, print_json, report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidegauge.gallery.comparison import Compared
-    from tidegauge.gallery.incidents import Incident
+    from tidegauge.laboratory.gallery.comparison import Compared
+    from tidegauge.laboratory.gallery.incidents import Incident
 
 
 def gallery(
@@ -42,7 +42,7 @@ def gallery(
       tidegauge gallery 3
       tidegauge gallery isolated-controller --json
     """
-    from tidegauge.gallery.view import content_of, show
+    from tidegauge.laboratory.gallery.view import content_of, show
 
     incidents = _incidents_of(name)
     with report(as_json=as_json):
@@ -56,7 +56,7 @@ def gallery(
 
 
 def _incidents_of(name: str | None) -> Sequence[Incident]:
-    from tidegauge.gallery.incidents import INCIDENTS, incidents_named
+    from tidegauge.laboratory.gallery.incidents import INCIDENTS, incidents_named
 
     if name is None:
         return INCIDENTS
@@ -68,7 +68,7 @@ def _incidents_of(name: str | None) -> Sequence[Incident]:
 
 def _compared(incidents: Sequence[Incident]) -> list[Compared]:
     """Run all incidents, each in two releases, and show the progress."""
-    from tidegauge.gallery.comparison import compared
+    from tidegauge.laboratory.gallery.comparison import compared
     from tidegauge.views.run_batch import runs_progress
 
     results = []

@@ -18,7 +18,7 @@ from tidegauge.views.story_lines import (
 
 if TYPE_CHECKING:
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 
@@ -146,8 +146,8 @@ def show_run(
         fail("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
-    from tidegauge.history.result_tables import tables_of
-    from tidegauge.history.story import Names
+    from tidegauge.runs.result_tables import tables_of
+    from tidegauge.runs.story import Names
 
     try:
         folder = opened_run(run, "show")
@@ -222,7 +222,7 @@ def _show_broker(
     at_us: int | None,
     options: StoryOptions,
 ) -> None:
-    from tidegauge.history.broker_history import broker_index
+    from tidegauge.runs.broker_history import broker_index
     from tidegauge.views.broker_view import show_broker, show_broker_at
 
     broker = broker_index(name, names)
@@ -261,7 +261,7 @@ def _show_faults(run: RunFolder, tables: RunTables, *, as_json: bool) -> None:
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
-    from tidegauge.history.cause_chain import row_of_handle
+    from tidegauge.runs.cause_chain import row_of_handle
     from tidegauge.views.cause_view import show_cause
 
     show_cause(console(), run, names, row_of_handle(handle, run, names))

@@ -140,7 +140,7 @@ def _compare(
     expected: tuple[int, int] | None,
     found: tuple[int, int] | None,
 ) -> None:
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
 
     if expected == found:
         return

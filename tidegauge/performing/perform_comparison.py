@@ -15,7 +15,7 @@ from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
-    from tidegauge.analysis.comparison.compared import ComparedFigure
+    from tidegauge.runs.compared import ComparedFigure
     from tidegauge.sweeps.sweep_content import SweptRun
 
 #: In the folder of a comparison: the figures of all variants.
@@ -64,7 +64,7 @@ def perform_comparison(
 
     The command ends if a variant has no finished run.
     """
-    from tidegauge.analysis.comparison.compared import caveat, compared
+    from tidegauge.runs.compared import caveat, compared
 
     check_jobs(jobs)
     name = variants[0].scenario.name

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
-    from tidegauge.incidents.proposal import Proposal
+    from tidegauge.real_cluster.incident.proposal import Proposal
     from tidegauge.traces.run_folder import RunFolder
 
 #: Names of files that say the settings of a node.
@@ -28,11 +28,11 @@ def propose_scenario(
         properties: files of settings; without one those in the folder, and beside it in config.
         file: the file to write.
     """
-    from tidegauge.incidents.log_sightings import log_sightings
-    from tidegauge.incidents.proposal_text import write_proposal
-    from tidegauge.real_input.input_file import InputError
-    from tidegauge.real_input.properties_files import properties_files
-    from tidegauge.real_logs.log_files import LogsError
+    from tidegauge.real_cluster.describe.input_file import InputError
+    from tidegauge.real_cluster.describe.properties_files import properties_files
+    from tidegauge.real_cluster.incident.log_sightings import log_sightings
+    from tidegauge.real_cluster.incident.proposal_text import write_proposal
+    from tidegauge.real_cluster.logs.log_files import LogsError
 
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
@@ -55,7 +55,7 @@ def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     """The lines of a proposal for a terminal, with the next commands."""
-    from tidegauge.incidents.proposal_text import proposal_lines
+    from tidegauge.real_cluster.incident.proposal_text import proposal_lines
 
     yield ""
     yield f"Scenario: {file}"

@@ -15,10 +15,10 @@ from tidegauge.views.output import fail
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
-    from tidegauge.calibration.calibration import Calibration
-    from tidegauge.calibration.cluster_logs import ClusterLogs
-    from tidegauge.calibration.measured_series import MeasuredSeries
-    from tidegauge.calibration.recorded_times import Recorded
+    from tidegauge.real_cluster.costs.calibration import Calibration
+    from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
+    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries
+    from tidegauge.real_cluster.costs.recorded_times import Recorded
     from tidegauge.replication.release_versions import Mode
 
 #: Runs of a schedule with each of the two costs.
@@ -137,7 +137,7 @@ def calibrate_costs(
         mode = _mode_of(read, scenario)
         recorded = _recorded(schedule or [], mode)
         calibration = _calibrated(read, mode)
-    from tidegauge.calibration.calibration_tables import calibration_lines
+    from tidegauge.real_cluster.costs.calibration_tables import calibration_lines
 
     if out is not None:
         write_new_file(out, _text(calibration, read.origins, scenario))
@@ -152,11 +152,11 @@ def calibrate_costs(
 def _read(
     folders: Sequence[Path], request: MeasuredRatesRequest, tell: Callable[[str], None]
 ) -> _Read:
-    from tidegauge.calibration.cluster_logs import read_cluster_logs
-    from tidegauge.calibration.estimators import MARKERS
-    from tidegauge.calibration.measured_series import MeasuredSeries, wanted_names
-    from tidegauge.real_input.input_file import InputError
-    from tidegauge.real_logs.log_files import LogsError
+    from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
+    from tidegauge.real_cluster.costs.estimators import MARKERS
+    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
+    from tidegauge.real_cluster.describe.input_file import InputError
+    from tidegauge.real_cluster.logs.log_files import LogsError
 
     try:
         logs = [read_cluster_logs(folder, MARKERS, tell) for folder in folders]
@@ -170,7 +170,7 @@ def _read(
 
 def _mode_of(read: _Read, scenario: Path | None) -> Mode:
     """The mode of the logs, else of the scenario, else of the metrics."""
-    from tidegauge.calibration.measured_series import ZOOKEEPER_LATENCY
+    from tidegauge.real_cluster.costs.measured_series import ZOOKEEPER_LATENCY
     from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
     from tidegauge.scenario.reading import ScenarioError, load_scenario
 
@@ -198,9 +198,9 @@ def _mode_of(read: _Read, scenario: Path | None) -> Mode:
 
 
 def _calibrated(read: _Read, mode: Mode) -> Calibration:
-    from tidegauge.calibration.calibration import calibrate
-    from tidegauge.calibration.measured_times import measured_parameters
-    from tidegauge.real_input.input_file import InputError
+    from tidegauge.real_cluster.costs.calibration import calibrate
+    from tidegauge.real_cluster.costs.measured_times import measured_parameters
+    from tidegauge.real_cluster.describe.input_file import InputError
 
     try:
         measured = [] if read.series is None else list(measured_parameters(read.series, mode))
@@ -213,7 +213,7 @@ def _calibrated(read: _Read, mode: Mode) -> Calibration:
 
 
 def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -> str:
-    from tidegauge.calibration.cost_text import (
+    from tidegauge.real_cluster.costs.cost_text import (
         NotBlockStyleError,
         cost_file_text,
         scenario_text_with,
@@ -242,8 +242,8 @@ def _show_next(out: Path, scenario: Path | None) -> None:
 
 def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
     """The recorded clusters, which must have the mode of the calibration."""
-    from tidegauge.calibration.recorded_times import read_recorded
-    from tidegauge.conformance.recorded_schedule import RecordingError
+    from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
+    from tidegauge.real_cluster.costs.recorded_times import read_recorded
     from tidegauge.replication.release_versions import MODE_NAMES
 
     found = []
@@ -260,10 +260,10 @@ def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
 
 
 def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int) -> None:
-    from tidegauge.calibration.calibration_tables import comparison_lines
-    from tidegauge.calibration.side_by_side import compare_figures
-    from tidegauge.conformance.recorded_schedule import RecordingError
+    from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
+    from tidegauge.real_cluster.costs.calibration_tables import comparison_lines
+    from tidegauge.real_cluster.costs.side_by_side import compare_figures
     from tidegauge.scenario.reading import ScenarioError
 
     announce_compilation()

@@ -17,7 +17,7 @@ from tidegauge.views.output import fail, show_warnings
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
-    from tidegauge.real_input.imported_scenario import ImportedScenario, ImportRequest
+    from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario, ImportRequest
 
 #: A shorter run would end before any process does anything.
 _LEAST_US = 1_000_000
@@ -205,10 +205,10 @@ def import_cluster(
       tidegauge import describe.txt --features features.txt -o mine.yaml
       tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
     """
-    from tidegauge.real_input.imported_scenario import ImportRequest, import_scenario
-    from tidegauge.real_input.input_file import InputError
-    from tidegauge.real_input.properties_files import properties_files
-    from tidegauge.real_input.scenario_text import scenario_text
+    from tidegauge.real_cluster.describe.imported_scenario import ImportRequest, import_scenario
+    from tidegauge.real_cluster.describe.input_file import InputError
+    from tidegauge.real_cluster.describe.properties_files import properties_files
+    from tidegauge.real_cluster.describe.scenario_text import scenario_text
 
     try:
         files = properties_files(properties or [])

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.broker_history import BrokerState, ReplicaState
-    from tidegauge.history.story import Names
+    from tidegauge.runs.broker_history import BrokerState, ReplicaState
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Shown where no row has the value.
@@ -29,8 +29,8 @@ def show_broker(
     options: StoryOptions,
 ) -> None:
     """Print a broker's last state in a few lines, then its story."""
-    from tidegauge.history.broker_history import broker_rows, broker_state
-    from tidegauge.history.moments import moments, told_moment
+    from tidegauge.runs.broker_history import broker_rows, broker_state
+    from tidegauge.runs.moments import moments, told_moment
 
     end_us = options.span.end_us
     _print_facts(out, broker_state(run, tables, names, broker, end_us), names, broker, end_us)
@@ -50,7 +50,7 @@ def show_broker_at(
     out: Console, run: RunFolder, tables: RunTables, names: Names, broker: int, at_us: int
 ) -> None:
     """Print a broker's state at a time, with each of its replicas."""
-    from tidegauge.history.broker_history import broker_state
+    from tidegauge.runs.broker_history import broker_state
 
     state = broker_state(run, tables, names, broker, at_us)
     _print_facts(out, state, names, broker, at_us)
@@ -79,7 +79,7 @@ def _print_facts(
 
 
 def _life(state: BrokerState, names: Names) -> str:
-    from tidegauge.history.story import told
+    from tidegauge.runs.story import told
     from tidegauge.simulation.durations import time_text
 
     life = state.life
@@ -114,7 +114,7 @@ def _registered(row: TraceRow | None) -> str:
 
 def _taken_for(row: TraceRow | None, names: Names) -> str:
     """The state that a quorum has the broker in."""
-    from tidegauge.history.story import spoken
+    from tidegauge.runs.story import spoken
     from tidegauge.simulation.durations import time_text
 
     if row is None:

@@ -9,8 +9,8 @@ from tidegauge.views.story_lines import LISTED, moment_line, print_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.cause_chain import Strand
-    from tidegauge.history.story import Names
+    from tidegauge.runs.cause_chain import Strand
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The number of rows shown at the beginning of a chain that is too long to list.
@@ -19,7 +19,7 @@ LAST = 10
 
 def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
     """Print a row and what it goes back to, the newest first; then each cause beside that."""
-    from tidegauge.history.cause_chain import cause_strands, handle_of
+    from tidegauge.runs.cause_chain import cause_strands, handle_of
 
     strands = cause_strands(run, row)
     out.print("The causes of this row, the newest first", style="bold")
@@ -33,8 +33,8 @@ def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> Non
 
 
 def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
-    from tidegauge.history.cause_chain import handle_of
-    from tidegauge.history.moments import told_moment
+    from tidegauge.runs.cause_chain import handle_of
+    from tidegauge.runs.moments import told_moment
 
     lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
     if len(lines) > LISTED:

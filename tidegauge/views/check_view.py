@@ -10,7 +10,7 @@ from tidegauge.views.story_lines import moment_line, print_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The check that counts records.
@@ -29,7 +29,7 @@ _KAFKA_14704 = (
 
 def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     """Print a line for each check, and return the names of the unexpected ones."""
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
 
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
@@ -76,7 +76,7 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
 
 def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
     """Print the records that a replica took for committed, if its release has KAFKA-14704."""
-    from tidegauge.history.misled_replica import misled_replica, misled_words
+    from tidegauge.runs.misled_replica import misled_replica, misled_words
     from tidegauge.simulation.durations import time_text
 
     first = found["first_event"]
@@ -109,8 +109,8 @@ def _tell_first_event(
     out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
 ) -> None:
     """Print the row that broke a check, and its causes."""
-    from tidegauge.history.cause_chain import cause_strands
-    from tidegauge.history.moments import told_moment
+    from tidegauge.runs.cause_chain import cause_strands
+    from tidegauge.runs.moments import told_moment
     from tidegauge.traces.checks import CHECKS
 
     first = found["first_event"]

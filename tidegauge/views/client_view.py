@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The most lines of one kind among the facts.
@@ -38,8 +38,8 @@ def show_client(
         ValueError: there is no such client or group.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.client_history import client_rows, clients_called
-    from tidegauge.history.moments import moments, told_moment
+    from tidegauge.runs.client_history import client_rows, clients_called
+    from tidegauge.runs.moments import moments, told_moment
 
     processes = clients_called(name, names)
     rows = client_rows(run, processes, details=options.details)
@@ -80,7 +80,7 @@ def _facts(
 def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The longest times in which they were stalled, and the faults that were active then."""
     from tidegauge.analysis.tables.unavailable import LABELS
-    from tidegauge.history.client_history import stalled_times
+    from tidegauge.runs.client_history import stalled_times
     from tidegauge.simulation.durations import time_text
 
     for each in stalled_times(tables, names, processes)[:_MOST]:
@@ -97,7 +97,7 @@ def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterat
 
 def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Their records by outcome: those offered are the sum of the others."""
-    from tidegauge.history.client_history import totals_of
+    from tidegauge.runs.client_history import totals_of
 
     totals = totals_of(run, processes)
     if totals["records_offered"]:
@@ -119,9 +119,9 @@ def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, st
 
 
 def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    from tidegauge.history.client_history import outcomes
-    from tidegauge.history.reasons import because
-    from tidegauge.history.story import spoken
+    from tidegauge.runs.client_history import outcomes
+    from tidegauge.runs.reasons import because
+    from tidegauge.runs.story import spoken
     from tidegauge.simulation.durations import time_text
 
     for outcome in outcomes(rows)[:_MOST]:
@@ -136,7 +136,7 @@ def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[
 
 def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The times without a broker to ask."""
-    from tidegauge.history.client_history import unreachable_times
+    from tidegauge.runs.client_history import unreachable_times
     from tidegauge.simulation.durations import time_text
 
     for each in unreachable_times(run, processes)[:_MOST]:
@@ -149,7 +149,7 @@ def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[t
 
 def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
     """What consumers lost, and where they read."""
-    from tidegauge.history.client_history import read_replicas
+    from tidegauge.runs.client_history import read_replicas
     from tidegauge.simulation.durations import time_text
 
     lost = [row for row in rows if row.kind == "coordinator_lost"]

@@ -15,8 +15,8 @@ from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.conformance.conform import Conformance, FieldCounts, FieldDifference
-    from tidegauge.history.story import Names
+    from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
+    from tidegauge.runs.story import Names
 
 #: The default number of seeds.
 SEEDS = 10
@@ -116,7 +116,7 @@ class ConformanceReport:
 
     def _show_parting(self, result: Conformance) -> None:
         """Print the first step that differs, and the number of others."""
-        from tidegauge.conformance.comparison import NOT_PLAYED
+        from tidegauge.laboratory.conformance.comparison import NOT_PLAYED
         from tidegauge.simulation.durations import time_text
 
         parting = result.parting
@@ -135,8 +135,8 @@ class ConformanceReport:
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
-        from tidegauge.history.result_tables import tables_of
-        from tidegauge.history.story import Names
+        from tidegauge.runs.result_tables import tables_of
+        from tidegauge.runs.story import Names
         from tidegauge.views.controller_view import controller_story
         from tidegauge.views.partition_view import partition_story
 
@@ -171,8 +171,8 @@ class ConformanceReport:
 
     def show_totals(self, results: list[Conformance]) -> None:
         """Print the totals of all schedules."""
-        from tidegauge.conformance.comparison import EXACT, TIME, VARIED
-        from tidegauge.conformance.conform import exact_fields, figures
+        from tidegauge.laboratory.conformance.comparison import EXACT, TIME, VARIED
+        from tidegauge.laboratory.conformance.conform import exact_fields, figures
 
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
@@ -207,7 +207,7 @@ class ConformanceReport:
 
 def _row(difference: FieldDifference) -> str:
     """The place of the row that explains a difference."""
-    from tidegauge.conformance.known_differences import SHIPPED
+    from tidegauge.laboratory.conformance.known_differences import SHIPPED
 
     assert difference.row is not None
     return f"explained by line {difference.row.line} of {SHIPPED.name}"

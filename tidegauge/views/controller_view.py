@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.controller_history import ControllerTerm
-    from tidegauge.history.moments import Moment
-    from tidegauge.history.story import Names
+    from tidegauge.runs.controller_history import ControllerTerm
+    from tidegauge.runs.moments import Moment
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 _EVENT = "controller_event"
@@ -34,7 +34,7 @@ def show_controller(
     out: Console, run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
 ) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.history.controller_history import terms
+    from tidegauge.runs.controller_history import terms
 
     _print_terms(out, terms(run), names)
     _print_durations(out, tables, options.span)
@@ -52,8 +52,8 @@ def controller_story(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.controller_history import controller_rows
-    from tidegauge.history.moments import moments
+    from tidegauge.runs.controller_history import controller_rows
+    from tidegauge.runs.moments import moments
 
     taken = tables.rows(
         "select * from controller_events where queued_us is not null order by process, sequence"
@@ -69,7 +69,7 @@ def controller_story(
 def _line(
     moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, int], dict[str, Any]]
 ) -> Line:
-    from tidegauge.history.moments import told_moment
+    from tidegauge.runs.moments import told_moment
 
     event = events.get((moment[0]["process"], moment[0]["sequence"]))
     if event is None and moment[0].kind == _EVENT:  # of the liveness phase
@@ -152,7 +152,7 @@ def show_controller_at(
     out: Console, run: RunFolder, tables: RunTables, names: Names, at_us: int
 ) -> None:
     """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
-    from tidegauge.history.controller_history import knowledge
+    from tidegauge.runs.controller_history import knowledge
 
     known = knowledge(run, tables, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
@@ -192,7 +192,7 @@ def show_zookeeper(out: Console, run: RunFolder, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
     from rich.text import Text
 
-    from tidegauge.history.znode_tree import znode_tree
+    from tidegauge.runs.znode_tree import znode_tree
 
     znodes = znode_tree(run, at_us)
     out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
@@ -56,7 +56,7 @@ _TOLD = {
 
 def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    from tidegauge.history.client_history import unreachable_lines
+    from tidegauge.runs.client_history import unreachable_lines
 
     for line in unreachable_lines(run, names, run.end_us):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
@@ -66,7 +66,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
     from rich.text import Text
 
-    from tidegauge.analysis.report.moved_replicas import reassignment_lines
+    from tidegauge.report.moved_replicas import reassignment_lines
 
     partitions = tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
@@ -97,7 +97,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
     """Print which partitions were stalled for producers, and what these could not send."""
-    from tidegauge.analysis.report.stalled_partitions import stalled_partitions
+    from tidegauge.report.stalled_partitions import stalled_partitions
 
     stalled = stalled_partitions(tables)
     if stalled is None:

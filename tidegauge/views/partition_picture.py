@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tidegauge.history.replica_history import (
+from tidegauge.runs.replica_history import (
     NOTABLE_US,
     Ends,
     ReplicaTimes,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.story import Names
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The standing of a replica, in one character.

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.history.moments import Moment
-    from tidegauge.history.story import Names
+    from tidegauge.runs.moments import Moment
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _ACKNOWLEDGED = "acknowledged"
@@ -87,9 +87,9 @@ def partition_story(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.moments import moments
-    from tidegauge.history.partition_history import history
-    from tidegauge.history.story import told
+    from tidegauge.runs.moments import moments
+    from tidegauge.runs.partition_history import history
+    from tidegauge.runs.story import told
     from tidegauge.simulation.durations import time_text
 
     def words(moment: Moment, names: Names) -> str:
@@ -150,7 +150,7 @@ def _acknowledgements(moment: Moment) -> str:
 
 def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
-    from tidegauge.history.topic_description import described_states
+    from tidegauge.runs.topic_description import described_states
     from tidegauge.simulation.durations import time_text
 
     tables.make(("described_states", "faults", "unavailable", "lost"))

@@ -11,8 +11,8 @@ from tidegauge.views.story_lines import Span, when_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.quorum_history import DescribedQuorum
-    from tidegauge.history.story import Names
+    from tidegauge.runs.quorum_history import DescribedQuorum
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: At so many times, in even distances, lags are printed.
@@ -25,8 +25,8 @@ def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    from tidegauge.history.metadata_log import check_has_quorum
-    from tidegauge.history.quorum_history import described_quorum
+    from tidegauge.runs.metadata_log import check_has_quorum
+    from tidegauge.runs.quorum_history import described_quorum
 
     check_has_quorum(run, "--quorum")
     quorum = described_quorum(run, at_us)
@@ -80,7 +80,7 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
 
 def _print_leaders(out: Console, run: RunFolder) -> None:
     """Print who has led in which epoch, from when to when, and what it was next."""
-    from tidegauge.history.quorum_history import quorum_terms
+    from tidegauge.runs.quorum_history import quorum_terms
     from tidegauge.simulation.durations import time_text
 
     rows = [
@@ -98,7 +98,7 @@ def _print_leaders(out: Console, run: RunFolder) -> None:
 
 def _print_lags(out: Console, run: RunFolder) -> None:
     """Print how many records each node lacked; ``-``: its process did not run."""
-    from tidegauge.history.quorum_history import quorum_over_time
+    from tidegauge.runs.quorum_history import quorum_over_time
     from tidegauge.simulation.durations import time_text
 
     ids = [*run.directory.controllers, *run.directory.brokers]
@@ -141,7 +141,7 @@ def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) ->
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
     from rich.text import Text
 
-    from tidegauge.history.metadata_log import check_has_quorum, metadata_records
+    from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
     from tidegauge.simulation.durations import time_text
 
     check_has_quorum(run, "--metadata-log")

@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.history.moments import Moment
-    from tidegauge.history.story import Names
+    from tidegauge.runs.moments import Moment
+    from tidegauge.runs.story import Names
     from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
@@ -76,8 +76,8 @@ def moment_line(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.history.cause_chain import handle_of
-    from tidegauge.history.moments import reasons, speaker
+    from tidegauge.runs.cause_chain import handle_of
+    from tidegauge.runs.moments import reasons, speaker
 
     first = moment[0]
     return Line(

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from both_modes import MODES, in_mode
-from tidegauge.analysis.comparison.compared import ComparedFigure, caveat, compared, figure_of
-from tidegauge.analysis.comparison.figures import FIGURES, LABELS
-from tidegauge.analysis.comparison.variants import variants_of
 from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.run_paths import runs_at
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.engine.simulate import simulate
+from tidegauge.runs.compared import ComparedFigure, caveat, compared, figure_of
+from tidegauge.runs.figures import FIGURES, LABELS
+from tidegauge.runs.variants import variants_of
 from tidegauge.traces.run_folder import RunFolder
 
 SEEDS = (1, 2, 3)

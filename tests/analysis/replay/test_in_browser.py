@@ -14,8 +14,8 @@ import pytest
 import tidegauge.scenarios
 from browser import BROWSER, Page, opened_browser
 from large_recordings import large_recording
-from tidegauge.analysis.report.page import page
-from tidegauge.analysis.report.replay import replay_section
+from tidegauge.report.page import page
+from tidegauge.report.replay import replay_section
 from unpacked_recording import UnpackedRecording
 
 pytestmark = [

@@ -11,12 +11,12 @@ from both_modes import MODES, in_mode
 from browser import BROWSER, Page, opened_browser
 from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.report import side_by_side
-from tidegauge.analysis.report.charts import layout
-from tidegauge.analysis.report.page import page
-from tidegauge.analysis.report.report import write_report
-from tidegauge.analysis.report.section import Chart, Section
 from tidegauge.engine.simulate import simulate
+from tidegauge.report import side_by_side
+from tidegauge.report.charts import layout
+from tidegauge.report.page import page
+from tidegauge.report.report import write_report
+from tidegauge.report.section import Chart, Section
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
 

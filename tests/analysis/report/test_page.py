@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from report_page import ReportPage
-from tidegauge.analysis.report.charts import GOOD, layout
-from tidegauge.analysis.report.page import page
-from tidegauge.analysis.report.quantities import column_title, duration_text, value_text
-from tidegauge.analysis.report.section import (
+from tidegauge.analysis.tables.result_table import Column
+from tidegauge.report.charts import GOOD, layout
+from tidegauge.report.page import page
+from tidegauge.report.quantities import column_title, duration_text, value_text
+from tidegauge.report.section import (
     Chart,
     Grid,
     Heading,
@@ -23,8 +24,7 @@ from tidegauge.analysis.report.section import (
     Zoom,
     plain,
 )
-from tidegauge.analysis.report.sweep_curves import always_zero, sweep_curves, unchanged
-from tidegauge.analysis.tables.result_table import Column
+from tidegauge.report.sweep_curves import always_zero, sweep_curves, unchanged
 from tidegauge.simulation.durations import time_text
 
 #: The name of a fault can be anything.

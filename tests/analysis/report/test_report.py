@@ -16,10 +16,10 @@ from both_modes import MODES, in_mode
 from report_page import ReportPage, read_page
 from small_clusters import cluster_of, producers_of
 from tidegauge.analysis.questions.all_questions import QUESTIONS
-from tidegauge.analysis.report.charts import seconds
-from tidegauge.analysis.report.quantities import duration_text
 from tidegauge.command_line import app
 from tidegauge.engine.simulate import simulate
+from tidegauge.report.charts import seconds
+from tidegauge.report.quantities import duration_text
 from tidegauge.traces.run_files import SUMMARY
 from tidegauge.traces.run_folder import RunFolder
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tidegauge.analysis.making.duckdb_engine import connected
-from tidegauge.analysis.report.panels import Point, steps
-from tidegauge.analysis.report.series import counts, in_order, levels, measured
+from tidegauge.report.panels import Point, steps
+from tidegauge.report.series import counts, in_order, levels, measured
 
 SECOND = 1_000_000
 

@@ -12,7 +12,7 @@ from small_clusters import SECOND, cluster_of, producers_of, topic_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.engine.simulate import simulate
-from tidegauge.history.cause_chain import cause_strands
+from tidegauge.runs.cause_chain import cause_strands
 from tidegauge.traces.run_folder import RunFolder
 
 

@@ -1,0 +1,10 @@
+"""The laboratory beside the product: Tidegauge held against Kafka, and described from its sources.
+
+================  ================================================================================
+room              subject
+================  ================================================================================
+``conformance``   recordings of real brokers, played by the simulator and compared line by line
+``gallery``       incidents that Kafka's trackers describe, with the figures that they come to
+``manual``        the generated pages of ``docs``
+================  ================================================================================
+"""

@@ -1,0 +1,284 @@
+"""Comparison of a run with a recording, field by field.
+
+A field is a value with a path, such as ``partitions.t-0.zk.leader``. A value that was equal in all
+repeats must be equal here. A value that varied must be one of the recorded values. A time must be
+within the recorded span, widened, since the recording machine was shared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidegauge.laboratory.conformance.recorded_dialects import STATE, Tree
+from tidegauge.laboratory.conformance.recorded_schedule import (
+    ABSENT,
+    REASSIGNED_MS,
+    Merged,
+    RecordedStep,
+    Span,
+    StateWrites,
+)
+from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
+from tidegauge.replication.release_versions import KRAFT_MODE
+
+EXACT, VARIED, TIME = "exact", "varied", "time"
+#: The rest of a schedule, from a step on that the simulator could not play.
+NOT_PLAYED = "not played"
+KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
+#: The ways in which fields differ: by their kind, or, for a time, before or after its span.
+FASTER, SLOWER = "faster", "slower"
+#: Exact or varied, but equal to the value before or after (``neighbouring_steps.py``).
+SHIFTED = "shifted"
+WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
+
+#: The beginnings of the paths of a partition's writes, and of a controller's records of a broker.
+WRITES, BROKER_RECORDS = "state_writes.", "broker_records."
+
+#: How far a time may lie outside its span: 20 % below, 3 s above.
+_BELOW, _ABOVE_MS = 0.8, 3000.0
+
+#: The beginnings of paths of responses.
+_RESPONSES = {"admin", "answers", "fetch", "result", "results", "values"}
+#: The last names in paths of partitions.
+_OF_PARTITIONS = {
+    *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch", "recovering"),
+    *("adding", "removing", "replicas_assigned", "controller_epoch", "version", "zk", "kraft"),
+    *("leo", "runs", "hw_live", "hw_ckpt", "recovery_point", "epoch_ckpt", "logs"),
+}
+
+#: Fields that are not compared: values of the operating system or a log file, actions of the
+#: harness itself, and values that every file of a format has.
+_NOT_COMPARED = {
+    *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
+    *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
+    *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
+}
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of one step: its recorded value, and its value in the run."""
+
+    step: int
+    path: str
+    #: One of KINDS.
+    kind: str
+    recorded: Any
+    simulated: Any
+    equal: bool
+    shifted: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is, of whatever partition or broker: ``leader``, ``leo``, ``responses``."""
+        return field_name(self.path)
+
+    @property
+    def ways(self) -> set[str]:
+        """The ways in which an unequal field differs: some of WAYS."""
+        if self.kind == TIME:
+            return {FASTER if self.simulated < self.recorded[0] else SLOWER}
+        return {self.kind, SHIFTED} if self.shifted else {self.kind}
+
+    @property
+    def apart_us(self) -> int:
+        """By how much a time lies before or after its span."""
+        first_ms, last_ms = self.recorded
+        apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
+        return round(1000 * apart_ms)
+
+    def told(self) -> str:
+        """The difference in one line."""
+        if self.kind == NOT_PLAYED:
+            return f"not played: {self.simulated}"
+        if self.kind == TIME:
+            first, last = self.recorded
+            return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
+        recorded = "one of " if self.kind == VARIED else ""
+        return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+
+
+def field_name(path: str) -> str:
+    """The name of a field without the partition, the broker and the step that it is of."""
+    if path.startswith((WRITES, BROKER_RECORDS)):
+        return path.partition(".")[0]
+    first, _, _ = path.partition(".")
+    if first in _RESPONSES:
+        return "responses"
+    *above, last = path.split(".")
+    if last.isdigit() and above:
+        return above[-1]
+    return last if first != "partitions" or last in _OF_PARTITIONS else "partitions"
+
+
+def not_played(step: int, path: str, reason: str) -> Field:
+    """The field that stands for the rest of a schedule.
+
+    Args:
+        step: number of the first step that was not played.
+        path: the name of that step, or ``scenario`` if nothing was played at all.
+        reason: the cause.
+    """
+    return Field(step, path, NOT_PLAYED, None, reason, equal=False)
+
+
+def compare(
+    recorded: RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
+) -> Iterator[Field]:
+    """All fields of a step.
+
+    Args:
+        recorded: the step as it was recorded.
+        outcome: the same step in the run.
+        records_writes: the recording has all writes of partitions' states, so that there are
+            none where it has none.
+    """
+    number = recorded.number
+    if recorded.observed is not None:
+        yield from _compare_values(number, recorded.observed, outcome.observed)
+    yield from _compare_values(number, recorded.result, outcome.result)
+    yield from _surplus_partitions(recorded, outcome)
+    yield from _surplus_logs(recorded, outcome)
+    if records_writes:
+        yield from _surplus_writes(number, WRITES, recorded.state_writes, outcome.state_writes)
+    for name, writes in recorded.state_writes.items():
+        played = outcome.state_writes.get(name, [])
+        yield from _compare_writes(number, f"{WRITES}{name}", writes, played, outcome)
+    if recorded.broker_records is not None:
+        of_brokers = recorded.broker_records
+        yield from _surplus_writes(number, BROKER_RECORDS, of_brokers, outcome.broker_records)
+        for name, writes in of_brokers.items():
+            played = outcome.broker_records.get(name, [])
+            yield from _compare_writes(number, f"{BROKER_RECORDS}{name}", writes, played, outcome)
+    for name, span in recorded.result.ranges_ms.items():
+        if name in outcome.times_ms and _is_compared(name.split(".")):
+            yield _time(number, name, span, outcome.times_ms[name])
+
+
+def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
+    for parts, value in _leaves(recorded.exact):
+        path = ".".join(parts)
+        # A tree that is empty because all of its values vary is not compared by itself.
+        is_left = value == {} and any(name.startswith(f"{path}.") for name in recorded.varies)
+        if _is_compared(parts) and not is_left:
+            simulated = value_at(shown, path)
+            is_equal = _known(path, simulated) == _known(path, value)
+            yield Field(number, path, EXACT, value, simulated, is_equal)
+    for path, values in recorded.varies.items():
+        if _is_compared(path.split(".")):
+            simulated = value_at(shown, path)
+            yield Field(number, path, VARIED, values, simulated, simulated in values)
+
+
+def _known(path: str, value: Any) -> Any:
+    """A value as a starting broker reads it: a log without a recovery point has 0."""
+    return 0 if value is None and path.endswith(".recovery_point") else value
+
+
+def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Partitions that a controller of KRaft has in the run and did not have in the recording.
+
+    The recording has all partitions or none. ZooKeeper's topics are there before their partitions,
+    and are recorded without states.
+    """
+    seen = {} if recorded.observed is None else recorded.observed.exact.get("partitions", {})
+    shown = outcome.observed.get("partitions", {})
+    for name in sorted(shown.keys() - seen.keys()) if seen else ():
+        if STATE[KRAFT_MODE] in shown[name]:
+            state = shown[name][STATE[KRAFT_MODE]]
+            yield Field(recorded.number, f"partitions.{name}", EXACT, ABSENT, state, equal=False)
+
+
+def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+    """Logs that the run has and the recording, which has the logs of this partition, does not."""
+    if recorded.observed is None:
+        return
+    for name in recorded.observed.exact.get("partitions", {}):
+        above = f"partitions.{name}.logs"
+        logs = value_at(recorded.observed.exact, above)
+        seen = set(logs) if isinstance(logs, dict) else set()
+        for path in recorded.observed.varies:
+            if path.startswith(f"{above}."):
+                seen.add(path.removeprefix(f"{above}.").partition(".")[0])
+        shown = value_at(outcome.observed, above)
+        for broker in sorted(shown.keys() - seen) if seen and isinstance(shown, dict) else ():
+            path = f"{above}.{broker}"
+            yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
+
+
+def _surplus_writes(
+    number: int,
+    above: str,
+    recorded: Mapping[str, StateWrites],
+    played: Mapping[str, list[StateWrite]],
+) -> Iterator[Field]:
+    """Writes of a partition or a broker of which none was recorded in this step."""
+    for name in sorted(played.keys() - recorded.keys()):
+        columns = [each.columns for each in played[name]]
+        if columns:
+            yield Field(number, f"{above}{name}", EXACT, [], columns, equal=False)
+
+
+def _compare_writes(
+    number: int, path: str, writes: StateWrites, played: list[StateWrite], outcome: StepOutcome
+) -> Iterator[Field]:
+    """The writes of a partition or a broker, and their times."""
+    columns = [each.columns for each in played]
+    if writes.exact is False:
+        seen = writes.writes_by_repeat
+        yield Field(number, path, VARIED, seen, columns, columns in seen)
+        return
+    is_equal = columns == writes.writes
+    yield Field(number, path, EXACT, writes.writes, columns, is_equal)
+    if is_equal:
+        for place, (span, write) in enumerate(zip(writes.times_ms, played, strict=False)):
+            yield _time(number, f"{path}.{place}.t_ms", span, _since(outcome, write))
+
+
+def _since(outcome: StepOutcome, write: StateWrite) -> float:
+    return (write.time_us - outcome.begin_us) / 1000
+
+
+def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
+    is_equal = _BELOW * span[0] <= simulated_ms <= span[1] + _ABOVE_MS
+    return Field(number, path, TIME, span, simulated_ms, is_equal)
+
+
+def _told(value: Any) -> str:
+    """A value in the form of the file."""
+    return value if value == ABSENT else json.dumps(value)
+
+
+def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The values of a tree with their paths; a list is one value, and so is an empty tree."""
+    for name, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*above, name))
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for place, each in enumerate(value):
+                yield from _leaves(each, (*above, name, str(place)))
+        else:
+            yield (*above, name), value
+
+
+def value_at(tree: Any, path: str) -> Any:
+    """The value at a path; ABSENT if there is none. A name may have dots, as topics' names do."""
+    if isinstance(tree, list):
+        tree = {str(place): each for place, each in enumerate(tree)}
+    if not isinstance(tree, dict):
+        return ABSENT
+    if path in tree:
+        return tree[path]
+    below = (
+        value_at(tree[name], path.removeprefix(f"{name}."))
+        for name in tree
+        if path.startswith(f"{name}.")
+    )
+    return next((found for found in below if found is not ABSENT), ABSENT)
+
+
+def _is_compared(path: Iterable[str]) -> bool:
+    return _NOT_COMPARED.isdisjoint(path)

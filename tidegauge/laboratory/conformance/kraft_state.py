@@ -1,0 +1,317 @@
+"""What the active controller of a KRaft cluster holds during a run, in the form of a recording.
+
+All records of a batch are committed at one time. A record of a partition is a row
+``partition_state``, and a row ``partition_replicas`` after it if the record says anything that only
+this row has.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+from tidegauge.laboratory.conformance.broker_records import (
+    FENCED,
+    REGISTERED,
+    SHUTTING_DOWN,
+    UNFENCED,
+    Registrations,
+)
+from tidegauge.laboratory.conformance.recorded_dialects import Tree
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
+from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
+from tidegauge.runs.story import Names
+from tidegauge.simulation.codes.occasions import (
+    BROKER_ACTIVE,
+    BROKER_FENCED,
+    BROKER_REGISTERS,
+    BROKER_SHUTTING_DOWN,
+    STATE_CREATED,
+    STATE_DELETED,
+)
+from tidegauge.traces.run_folder import TraceRow
+
+#: Kinds of records.
+_CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
+_UP, _PAUSED, _DOWN = "up", "paused", "down"
+#: States of brokers, as their records are described.
+_STATES = {
+    int(BROKER_FENCED): FENCED,
+    int(BROKER_ACTIVE): UNFENCED,
+    int(BROKER_SHUTTING_DOWN): SHUTTING_DOWN,
+}
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A partition as records leave it; brokers are ids."""
+
+    leader: int
+    isr: list[int | None]
+    leader_epoch: int
+    partition_epoch: int
+    controller_epoch: int
+    replicas: list[int | None]
+    adding: list[int | None]
+    removing: list[int | None]
+    elr: list[int | None]
+    last_known_elr: list[int | None]
+    recovering: int
+
+    @property
+    def moves(self) -> list[list[int | None]]:
+        """What reassignments change."""
+        return [self.replicas, self.adding, self.removing]
+
+
+@dataclass
+class _Record:
+    """A record of the batch that is being read."""
+
+    state: TraceRow
+    outcome: StepOutcome | None
+    replicas: TraceRow | None = None
+
+
+class _Voters:
+    """The node ids of the quorum's controllers, by their numbers in the run.
+
+    Which controller is elected after the first one is a race. If no step of the recording names one
+    of the others, their ids are exchanged so that they are elected in the recorded order.
+    """
+
+    def __init__(self, schedule: RecordedSchedule) -> None:
+        first, *self._others = schedule.voters
+        self._ids = {0: first}
+        if schedule.names_a_controller:
+            self._ids = dict(enumerate(schedule.voters))
+            self._others = []
+
+    def id_of(self, number: int) -> int:
+        """The id of the controller that is active now."""
+        if number not in self._ids:
+            self._ids[number] = self._others.pop(0)
+        return self._ids[number]
+
+    def ids(self) -> dict[int, int]:
+        """The ids by number; of those that have never been active in any order."""
+        count = len(self._ids) + len(self._others)
+        free = [number for number in range(count) if number not in self._ids]
+        return self._ids | dict(zip(free, self._others, strict=True))
+
+
+class KRaftState:
+    """Follows the rows about the state of the cluster."""
+
+    def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
+        self.names = names
+        self.brokers = schedule.brokers
+        self._voters = _Voters(schedule)
+        #: Faults that stop or pause controllers, by number of the controller.
+        self._stopped: dict[int, set[int]] = defaultdict(set)
+        self._paused: dict[int, set[int]] = defaultdict(set)
+        self._controller: int | None = None
+        self._controller_epoch: int | None = None
+        #: By partition.
+        self._registrations: dict[int, Registration] = {}
+        #: By broker: what the controller takes it for, and whether it has asked for its shutdown.
+        self._taken_for: dict[int, int] = {}
+        self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
+        self._numbered = Registrations()
+        self._has_begun = False
+        #: Records and topics with changed settings of the batch that is being read, and its time.
+        self._batch: list[_Record] = []
+        self._configured: set[int] = set()
+        self._batch_us = 0
+
+    def take(self, row: TraceRow, outcome: StepOutcome | None) -> None:
+        """Take over the information of one row.
+
+        Args:
+            row: of any kind.
+            outcome: of the step that is being played; None: before the first.
+        """
+        if row["time_us"] != self._batch_us:
+            self._close_batch()
+            self._batch_us = row["time_us"]
+        if outcome is not None and not self._has_begun:
+            self._has_begun = True
+            self._numbered.begin()
+        if row.kind == "partition_state":
+            self._batch.append(_Record(row, outcome))
+        elif row.kind == "partition_replicas":
+            self._record_of(row["partition"]).replicas = row
+        elif row.kind == "topic_configured":
+            self._configured.add(row["topic"])
+        elif row.kind == "broker_state":
+            self._take_broker(row, outcome)
+        elif row.kind == "controller_active":
+            self._take_controller(row)
+        elif row.kind in {"fault_began", "fault_ended"}:
+            self._take_fault(row)
+
+    def _take_controller(self, row: TraceRow) -> None:
+        """A controller is active; of one that is none any more a harness knows still the id."""
+        if row["broker"] >= 0:
+            self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
+            self._controller_epoch = row["controller_epoch"]
+
+    def _take_fault(self, row: TraceRow) -> None:
+        process = self.names.processes[row["process"]]
+        if process.role != "quorum controller":
+            return
+        kind = self.names.fault_kind(row["fault"])
+        by_kind = {"pause": self._paused, "crash": self._stopped, "restart": self._stopped}
+        if kind not in by_kind:
+            return
+        faults = by_kind[kind][process.number]
+        if row.kind == "fault_began":
+            faults.add(row["fault"])
+        else:
+            faults.discard(row["fault"])
+
+    def _process(self, number: int) -> str:
+        if self._stopped[number]:
+            return _DOWN
+        return _PAUSED if self._paused[number] else _UP
+
+    def _record_of(self, partition: int) -> _Record:
+        """The last record of a partition in this batch."""
+        return next(each for each in reversed(self._batch) if each.state["partition"] == partition)
+
+    def _take_broker(self, row: TraceRow, outcome: StepOutcome | None) -> None:
+        broker = self.brokers[row["broker"]]
+        self._taken_for[broker] = row["state"]
+        registers = row["state_reason"] == BROKER_REGISTERS
+        state = REGISTERED if registers else _STATES.get(row["state"])
+        if state is not None:
+            record = self._numbered.take(broker, state, row["broker_epoch"])
+            if record is not None and outcome is not None:
+                outcome.broker_records[f"b{broker}"].append(StateWrite(record, row["time_us"]))
+        if row["state"] == BROKER_SHUTTING_DOWN:
+            self._in_shutdown[broker] = True
+        elif row["state"] == BROKER_ACTIVE or registers:
+            self._in_shutdown[broker] = False
+
+    def _close_batch(self) -> None:
+        """Take over a batch once all of it has been read."""
+        for record in self._batch:
+            self._commit(record)
+        self._batch.clear()
+        self._configured.clear()
+
+    def _commit(self, record: _Record) -> None:
+        partition = record.state["partition"]
+        before = self._registrations.get(partition)
+        if record.state["change"] == STATE_DELETED:
+            self._registrations.pop(partition, None)
+            return
+        after = self._registration(record, before)
+        self._registrations[partition] = after
+        if record.outcome is not None:
+            columns = self._columns(self._kind(record.state, before, after), before, after)
+            write = StateWrite(columns, record.state["time_us"])
+            record.outcome.state_writes[self.names.partition(partition)].append(write)
+
+    def _registration(self, record: _Record, before: Registration | None) -> Registration:
+        state, row, partition = record.state, record.replicas, record.state["partition"]
+        if record.state["change"] == STATE_CREATED:
+            before = None
+
+        def listed(column: str, known: list[int | None]) -> list[int | None]:
+            return known if row is None else self.names.brokers_in(row[column], partition)
+
+        last_known: list[int | None] = [] if before is None else before.last_known_elr
+        if row is not None:
+            leader = self.names.broker_id(row["last_known_leader"])
+            last_known = [] if leader is None else [leader]
+        return Registration(
+            leader=self.brokers[state["leader"]] if state["leader"] >= 0 else state["leader"],
+            isr=self.names.brokers_in(state["isr"], partition),
+            leader_epoch=state["leader_epoch"],
+            partition_epoch=state["partition_epoch"],
+            controller_epoch=state["controller_epoch"],
+            replicas=listed(
+                "replicas",
+                [*self.names.replicas(partition)] if before is None else before.replicas,
+            ),
+            adding=listed("adding", [] if before is None else before.adding),
+            removing=listed("removing", [] if before is None else before.removing),
+            elr=listed("eligible_leaders", [] if before is None else before.elr),
+            last_known_elr=last_known,
+            recovering=(
+                row["recovering"] if row is not None else 0 if before is None else before.recovering
+            ),
+        )
+
+    def _kind(self, row: TraceRow, before: Registration | None, after: Registration) -> str:
+        """The kind of a record: settings of a topic that empty its ELR are committed with it."""
+        if before is None or row["change"] == STATE_CREATED:
+            return _CREATE
+        named = self.names.all_partitions[row["partition"]]
+        was_cleared = (
+            [before.elr, before.last_known_elr]
+            != [[], []]
+            == [
+                after.elr,
+                after.last_known_elr,
+            ]
+        )
+        same_isr = (before.leader, before.isr) == (after.leader, after.isr)
+        if was_cleared and same_isr and named.topic_number in self._configured:
+            return _CLEAR_ELR
+        return _CHANGE
+
+    @staticmethod
+    def _columns(kind: str, before: Registration | None, after: Registration) -> list[Any]:
+        """A write in the form of a recording."""
+        columns: list[Any] = [kind, after.leader, after.isr, after.elr, after.last_known_elr]
+        columns += [after.leader_epoch, after.partition_epoch, after.recovering]
+        columns.append(after.controller_epoch)
+        if kind != _CREATE and before is not None and before.moves != after.moves:
+            columns += after.moves
+        return columns
+
+    def observe(self, topics: list[str]) -> Tree:
+        """What it says of itself and of the partitions of these topics; brokers have own rows."""
+        self._close_batch()
+        unfenced = {BROKER_ACTIVE, BROKER_SHUTTING_DOWN}
+        return {
+            "controller": self._controller,
+            "controller_epoch": self._controller_epoch,
+            "registered": [each for each in self.brokers if self._taken_for.get(each) in unfenced],
+            "brokers": {
+                str(broker): {
+                    "fenced": bool(state == BROKER_FENCED),
+                    "in_controlled_shutdown": self._in_shutdown[broker],
+                }
+                for broker, state in self._taken_for.items()
+            },
+            "process": {
+                str(id_): self._process(number) for number, id_ in self._voters.ids().items()
+            },
+            "partitions": {
+                name: self._partition(self._registrations[number])
+                for name, number in self.names.partitions.items()
+                if number in self._registrations
+                and self.names.all_partitions[number].topic in topics
+            },
+        }
+
+    @staticmethod
+    def _partition(registration: Registration) -> Tree:
+        state = {
+            name: getattr(registration, name)
+            for name in (
+                *("leader", "isr", "elr", "last_known_elr", "leader_epoch", "partition_epoch"),
+                *("recovering", "adding", "removing"),
+            )
+        }
+        return {"replicas_assigned": registration.replicas, "kraft": state, "logs": {}}
+
+    def is_moving(self, name: str) -> bool:
+        """Whether a reassignment of a partition is in progress."""
+        self._close_batch()
+        known = self._registrations.get(self.names.partitions[name])
+        return known is not None and known.moves[1:] != [[], []]

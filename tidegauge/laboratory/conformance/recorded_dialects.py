@@ -1,0 +1,182 @@
+"""The two dialects of recorded schedules, brought into one form.
+
+Clusters with ZooKeeper and KRaft clusters were recorded by two harnesses. Their files have the same
+layout and differ in these parts:
+
+==============================  =========================  ======================================
+part                            ZooKeeper                  KRaft
+==============================  =========================  ======================================
+``mode``                        absent, or ``zookeeper``   ``kraft``
+``settings``                    of the brokers             ``broker`` and ``controller``
+``controllers``                 absent                     node ids of the quorum
+``features``                    absent                     levels of finalized features
+``first_controller``            the broker started first   absent: the first observation has it
+state of a partition            ``zk``                     ``kraft``
+==============================  =========================  ======================================
+
+``RecordedSchedule`` is the one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tidegauge.laboratory.conformance.broker_records import BrokerRecords, records_by_step
+from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
+
+#: A tree of observed values by name.
+Tree = dict[str, Any]
+
+#: By mode: the name of a partition's state in an observation.
+STATE = {ZOOKEEPER_MODE: "zk", KRAFT_MODE: "kraft"}
+
+#: Level of metadata.version of the first internal version (IV0) of each line.
+#: Source: MetadataVersion@4.1.0.
+_FIRST_LEVELS = {
+    "3.3": 4,
+    "3.4": 8,
+    "3.5": 9,
+    "3.6": 12,
+    "3.7": 15,
+    "3.8": 20,
+    "3.9": 21,
+    "4.0": 22,
+    "4.1": 26,
+    "4.2": 28,
+}
+
+#: What a partition's state has only while a reassignment runs.
+_MOVING = ("adding", "removing")
+#: What every state has that a harness wrote.
+_LAST_OF_A_STATE = "last_known_elr"
+
+
+class UnknownDialectError(ValueError):
+    """A file with steps that is of neither dialect; the message says what it is."""
+
+
+def in_one_form(recording: Tree) -> Tree:
+    """The content of a file of either dialect, as ``RecordedSchedule`` reads it.
+
+    Raises:
+        UnknownDialectError: it is of neither dialect.
+    """
+    mode = recording.get("mode", ZOOKEEPER_MODE)
+    if mode not in MODE_NAMES:
+        raise UnknownDialectError(
+            f"is a recording of neither a {' nor a '.join(MODE_NAMES.values())} cluster:"
+            f" its mode is {mode!r}, not {' or '.join(MODE_NAMES)}"
+        )
+    _check_states(recording, mode)
+    return _of_kraft(recording) if mode == KRAFT_MODE else _of_zookeeper(recording)
+
+
+def _check_states(recording: Tree, mode: str) -> None:
+    """The states that were observed are those of this mode."""
+    for place, observed in _observations(recording):
+        for name, partition in observed["exact"].get("partitions", {}).items():
+            for other in MODE_NAMES.keys() - {mode}:
+                if isinstance(partition, dict) and STATE[other] in partition:
+                    raise UnknownDialectError(
+                        f"is a recording of a {MODE_NAMES[mode]} cluster by its mode, but step "
+                        f"{place} has a state of {MODE_NAMES[other]} for {name} ({STATE[other]!r})"
+                    )
+
+
+def _observations(recording: Tree) -> Iterator[tuple[int, Tree]]:
+    """Each observation, with its step's place."""
+    steps = recording["steps"]
+    for place, step in enumerate(steps if isinstance(steps, list) else ()):
+        observed: Any = step.get("obs") if isinstance(step, dict) else None
+        exact = observed.get("exact") if isinstance(observed, dict) else None
+        if isinstance(exact, dict) and isinstance(exact.get("partitions", {}), dict):
+            yield place, observed
+
+
+def _of_zookeeper(recording: Tree) -> Tree:
+    brokers = recording.get("brokers")
+    first = {"first_controller": brokers[0]} if isinstance(brokers, list) and brokers else {}
+    return first | recording
+
+
+def _of_kraft(recording: Tree) -> Tree:
+    form: Tree = {"controllers": [0]} | recording
+    settings, features = recording.get("settings", {}), recording.get("features")
+    if not isinstance(settings, dict) or not isinstance(features, dict | None):
+        raise UnknownDialectError("has settings or features that are no objects")
+    form["settings"] = settings.get("broker", {})
+    form["controller_settings"] = settings.get("controller", {})
+    if features is not None:
+        # A feature that is not listed is at level 0: off.
+        form["metadata_version"] = _metadata_version(features.get("metadata.version"))
+        form["eligible_leader_replicas"] = features.get("eligible.leader.replicas.version", 0) > 0
+    controllers = form["controllers"]
+    if isinstance(controllers, list) and controllers:
+        active = (each for _, seen in _observations(recording) for each in _controllers(seen))
+        first = next((each for each in active if each in controllers), controllers[0])
+        form["first_controller"] = first
+    for _, observed in _observations(recording):
+        _complete_moves(observed)
+    _add_broker_records(form)
+    return form
+
+
+def _controllers(observed: Tree) -> list[Any]:
+    """The active controller, of one repeat or of each."""
+    return [observed["exact"].get("controller"), *observed.get("varies", {}).get("controller", [])]
+
+
+def _add_broker_records(form: Tree) -> None:
+    """The records about brokers, of the records that the recording has of all that was written."""
+    steps, startups = form["steps"], form.get("startup_by_repeat", [])
+    has_all = isinstance(steps, list) and all("timeline_by_repeat" in step for step in steps)
+    if not startups or not has_all:
+        return
+    repeats = [
+        records_by_step(startup, [step["timeline_by_repeat"][repeat] for step in steps])
+        for repeat, startup in enumerate(startups)
+    ]
+    form["steps"] = [
+        step | {"broker_records": _merged(records)}
+        for step, *records in zip(steps, *repeats, strict=True)
+    ]
+
+
+def _merged(repeats: list[BrokerRecords]) -> Tree:
+    """The records of a step as of one repeat, if all have the same, else of each."""
+    merged: Tree = {}
+    for broker in sorted({broker for records in repeats for broker in records}):
+        written = [records.get(broker, []) for records in repeats]
+        if all(each == written[0] for each in written):
+            merged[broker] = {"exact": True if len(written) > 1 else None, "writes": written[0]}
+        else:
+            merged[broker] = {"exact": False, "writes_by_repeat": written}
+    return merged
+
+
+def _metadata_version(level: Any) -> str | None:
+    """The name of a level of metadata.version; None: the recording has none."""
+    if level is None:
+        return None
+    known = [(first, line) for line, first in _FIRST_LEVELS.items() if first <= level]
+    if not known:
+        raise UnknownDialectError(f"has metadata.version {level}, older than any of KRaft's")
+    first, line = max(known)
+    return f"{line}-IV{level - first}"
+
+
+def _complete_moves(observed: Tree) -> None:
+    """A partition without a reassignment adds nothing and removes nothing: that is compared, too.
+
+    A harness writes both lists only while a reassignment runs. A state that was written by hand may
+    have any of its fields, and stays as it is.
+    """
+    varies = observed.get("varies", {})
+    for name, partition in observed["exact"].get("partitions", {}).items():
+        state = partition.get(STATE[KRAFT_MODE]) if isinstance(partition, dict) else None
+        if not isinstance(state, dict) or _LAST_OF_A_STATE not in state:
+            continue
+        for moving in _MOVING:
+            if f"partitions.{name}.{STATE[KRAFT_MODE]}.{moving}" not in varies:
+                state.setdefault(moving, [])

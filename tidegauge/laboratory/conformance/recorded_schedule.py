@@ -1,0 +1,294 @@
+"""The file of a schedule that was played on a real cluster, once or several times.
+
+A schedule is a list of steps (kill a broker, produce, cut a link, ...), each with the observations
+after it: states, logs, checkpoints. For several repeats, ``exact`` holds the values that were equal
+in all of them and ``varies`` the values of each.
+
+Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``step``, that is
+``op`` and its arguments. Missing values are not compared::
+
+    {
+      "release": "2.6.3", "brokers": [1, 2, 3],
+      "steps": [
+        {"step": {"op": "create", "topic": "t", "assign": {"0": [1, 2, 3]}}},
+        {"step": {"op": "produce", "tp": "t-0", "n": 5, "acks": -1}},
+        {"step": {"op": "kill", "b": [1]},
+         "obs": {"exact": {"partitions": {"t-0": {"zk": {"leader": 2, "isr": [2, 3]}}}}}}
+      ]
+    }
+
+A schedule of a KRaft cluster says ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
+between the two dialects.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from tidegauge.laboratory.conformance.recorded_dialects import (
+    Tree,
+    UnknownDialectError,
+    in_one_form,
+)
+from tidegauge.replication.release_versions import MODE_NAMES, ZOOKEEPER_MODE, Mode
+
+#: Steps without a wait for quiescence after them.
+_CHANGES_NOTHING = {
+    *("collect", "epochs", "fetch", "send_async", "sleep"),
+    *("values", "wait", "wait_reg", "wait_unreg"),
+    *("wait_ctrl", "wait_fenced", "wait_unfenced"),
+}
+
+#: How long it took until the request of a reassignment was gone from ZooKeeper.
+REASSIGNED_MS = "znode_gone_ms"
+
+#: The active controller of a KRaft cluster, by its role instead of its node id.
+ACTIVE = "controller"
+#: Steps at whose end a process runs that did not before.
+BRINGS_BACK = {"start", "resume"}
+
+#: The value of a repeat that lacks a field which others have.
+ABSENT = "ABSENT"
+
+
+#: The number of a folder's entries that are named where none is a schedule.
+_LISTED = 5
+
+
+class RecordingError(ValueError):
+    """A file that is not a recorded schedule; the message is one line."""
+
+
+def _span(value: object) -> object:
+    """The times of a span; a time that was recorded once is both ends."""
+    return value if isinstance(value, list) else [value, value]
+
+
+def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
+    if not isinstance(step.get("op"), str):
+        raise ValueError("has no op, the name of the action")
+    return step
+
+
+Span = Annotated[tuple[float, float], BeforeValidator(_span)]
+
+
+def middle(span: Span) -> float:
+    """The middle of the recorded times."""
+    return (span[0] + span[1]) / 2
+
+
+class RecordedPart(BaseModel):
+    """A part of the file; it may have other fields, which are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+
+class Merged(RecordedPart):
+    """The observations of several repeats."""
+
+    exact: Tree = {}
+    #: By path, with dots: one value for each repeat.
+    varies: dict[str, list[Any]] = {}
+    #: By path: the shortest and the longest time in milliseconds.
+    ranges_ms: dict[str, Span] = {}
+
+
+class StateWrites(RecordedPart):
+    """The writes of one partition's state during a step, or a controller's records about a broker.
+
+    The columns of a write are those of the recording's dialect. ZooKeeper: [writer, leader, ISR,
+    leader epoch, controller epoch, version]. KRaft: [kind, leader, ISR, ELR, last known ELR, leader
+    epoch, partition epoch, recovering, controller epoch], and of a record that changes them also
+    replicas, adding, removing.
+    """
+
+    #: None: there was one repeat, with nothing to compare it with.
+    exact: bool | None
+    #: The writes, unless repeats differ.
+    writes: list[list[Any]] = []
+    times_ms: list[Span] = Field(default=[], alias="t_ms")
+    writes_by_repeat: list[list[list[Any]]] = []
+
+
+class RecordedStep(RecordedPart):
+    """A step and its observations."""
+
+    number: int = Field(alias="i")
+    #: ``op`` and its arguments.
+    step: Annotated[dict[str, Any], AfterValidator(_has_operation)]
+    result: Merged = Merged()
+    #: None: there was no observation after it.
+    observed: Merged | None = Field(default=None, alias="obs")
+    #: By partition.
+    state_writes: dict[str, StateWrites] = {}
+    #: By broker (``b1``), each [state, number of the registration]; None: the recording has none.
+    broker_records: dict[str, StateWrites] | None = None
+    #: KRaft, of each repeat: all records of the metadata log.
+    timelines: list[list[Any]] = Field(default=[], alias="timeline_by_repeat")
+
+    @property
+    def op(self) -> str:
+        """The action of the step."""
+        return str(self.step["op"])
+
+    @property
+    def quiet_ms(self) -> float | None:
+        """The time until quiescence, in the middle of the recorded times; None: no wait.
+
+        Without a recorded time, steps that change the cluster have a wait, unless the step has
+        ``"q": false``.
+        """
+        if "result" not in self.model_fields_set:
+            waits = self.op not in _CHANGES_NOTHING and self.step.get("q", True)
+            return 0.0 if waits else None
+        span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
+        if span is None:
+            return 0.0 if "quiesce" in self.result.exact else None
+        return middle(span)
+
+
+class RecordedSchedule(RecordedPart):
+    """A whole file."""
+
+    name: str
+    about: str = ""
+    release: str
+    mode: Mode = ZOOKEEPER_MODE
+    brokers: list[int] = Field(min_length=1)
+    #: ZooKeeper: the broker that was started first. KRaft: the controller that was active first.
+    first_controller: int
+    #: Of all brokers.
+    settings: dict[str, Any] = {}
+    per_broker: dict[int, dict[str, Any]] = {}
+    #: ZooKeeper: ``inter.broker.protocol.version``; None: the release's own.
+    protocol: str | None = Field(default=None, alias="ibp")
+    zookeeper: dict[str, Any] = {}
+    #: KRaft: the node ids of the quorum's controllers.
+    controllers: list[int] = []
+    controller_settings: dict[str, Any] = {}
+    #: KRaft: None: the release's own.
+    metadata_version: str | None = None
+    eligible_leader_replicas: bool | None = None
+    steps: list[RecordedStep] = Field(min_length=1)
+
+    @property
+    def voters(self) -> list[int]:
+        """The node ids of the quorum's controllers by their numbers in a run.
+
+        The one that was active first has number 0. Which of the others is elected after it is a
+        race: their ids are in the order in which they were active.
+        """
+        active = [controller for _, controller in self._active_controllers()]
+        return list(dict.fromkeys([self.first_controller, *active, *self.controllers]))
+
+    def active_controller_after(self, controller: int, step: int) -> int:
+        """The node id of the first other controller that was active in or after a step."""
+        active = [other for number, other in self._active_controllers() if number >= step]
+        return next(other for other in [*active, *self.voters] if other != controller)
+
+    def _active_controllers(self) -> list[tuple[int, int]]:
+        """The number of a step, and the node id of the controller that was active at its end."""
+        return [
+            (step.number, controller)
+            for step in self.steps
+            if step.observed is not None
+            for controller in (
+                step.observed.exact.get("controller"),
+                *step.observed.varies.get("controller", [])[:1],
+            )
+            if controller is not None
+        ]
+
+    @property
+    def names_a_controller(self) -> bool:
+        """Whether a step hits a controller other than the first one, by its id or by its role."""
+        others = set(self.controllers) - {self.first_controller}
+        named: set[Any] = set()
+        stops = 0
+        for step in self.steps:
+            hit = step.step.get("b", [])
+            hit = hit if isinstance(hit, list) else [hit]
+            stops += ACTIVE in hit and step.op not in BRINGS_BACK
+            named.update(hit)
+            for link in step.step.get("links", []):
+                named.update(link)
+        return stops > 1 or not others.isdisjoint(named)
+
+
+def load_schedule(path: Path) -> RecordedSchedule:
+    """Read a file.
+
+    Raises:
+        RecordingError: the file cannot be read, or is not a recorded schedule.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RecordingError(f"{path}: is not JSON: {error}") from error
+    if not isinstance(data, dict) or "steps" not in data:
+        raise RecordingError(f"{path}: is not a recorded schedule: it has no steps")
+    try:
+        return RecordedSchedule.model_validate(in_one_form(_completed(data, path.stem)))
+    except UnknownDialectError as error:
+        raise RecordingError(f"{path}: {error}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise RecordingError(f"{path}: {place}: {first['msg']}") from error
+
+
+def _completed(data: Tree, name: str) -> Tree:
+    """A file's content with defaults: its name, and the numbers of steps."""
+    steps = data["steps"]
+    if isinstance(steps, list):
+        steps = [
+            {"i": number} | step if isinstance(step, dict) else step
+            for number, step in enumerate(steps)
+        ]
+    return {"name": name} | data | {"steps": steps}
+
+
+def recorded_files(paths: list[Path]) -> list[Path]:
+    """The files of schedules among these files, and in these folders.
+
+    Raises:
+        RecordingError: no schedule is found, or one of the paths does not exist.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += [each for each in sorted(path.glob("*.json")) if _has_steps(each)]
+        elif path.exists():
+            files.append(path)
+        else:
+            raise RecordingError(f"{path}: no such file or folder")
+    if not files:
+        raise RecordingError(
+            f"{paths[0]}: has no recorded schedule, that is no .json file with steps of a "
+            f"{' or '.join(MODE_NAMES.values())} cluster; it holds {_content(paths[0])}"
+        )
+    return files
+
+
+def _content(folder: Path) -> str:
+    """What a folder holds, for people who have named the wrong one."""
+    entries = sorted(folder.iterdir())
+    named = [each.name + "/" * each.is_dir() for each in entries[:_LISTED]]
+    more = len(entries) - len(named)
+    return ", ".join([*named, *([f"{more} more"] if more else [])]) or "nothing"
+
+
+def _has_steps(path: Path) -> bool:
+    """Whether a file of a folder is a schedule; the folder may have others (an index, costs)."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return True
+    return isinstance(data, dict) and "steps" in data

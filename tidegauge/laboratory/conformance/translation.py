@@ -1,0 +1,138 @@
+"""Translation of a recorded schedule into a scenario that can be run.
+
+The same release, versions, settings, assignment and first controller; the same steps in the same
+order, each when the one before is over, and after it the same quiet time. The recorded outcome is
+not read here, only the times of the recording machine: until quiescence, until a broker's virtual
+machine was up, and the number of its starts; and of KRaft clusters the order in which brokers that
+die together are fenced, and which administrative requests came to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidegauge.laboratory.conformance.kraft_writer import KRaftWriter
+from tidegauge.laboratory.conformance.recorded_costs import COSTS, KRAFT_COSTS
+from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
+from tidegauge.laboratory.conformance.schedule_writer import (
+    NotPlayed,
+    PlayedStep,
+    ScheduleWriter,
+    setting_value,
+)
+from tidegauge.laboratory.conformance.zookeeper_writer import ZooKeeperWriter
+from tidegauge.replication.release_versions import KRAFT_MODE
+from tidegauge.scenario.model.settings import NAMES
+from tidegauge.scenario.reading import Scenario, scenario_from_mapping
+
+
+@dataclass
+class Translation:
+    """A scenario, and the place of each recorded step in it."""
+
+    schedule: RecordedSchedule
+    scenario: Scenario
+    steps: list[PlayedStep]
+    #: Settings of the recording that the simulator does not have.
+    not_modelled: list[str]
+    #: The first unknown step: from it on no step is played.
+    not_played: NotPlayed | None = None
+
+
+def translate(
+    schedule: RecordedSchedule, *, seed: int = 1, costs: Mapping[str, Any] | None = None
+) -> Translation:
+    """Make the scenario of a schedule, up to the first step that the simulator does not know.
+
+    Args:
+        schedule: the recording.
+        seed: of the run; where repeats differ, of the repeat.
+        costs: as a scenario has them. Default: those of the recorded clusters.
+
+    Raises:
+        RecordingError: a step lacks something, or the first one cannot be played. ScenarioError:
+        the schedule is not a valid scenario.
+    """
+    if schedule.mode == KRAFT_MODE:
+        writer: ScheduleWriter = KRaftWriter(schedule, seed)
+        writer.write_all()
+        own, not_modelled = _of_kraft(schedule, writer)
+    else:
+        writer = zookeeper = ZooKeeperWriter(schedule, seed)
+        writer.write_all()
+        own, not_modelled = _of_zookeeper(schedule, zookeeper)
+    story: dict[str, Any] = {
+        "name": schedule.name,
+        "description": schedule.about,
+        "duration": f"{writer.duration_ms:.0f}ms",
+        # The recorded behaviour ends here.
+        "liveness": False,
+        "seed": seed,
+        "release": schedule.release,
+        "trace": "transitions",
+        "topics": writer.topics,
+        "faults": writer.faults,
+        "steps": writer.steps,
+        **own,
+        **({} if costs is None else {"costs": costs}),
+    }
+    scenario = scenario_from_mapping(story, schedule.name)
+    return Translation(schedule, scenario, writer.played, not_modelled, writer.not_played)
+
+
+def _of_zookeeper(
+    schedule: RecordedSchedule, writer: ZooKeeperWriter
+) -> tuple[dict[str, Any], list[str]]:
+    """What a scenario with ZooKeeper has of its own, and the settings that it does not have."""
+    cluster, not_modelled = _cluster(schedule, writer, NAMES["brokers"])
+    return {
+        **({} if schedule.protocol is None else {"protocol": schedule.protocol}),
+        "cluster": cluster | {"restart_after_exit": writer.restart_after_exit()},
+        "zookeeper": {"tick_ms": schedule.zookeeper.get("tickTime", 1000), "servers": 1},
+        "costs": COSTS,
+    }, not_modelled
+
+
+def _of_kraft(
+    schedule: RecordedSchedule, writer: ScheduleWriter
+) -> tuple[dict[str, Any], list[str]]:
+    """What a scenario in KRaft mode has of its own, and the settings that it does not have."""
+    names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
+    cluster, of_brokers = _cluster(schedule, writer, names)
+    settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])
+    # Both kinds of processes are given some settings that one kind alone reads.
+    unknown = {*of_brokers, *of_controllers} - settings.keys() - cluster["settings"].keys()
+    features = {
+        "metadata_version": schedule.metadata_version,
+        "eligible_leader_replicas": schedule.eligible_leader_replicas,
+    }
+    return {
+        "mode": KRAFT_MODE,
+        **{name: value for name, value in features.items() if value is not None},
+        "controllers": {"count": len(schedule.controllers), "settings": settings},
+        "cluster": cluster,
+        "costs": KRAFT_COSTS,
+    }, sorted(unknown)
+
+
+def _cluster(
+    schedule: RecordedSchedule, writer: ScheduleWriter, names: Collection[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The brokers, and the names of their settings that the simulator does not have."""
+    settings, not_modelled = _settings(schedule.settings, names)
+    return {
+        "brokers": schedule.brokers,
+        "start": {broker: writer.start(broker) for broker in schedule.brokers},
+        "settings": settings,
+        "broker_settings": {
+            broker: _settings(own, names)[0] for broker, own in schedule.per_broker.items()
+        },
+    }, not_modelled
+
+
+def _settings(recorded: dict[str, Any], names: Collection[str]) -> tuple[dict[str, int], list[str]]:
+    """The settings that the simulator has, and the names of the others."""
+    known = {name: setting_value(value) for name, value in recorded.items() if name in names}
+    return known, sorted(recorded.keys() - known.keys())

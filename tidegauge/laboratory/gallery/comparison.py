@@ -1,0 +1,82 @@
+"""An incident, run in a release that has the bug and in one that has not, and its figures."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tidegauge.engine.simulate import simulate
+from tidegauge.laboratory.gallery.figures import Figure
+from tidegauge.laboratory.gallery.incidents import Incident, Range, Version
+from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.shipped import find_scenario
+
+
+class Observed(NamedTuple):
+    """A figure of one run, beside the values that it may have."""
+
+    figure: Figure
+    expected: Range
+    value: float
+
+    @property
+    def is_as_expected(self) -> bool:
+        """Whether it has such a value."""
+        return self.expected.has(self.value)
+
+
+class Compared(NamedTuple):
+    """An incident, as both of its releases have shown it."""
+
+    incident: Incident
+    #: The figures of the incident, in its order.
+    affected: Sequence[Observed]
+    fixed: Sequence[Observed]
+
+    @property
+    def deviations(self) -> list[tuple[Version, Observed]]:
+        """The figures that are not as expected, each with the version of its run."""
+        return [
+            (version, each)
+            for version, observed in (
+                (self.incident.shown_in, self.affected),
+                (self.incident.absent_in, self.fixed),
+            )
+            for each in observed
+            if not each.is_as_expected
+        ]
+
+
+def compared(incident: Incident) -> Compared:
+    """Run an incident in both of its releases, and measure its figures.
+
+    Raises:
+        ScenarioError: its scenario cannot be run in one of them.
+    """
+    with TemporaryDirectory(prefix="tidegauge-gallery-") as folder:
+        shown = _observed(incident, incident.shown_in, Path(folder, "affected"))
+        absent = _observed(incident, incident.absent_in, Path(folder, "fixed"))
+    return Compared(
+        incident,
+        [Observed(each.figure, each.affected, shown[each.figure]) for each in incident.expected],
+        [Observed(each.figure, each.fixed, absent[each.figure]) for each in incident.expected],
+    )
+
+
+def _observed(incident: Incident, version: Version, folder: Path) -> dict[Figure, float]:
+    scenario = load_scenario(find_scenario(incident.scenario), incident.changes(version))
+    run = simulate(scenario, folder)
+    return {each.figure: each.figure.of(run) for each in incident.expected}
+
+
+def command_of(incident: Incident, version: Version) -> str:
+    """The shell command that runs an incident in a version."""
+    return shlex.join(["tidegauge", "run", incident.scenario, *_settings(incident, version)])
+
+
+def _settings(incident: Incident, version: Version) -> Iterator[str]:
+    for path, value in incident.changes(version).items():
+        yield from ("--set", f"{path}={value}")

@@ -1,0 +1,107 @@
+"""The incidents of the gallery with their figures in both releases: a table, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of
+from tidegauge.laboratory.gallery.incidents import Version
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_INDENT = 4 * " "
+
+
+def value_text(value: float) -> str:
+    """A figure's value: a count as an integer, seconds with a tenth."""
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def show(out: Console, results: Sequence[Compared]) -> None:
+    """Print the table of incidents, a line for each figure, and all deviations."""
+    from rich.text import Text
+
+    out.print("Each figure: the release, the observed value (the expected one)\n")
+    width = max(len(one.figure.words) for each in results for one in each.affected)
+    cells = [_cell(each.incident.shown_in, one) for each in results for one in each.affected]
+    cell_width = max(map(len, cells))
+    for each in results:
+        incident = each.incident
+        name = Text(f"{incident.number} {incident.name}", style="bold cyan")
+        out.print(name.append(f"   {', '.join(incident.issues)}", style="default"))
+        out.print(f"{_INDENT}{incident.title}", style="bold")
+        out.print(f"{_INDENT}affected {incident.affected}; fixed {incident.fixed}")
+        out.print(f"{_INDENT}{incident.schedule}", soft_wrap=True)
+        for shown, absent in zip(each.affected, each.fixed, strict=True):
+            line = Text(f"{_INDENT}{shown.figure.words.ljust(width)}  ")
+            cell = _cell(incident.shown_in, shown)
+            cell.pad_right(cell_width + 2 - len(cell))
+            out.print(line + cell + _cell(incident.absent_in, absent), soft_wrap=True)
+        out.print()
+    _show_deviations(out, results)
+
+
+def _cell(version: Version, observed: Observed) -> Text:
+    """A release, the observed value, and the expected ones."""
+    from rich.text import Text
+
+    style = "bold green" if observed.is_as_expected else "bold red"
+    return Text.assemble(
+        f"{version}: ", (value_text(observed.value), style), f" ({observed.expected})"
+    )
+
+
+def _show_deviations(out: Console, results: Sequence[Compared]) -> None:
+    count = 0
+    for each in results:
+        for version, observed in each.deviations:
+            count += 1
+            out.print(
+                f"{each.incident.name} in {version}: {observed.figure.words}: "
+                f"{value_text(observed.value)}; expected: {observed.expected}\n"
+                f"  Again: {command_of(each.incident, version)}",
+                soft_wrap=True,
+                markup=False,
+            )
+    shown = sum(not each.deviations for each in results)
+    out.print(f"{shown} of {len(results)} shown in the affected release and absent in the fixed")
+
+
+def content_of(results: Sequence[Compared]) -> list[dict[str, Any]]:
+    """The incidents and their figures, for programs."""
+    return [
+        {
+            "number": each.incident.number,
+            "name": each.incident.name,
+            "title": each.incident.title,
+            "issues": list(each.incident.issues),
+            "affected": each.incident.affected,
+            "fixed": each.incident.fixed,
+            "schedule": each.incident.schedule,
+            "scenario": each.incident.scenario,
+            "is_as_expected": not each.deviations,
+            "shown_in": _run_content(each, each.incident.shown_in, each.affected),
+            "absent_in": _run_content(each, each.incident.absent_in, each.fixed),
+        }
+        for each in results
+    ]
+
+
+def _run_content(each: Compared, version: Version, observed: Sequence[Observed]) -> dict[str, Any]:
+    return {
+        **version._asdict(),
+        "command": command_of(each.incident, version),
+        "figures": [
+            {
+                "figure": one.figure.words,
+                "value": one.value,
+                "least": one.expected.least,
+                "most": one.expected.most,
+                "is_as_expected": one.is_as_expected,
+            }
+            for one in observed
+        ],
+    }

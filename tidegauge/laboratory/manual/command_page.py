@@ -1,0 +1,146 @@
+"""The page ``docs/commands.md``: every command, as its ``--help`` describes it.
+
+The text of a command is the docstring of its function; below a line ``Examples:`` it has commands
+that can be typed, each with a remark behind it or, further indented, in the next line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from textwrap import dedent
+from typing import Any, NamedTuple
+
+import typer
+
+from tidegauge.command_line import app
+from tidegauge.laboratory.manual.markdown import NONE, code, code_block, table, with_options_as_code
+
+_OPENING = """\
+# Commands
+
+This page covers every command of `tidegauge`: its arguments, options, defaults and examples, as
+`tidegauge COMMAND --help` prints them. [First hour](first-hour.md) uses them one after the other.
+
+* Each command has `--help`. It has `--json` if a program would read its output.
+* The exit status is 0 if every check has the verdict that the scenario expects, 1 if not, and 2 for
+  bad input. Bad input is reported in one line that names the file, field or option. After a 1 the
+  output names the seed, the command that repeats the run, and the story of the first event.
+* FILE, DIR and RUN stand for a file, a folder and the folder of a run.
+"""
+#: Names of a command's parameters that every command has.
+_ALWAYS = {"help"}
+_EXAMPLES = re.compile(r"^Examples?:\n", re.MULTILINE)
+#: An argument in the usage of a command, as some releases of Typer write it: ``{RUN...}...``.
+_REQUIRED = re.compile(r"\{([^}.]*)(\.\.\.)?\}(?:\.\.\.)?")
+#: Between an example and a remark in the same line.
+_GAP = re.compile(r" {3,}")
+_SENTENCE = re.compile(r"(?<=[.;]) +(?=[A-Z`])")
+_DEFAULT = re.compile(r"Default(?P<when>[^:]*): (?P<value>.*?)[.;]?", re.DOTALL)
+_BY_DEFAULT = re.compile(r"; by default (?P<value>[^;.]+)")
+#: Typer adds the limit of a number to its text.
+_LIMIT = re.compile(r"\[(?:[^\[\]]*; )?x>=(\d+)\]$")
+
+
+class Example(NamedTuple):
+    """A command that ``--help`` shows."""
+
+    #: More than one if it goes on behind a backslash.
+    lines: list[str]
+    remark: str
+
+
+def documentation() -> str:
+    """The page, in Markdown."""
+    group: Any = typer.main.get_command(app)
+    index = table(
+        ("command", "task"),
+        (
+            (f"[{name}](#{name})", with_options_as_code(_paragraphs(command)[0]))
+            for name, command in group.commands.items()
+        ),
+    )
+    sections = [_section(name, command) for name, command in group.commands.items()]
+    return "\n".join([_OPENING, index, *sections])
+
+
+def _section(name: str, command: Any) -> str:
+    context = command.context_class(command, info_name=f"tidegauge {name}")
+    usage = " ".join([f"tidegauge {name}", *command.collect_usage_pieces(context)])
+    usage = _REQUIRED.sub(r"\1\2", usage)
+    parts = [f"## {name}\n"]
+    parts += [f"{with_options_as_code(each)}\n" for each in _paragraphs(command)]
+    parts.append(f"Usage: {code(usage)}\n")
+    rows = [_parameter(each, context) for each in command.params if each.name not in _ALWAYS]
+    if rows:
+        parts.append(table(("argument or option", "default", "meaning"), rows))
+    parts.append(code_block("\n".join(_shown(name, command))))
+    return "\n".join(parts)
+
+
+def _paragraphs(command: Any) -> list[str]:
+    prose = _EXAMPLES.split(_help_of(command))[0]
+    return [" ".join(each.split()) for each in prose.split("\n\n") if each.strip()]
+
+
+def _help_of(command: Any) -> str:
+    # \b in a docstring is for the layout of a terminal.
+    return re.sub(r"\x08", "", command.help or "")
+
+
+def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
+    """A row: the name with its value, the default, the meaning."""
+    name, described = parameter.get_help_record(context)
+    text = parameter.help or ""
+    sentences = _SENTENCE.split(_BY_DEFAULT.sub("", text))
+    defaults = [_told(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
+    defaults += [found["value"] for found in _BY_DEFAULT.finditer(text)]
+    others = [each for each in sentences if not _DEFAULT.fullmatch(each)] or sentences
+    if limit := _LIMIT.search(described):
+        others.append(f"At least {limit[1]}.")
+    return (
+        code(name),
+        with_options_as_code("; ".join(defaults)) or _default_of(parameter),
+        with_options_as_code(" ".join(others)),
+    )
+
+
+def _told(default: re.Match[str]) -> str:
+    when, value = default["when"].strip(), default["value"]
+    return f"{when}: {value}" if when else value
+
+
+def _default_of(parameter: Any) -> str:
+    """The default of a parameter whose text tells none."""
+    if parameter.required:
+        return "required"
+    if parameter.default is False:
+        return "off"
+    if parameter.default in (None, (), []):
+        return NONE
+    return code(str(parameter.default))
+
+
+def _shown(name: str, command: Any) -> Iterator[str]:
+    """The lines of a command's examples; a remark stands above its example."""
+    found = list(examples(_help_of(command))) or [Example([f"tidegauge {name}"], "")]
+    for example in found:
+        if example.remark:
+            yield f"# {example.remark}"
+        yield from example.lines
+
+
+def examples(text: str) -> Iterator[Example]:
+    """The examples in the help of a command."""
+    parts = _EXAMPLES.split(text, maxsplit=1)
+    lines = dedent(parts[1]).rstrip().splitlines() if len(parts) > 1 else []
+    found: list[Example] = []
+    for line in lines:
+        if found and found[-1].lines[-1].endswith("\\"):
+            found[-1].lines.append(line)
+        elif found and line.startswith(" "):
+            found[-1] = found[-1]._replace(remark=line.strip())
+        else:
+            command, *remark = _GAP.split(line.strip(), maxsplit=1)
+            found.append(Example([command], "".join(remark)))
+    yield from found

@@ -1,0 +1,52 @@
+"""The table of the generated pages, and the folder that they are written to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tidegauge.laboratory.manual import (
+    check_page,
+    command_page,
+    gallery_page,
+    row_page,
+    scenario_page,
+    shipped_page,
+)
+from tidegauge.laboratory.manual.markdown import closing
+
+#: The folder of the manual in a checkout.
+FOLDER = Path(__file__).resolve().parents[3] / "docs"
+
+#: The function that makes each page, by the page's file name.
+PAGES: dict[str, Callable[[], str]] = {
+    "checks.md": check_page.documentation,
+    "commands.md": command_page.documentation,
+    "gallery.md": gallery_page.documentation,
+    "scenario-reference.md": scenario_page.documentation,
+    "scenarios-shipped.md": shipped_page.documentation,
+    "trace-rows.md": row_page.documentation,
+}
+
+
+def page_text(name: str) -> str:
+    """A page as it is written."""
+    return f"{PAGES[name]().rstrip()}\n\n{closing()}"
+
+
+def write_pages(folder: Path) -> Iterator[Path]:
+    """Write all pages; yields each file."""
+    for name in PAGES:
+        file = folder / name
+        file.write_text(page_text(name), encoding="utf-8")
+        yield file
+
+
+def stale_pages(folder: Path) -> list[str]:
+    """The names of pages that are missing, or differ from what would be written now."""
+    return [
+        name
+        for name in PAGES
+        if not (folder / name).is_file()
+        or (folder / name).read_text(encoding="utf-8") != page_text(name)
+    ]

@@ -1,0 +1,175 @@
+"""Parameters of the cost model that are fitted from a cluster's own measurements.
+
+A parameter is fitted by the quantiles of its samples as they are: no distribution is assumed. With
+a few samples only the middle ones mean much, so a parameter says how many there were. What logs
+tell counts before what metrics tell, since a line is of one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
+from tidegauge.real_cluster.costs.estimator import MANY_PARTITIONS, Estimator, Sample, chosen
+from tidegauge.real_cluster.costs.estimators import ESTIMATORS, UNTOLD
+from tidegauge.replication.release_versions import Mode
+from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
+from tidegauge.scenario.model.resources import Resources
+from tidegauge.scenario.text.counted import counted
+
+#: The quantiles that a scenario has, in hundredths.
+QUANTILES = {"min": 0, "p50": 50, "p90": 90, "p99": 99, "max": 100}
+COSTS, RESOURCES = "costs", "resources"
+#: More digits than samples would give are noise.
+_DIGITS = 3
+_MS_US, _S_US = 1_000, 1_000_000
+
+
+class Fitted(NamedTuple):
+    """A parameter with its value and where that comes from."""
+
+    #: ``costs`` or ``resources``.
+    part: str
+    field: str
+    #: As a scenario has it: quantiles, or one value.
+    value: Mapping[str, str] | str
+    samples: int
+    #: Names of log files or of metrics.
+    seen_in: Sequence[str]
+    #: From which lines or metrics.
+    source: str
+    #: What it holds besides, or lacks; may be empty.
+    bias: str = ""
+
+    @property
+    def path(self) -> str:
+        """Its path in a scenario."""
+        return f"{self.part}.{self.field}"
+
+    def quantile(self, name: str) -> str:
+        """One of its quantiles as a scenario has it."""
+        return self.value if isinstance(self.value, str) else self.value[name]
+
+
+class Unfitted(NamedTuple):
+    """A parameter that stays at its default, and why."""
+
+    part: str
+    field: str
+    reason: str
+
+    @property
+    def path(self) -> str:
+        """Its path in a scenario."""
+        return f"{self.part}.{self.field}"
+
+
+class Calibration(NamedTuple):
+    """All parameters of a cluster."""
+
+    mode: Mode
+    fitted: Sequence[Fitted]
+    unfitted: Sequence[Unfitted]
+
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """``costs`` and ``resources`` as a scenario has them; without a part that has no value."""
+        parts: dict[str, dict[str, Any]] = {}
+        for each in self.fitted:
+            value = each.value if isinstance(each.value, str) else dict(each.value)
+            parts.setdefault(each.part, {})[each.field] = value
+        return parts
+
+
+def calibrate(
+    mode: Mode,
+    clusters: Iterable[ClusterLogs],
+    measured: Sequence[Fitted | Unfitted] = (),
+) -> Calibration:
+    """Fit the parameters of a mode.
+
+    Args:
+        mode: the control plane of the cluster.
+        clusters: logs of it, or of several clusters of the same kind.
+        measured: parameters from metrics, fitted or not.
+    """
+    logs = list(clusters)
+    found = {each.path: each for each in measured if isinstance(each, Fitted)}
+    if logs:
+        found |= {each.path: each for each in _told(logs, mode)}
+    order = [f"{COSTS}.{name}" for name in Costs.model_fields]
+    order += [f"{RESOURCES}.{name}" for name in Resources.model_fields]
+    fitted = sorted(found.values(), key=lambda each: order.index(each.path))
+    return Calibration(mode, fitted, list(_unfitted(set(found), measured, mode)))
+
+
+def _told(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
+    """The parameters that logs tell."""
+    for estimator in ESTIMATORS:
+        if estimator.mode not in (None, mode):
+            continue
+        samples = chosen(sample for logs in clusters for sample in estimator.samples(logs))
+        if samples:
+            yield _fitted(estimator, samples)
+
+
+def _fitted(estimator: Estimator, samples: Sequence[Sample]) -> Fitted:
+    values_us = sorted(max(1, sample.value_us) for sample in samples)
+    return Fitted(
+        COSTS,
+        estimator.cost,
+        {name: written_us(quantile(values_us, share)) for name, share in QUANTILES.items()},
+        len(samples),
+        sorted({sample.seen_in for sample in samples}),
+        estimator.source,
+        "; ".join(filter(None, (estimator.bias, _of_few_partitions(samples)))),
+    )
+
+
+def _of_few_partitions(samples: Iterable[Sample]) -> str:
+    """A warning where no sample is of many partitions."""
+    most = max(sample.partitions for sample in samples)
+    if not 0 < most < MANY_PARTITIONS:
+        return ""
+    return f"of at most {counted(most, 'partition')} at once: too long for many"
+
+
+def _unfitted(
+    known: set[str], measured: Iterable[Fitted | Unfitted], mode: Mode
+) -> Iterator[Unfitted]:
+    """The parameters of the mode that have no value, in the order of the model."""
+    sources = {each.cost: each.source for each in ESTIMATORS if each.mode in (None, mode)}
+    reasons = {each.path: each.reason for each in measured if isinstance(each, Unfitted)}
+    for cost in Costs.model_fields:
+        path = f"{COSTS}.{cost}"
+        if path in known or cost in costs_of_other_modes(mode):
+            continue
+        if cost in sources:
+            said = [
+                f"no such lines: {sources[cost]}",
+                *([reasons[path]] if path in reasons else []),
+            ]
+            yield Unfitted(COSTS, cost, "; ".join(said))
+        else:
+            reason = UNTOLD.get(cost) or reasons.get(path)
+            yield Unfitted(COSTS, cost, reason or "logs do not tell it; metrics do")
+    for path, reason in reasons.items():
+        if path.startswith(f"{RESOURCES}.") and path not in known:
+            yield Unfitted(RESOURCES, path.partition(".")[2], reason)
+
+
+def quantile(values: Sequence[int], share: int) -> int:
+    """The value at a share of a hundred of values in ascending order, linear between two."""
+    place, rest = divmod((len(values) - 1) * share, 100)
+    if not rest:
+        return values[place]
+    return values[place] + (values[place + 1] - values[place]) * rest // 100
+
+
+def written_us(value_us: int) -> str:
+    """A duration with three digits, as a scenario has it."""
+    beyond = 10 ** max(0, len(str(value_us)) - _DIGITS)
+    rounded_us = max(1, (value_us + beyond // 2) // beyond * beyond)
+    if rounded_us < _MS_US:
+        return f"{rounded_us}us"
+    return f"{rounded_us / _MS_US:g}ms" if rounded_us < _S_US else f"{rounded_us / _S_US:g}s"

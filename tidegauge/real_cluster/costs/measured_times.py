@@ -1,0 +1,172 @@
+"""Parameters from a broker's metrics: times of requests, and bandwidths of disks.
+
+Kafka rounds the times in its histograms to whole milliseconds: a median of 0 tells that a request
+takes less than half of one, and no more. Its percentiles are of the last minutes, and begin at the
+median: the least duration of a parameter is set to the median, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+from typing import NamedTuple
+
+from tidegauge.real_cluster.costs.calibration import COSTS, RESOURCES, Fitted, Unfitted, written_us
+from tidegauge.real_cluster.costs.measured_series import (
+    DISK_BUSY,
+    DISK_READ,
+    DISK_WRITTEN,
+    LOCAL_TIME,
+    ZOOKEEPER_LATENCY,
+    Histogram,
+    MeasuredSeries,
+)
+from tidegauge.real_cluster.rates.sought_metrics import BYTES_IN, BYTES_OUT
+from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Mode
+from tidegauge.simulation.quantities import format_bandwidth
+
+#: The quantiles of a scenario, in thousandths; there is none below the median.
+_SHARES = {"min": 500, "p50": 500, "p90": 900, "p99": 990, "max": 999}
+_MS_US = 1000
+#: A disk that is busy for less of the time has written too little to tell.
+_LEAST_BUSY = 0.05
+#: A disk's bandwidth is that of the direction in which most of its bytes go.
+_MOST_OF_BYTES = 0.9
+#: Bandwidths are rounded to this.
+_STEP = 100_000
+_FOLLOWER_FETCH, _PRODUCE, _LEADER_AND_ISR = "FetchFollower", "Produce", "LeaderAndIsr"
+
+
+class _Times(NamedTuple):
+    """A parameter from a histogram."""
+
+    cost: str
+    histogram: str
+    request: str | None
+    bias: str
+    #: Of another request: its median is subtracted.
+    less: str | None = None
+    #: Only the median says something of one partition: large requests have many.
+    only_median: bool = False
+    mode: Mode | None = None
+
+
+_WHOLE_REQUEST = "of whole requests; those in a quiet cluster are about one partition or a few"
+_TIMES = (
+    _Times("request", LOCAL_TIME, _FOLLOWER_FETCH, "holds request_partition of what is fetched"),
+    _Times("append", LOCAL_TIME, _PRODUCE, "holds request_partition", less=_FOLLOWER_FETCH),
+    _Times(
+        "become_leader",
+        LOCAL_TIME,
+        _LEADER_AND_ISR,
+        _WHOLE_REQUEST,
+        only_median=True,
+        mode=ZOOKEEPER_MODE,
+    ),
+    _Times(
+        "become_follower",
+        LOCAL_TIME,
+        _LEADER_AND_ISR,
+        _WHOLE_REQUEST,
+        only_median=True,
+        mode=ZOOKEEPER_MODE,
+    ),
+    _Times(
+        "zookeeper_write",
+        ZOOKEEPER_LATENCY,
+        None,
+        "of reads and writes of brokers together",
+        mode=ZOOKEEPER_MODE,
+    ),
+)
+
+
+def measured_parameters(series: MeasuredSeries, mode: Mode) -> Iterator[Fitted | Unfitted]:
+    """The parameters of a mode that metrics can tell, fitted or not."""
+    for times in _TIMES:
+        if times.mode in (None, mode):
+            yield _of_times(series, times)
+    yield from _of_disks(series)
+    for field, family, words in (
+        ("network_in", BYTES_IN, "received"),
+        ("network_out", BYTES_OUT, "sent"),
+    ):
+        most = series.most_bytes(family)
+        if most is not None:
+            said = f"the busiest broker {words} {format_bandwidth(round(most))}: no limit shows"
+            yield Unfitted(RESOURCES, field, said)
+
+
+def _of_times(series: MeasuredSeries, times: _Times) -> Fitted | Unfitted:
+    found = series.histogram(times.histogram, times.request)
+    name = times.histogram if times.request is None else f"{times.histogram} of {times.request}"
+    if found is None:
+        return Unfitted(COSTS, times.cost, f"no series {name}")
+    less_ms = 0.0
+    if times.less is not None:
+        other = series.histogram(times.histogram, times.less)
+        less_ms = other.values_ms[500] if other is not None else 0.0
+        name += f", less the median of {times.less}"
+    values_us = {
+        quantile: round((_at(found, share) - less_ms) * _MS_US)
+        for quantile, share in _SHARES.items()
+    }
+    if values_us["p50"] <= 0:
+        return Unfitted(COSTS, times.cost, f"the median {name} is 0 ms, which Kafka has rounded")
+    value: Mapping[str, str] | str = {
+        quantile: written_us(value_us) for quantile, value_us in values_us.items()
+    }
+    if times.only_median:
+        value, name = written_us(values_us["p50"]), f"the median {name}"
+    return Fitted(COSTS, times.cost, value, found.samples, [found.name], name, times.bias)
+
+
+def _at(histogram: Histogram, share: int) -> float:
+    """The value at a share of a thousand, linear between two percentiles."""
+    known = sorted(histogram.values_ms.items())
+    below = [(at, value) for at, value in known if at <= share] or known[:1]
+    above = [(at, value) for at, value in known if at >= share] or known[-1:]
+    (low, low_ms), (high, high_ms) = below[-1], above[0]
+    if low >= high:
+        return low_ms
+    return low_ms + (high_ms - low_ms) * (share - low) / (high - low)
+
+
+def _of_disks(series: MeasuredSeries) -> Iterator[Fitted | Unfitted]:
+    """The bytes of a disk by the time that it was busy, of the busiest disk of each machine."""
+    busy = series.rates_of_disks(DISK_BUSY)
+    written, read = series.rates_of_disks(DISK_WRITTEN), series.rates_of_disks(DISK_READ)
+    disks: dict[str, tuple[str, ...]] = {}
+    for disk, share in sorted(busy.items()):
+        if disk[0] not in disks or share > busy[disks[disk[0]]]:
+            disks[disk[0]] = disk
+    for field, moved, name in (
+        ("disk_write", written, DISK_WRITTEN),
+        ("disk_read", read, DISK_READ),
+    ):
+        if not disks or not moved:
+            yield Unfitted(RESOURCES, field, f"no series {name} and {DISK_BUSY}")
+            continue
+        found = [
+            moved.get(disk, 0.0) / busy[disk]
+            for disk in disks.values()
+            if busy[disk] >= _LEAST_BUSY
+            and moved.get(disk, 0.0)
+            >= _MOST_OF_BYTES * (written.get(disk, 0.0) + read.get(disk, 0.0))
+        ]
+        if found and median(found) > 0:
+            yield Fitted(
+                RESOURCES,
+                field,
+                format_bandwidth(round(median(found) / _STEP) * _STEP),
+                len(found),
+                [name],
+                f"{name} by {DISK_BUSY}",
+                "of transfers of the sizes that there were; larger ones are faster",
+            )
+        else:
+            reason = (
+                f"no disk was busy for {_LEAST_BUSY:.0%} of the time with {_MOST_OF_BYTES:.0%} of "
+                "its bytes in this direction"
+            )
+            yield Unfitted(RESOURCES, field, reason)

@@ -1,0 +1,98 @@
+"""The JSON of ``kafka-reassign-partitions --execute``, as a step of a scenario."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from tidegauge.real_cluster.describe.input_file import InputError, input_error, read_text
+from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.scenario.model.references import no_such
+from tidegauge.scenario.model.topic_steps import Move, ReassignStep
+from tidegauge.scenario.text.errors import one_line, path_text, problems_in
+
+#: The field that the tool reads and the simulator does not: the log directory of a replica.
+_LOG_DIRECTORIES = "log_dirs"
+
+
+class ReassignmentPlan(NamedTuple):
+    """The partitions to move, each as {topic, partition, replicas}."""
+
+    moves: list[dict[str, Any]]
+    notices: list[Notice]
+
+
+def read_reassignment_plan(
+    file: Path, partition_counts: Mapping[str, int], brokers: Collection[int]
+) -> ReassignmentPlan:
+    """The moves in a file, all of known partitions and to known brokers.
+
+    Raises:
+        InputError: it is not such JSON, or names an unknown object; with the place in the JSON.
+    """
+    data = _json(file)
+    notices = []
+    if _without_log_directories(data):
+        text = f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica"
+        notices.append(Notice("steps", text))
+    if "partitions" not in data:
+        raise input_error(file, None, "partitions: is missing")
+    try:
+        step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
+    except ValidationError as error:
+        problem = problems_in(error, data)[0]
+        where = f"{path_text(problem.path)}: " if problem.path else ""
+        raise input_error(file, None, f"{where}{problem.message}") from error
+    except UnicodeEncodeError as error:
+        raise input_error(file, None, "has a name with half of a surrogate pair in it") from error
+    moves = []
+    for place, move in enumerate(step.partitions):
+        for message in _strangers(move, partition_counts, brokers):
+            raise input_error(file, None, f"partitions[{place}].{message}")
+        replicas = list(move.replicas)
+        moves.append({"topic": move.topic, "partition": move.partition, "replicas": replicas})
+    return ReassignmentPlan(moves, notices)
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(read_text(file))
+    except json.JSONDecodeError as error:
+        raise input_error(file, error.lineno, f"is not valid JSON: {error.msg}") from error
+    except (RecursionError, ValueError) as error:
+        message = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise InputError(one_line(f"{file}: is not valid JSON: {message}")) from error
+    if not isinstance(data, dict):
+        message = 'must be a JSON object such as {"version": 1, "partitions": [...]}'
+        raise input_error(file, None, message)
+    return data
+
+
+def _without_log_directories(data: dict[str, Any]) -> bool:
+    """Remove the log directories of replicas, and return whether any was given."""
+    moves = data.get("partitions")
+    found = False
+    for move in moves if isinstance(moves, list) else ():
+        directories = move.pop(_LOG_DIRECTORIES, None) if isinstance(move, dict) else None
+        found |= isinstance(directories, list) and set(map(str, directories)) > {"any"}
+    return found
+
+
+def _strangers(
+    move: Move, partition_counts: Mapping[str, int], brokers: Collection[int]
+) -> Iterator[str]:
+    count = partition_counts.get(move.topic)
+    if count is None:
+        yield f"topic: {no_such('topic', move.topic, partition_counts)}"
+    elif move.partition >= count:
+        yield f"partition: the last partition of {move.topic} is {count - 1}"
+    for broker in move.replicas:
+        if broker not in brokers:
+            yield (
+                f"replicas: broker {broker} is not in the dump; if it is new, give its "
+                "server.properties with --properties"
+            )

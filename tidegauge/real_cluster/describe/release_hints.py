@@ -1,0 +1,164 @@
+"""The release of Kafka of a cluster, as far as its files show it.
+
+A dump does not contain the release: the tool that printed it may be of another release than the
+brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
+of its own; the levels of its features (kafka-features.sh describe) show the release and its
+metadata.version.
+
+Whether a KRaft cluster has eligible leader replicas (KIP-966) does not follow from its release: an
+upgraded cluster keeps them off. They are on where the dump has some, or where the feature has a
+level.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
+from tidegauge.real_cluster.describe.describe_dump import DescribeDump
+from tidegauge.real_cluster.describe.feature_levels import FeatureLevels
+from tidegauge.real_cluster.describe.input_file import InputError
+from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    LAST_PATCH,
+    ZOOKEEPER_MODE,
+    Mode,
+    ProtocolVersion,
+    Release,
+    all_releases,
+)
+from tidegauge.replication.releases import DEFAULT_RELEASE
+
+#: The first release whose clusters can have eligible leader replicas.
+_FIRST_WITH_ELR = "4.0.0"
+
+
+@dataclass
+class ChosenRelease:
+    """The release and protocol versions of a scenario."""
+
+    release: str
+    #: inter.broker.protocol.version of all brokers, if it is set.
+    protocol: str | None = None
+    #: ... by broker, where they differ, as in the middle of an upgrade.
+    protocols: dict[int, str] = field(default_factory=dict)
+    mode: Mode = ZOOKEEPER_MODE
+    #: With KRaft, if it is known.
+    metadata_version: str | None = None
+    #: With KRaft, from the first release that can have them.
+    eligible_leader_replicas: bool | None = None
+    notices: list[Notice] = field(default_factory=list)
+
+
+def choose_release(
+    wanted: str | None, files: BrokerFiles, dump: DescribeDump, features: FeatureLevels | None
+) -> ChosenRelease:
+    """The release of the brokers: the requested one, or the one that the files suggest.
+
+    Raises:
+        InputError: the release is unknown, has no KRaft mode though the cluster is of KRaft, or
+            does not support the protocol of a broker.
+    """
+    is_kraft = bool(files.are_of_kraft() or dump.has_eligible_replicas or features)
+    said = {} if is_kraft else _protocols(files)
+    chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
+    if not wanted:
+        chosen.release, reason = (
+            _hinted_with_kraft(dump, features) if is_kraft else _hinted(said, dump)
+        )
+        text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
+        chosen.notices.append(Notice("release", text))
+    try:
+        chosen.mode = Release.parse(chosen.release).mode(KRAFT_MODE if is_kraft else None)
+    except ValueError as error:
+        raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
+    if chosen.mode == KRAFT_MODE:
+        if not is_kraft:
+            text = f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft"
+            chosen.notices.append(Notice("release", text))
+        _choose_features(chosen, dump, features)
+    else:
+        _set_protocols(chosen, files, said)
+    return chosen
+
+
+def _choose_features(
+    chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
+) -> None:
+    if features and features.metadata_version != Release.parse(chosen.release).metadata_version():
+        chosen.metadata_version = str(features.metadata_version)
+    if Release.parse(chosen.release) < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
+        return
+    has_level = features is not None and features.eligible_leader_replicas
+    chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
+    if chosen.eligible_leader_replicas or features is not None:
+        return
+    text = (
+        "eligible leader replicas are off: no partition in the dump has any. If the cluster has "
+        "them (kafka-features.sh describe), use --features, or delete eligible_leader_replicas"
+    )
+    chosen.notices.append(Notice("release", text))
+
+
+def _parsed(wanted: str) -> str:
+    try:
+        return str(Release.parse(wanted))
+    except ValueError as error:
+        raise InputError(f"--release {wanted}: {error}") from error
+
+
+def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
+    versions = {}
+    for broker, written in files.protocols().items():
+        try:
+            versions[broker] = ProtocolVersion.parse(written.text)
+        except ValueError as error:
+            raise written.error(str(error)) from error
+    return versions
+
+
+def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
+    """A release, and the reason for choosing it."""
+    if features:
+        return _parsed(features.line), f"its brokers support metadata.version {features.line}"
+    if not dump.has_eligible_replicas and "Elr" not in dump.columns:
+        return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
+    newest = str(all_releases(KRAFT_MODE)[-1])
+    return newest, "the newest, for a cluster of KRaft"
+
+
+def _hinted(said: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
+    """A release, and the reason for choosing it."""
+    newest = str(all_releases(ZOOKEEPER_MODE)[-1])
+    if said:
+        protocol = max(said.values())
+        line = ".".join(map(str, protocol.line))
+        if line in LAST_PATCH:
+            reason = f"the last of the line of inter.broker.protocol.version {protocol}"
+            return str(Release.parse(line)), reason
+        oldest = str(all_releases()[0])
+        return oldest, f"the oldest supported release; inter.broker.protocol.version is {protocol}"
+    if "TopicId" in dump.columns:
+        return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
+    if "Elr" in dump.columns:
+        return newest, "the dump has Elr, so the tool is of 3.7 or newer"
+    return _parsed(DEFAULT_RELEASE), "the default, since no file has inter.broker.protocol.version"
+
+
+def _set_protocols(
+    chosen: ChosenRelease, files: BrokerFiles, said: dict[int | None, ProtocolVersion]
+) -> None:
+    release = Release.parse(chosen.release)
+    written = files.protocols()
+    for broker, version in said.items():
+        try:
+            release.protocol(str(version))
+        except ValueError as error:
+            raise written[broker].error(str(error)) from error
+    if len(set(said.values())) == 1:
+        chosen.protocol = str(next(iter(said.values())))
+    else:
+        chosen.protocols = {
+            broker: str(version) for broker, version in said.items() if broker is not None
+        }

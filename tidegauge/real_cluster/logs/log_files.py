@@ -1,0 +1,207 @@
+"""The log files of a cluster: a folder for each node, with its rotated and compressed files.
+
+Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
+files, or put the date before the suffix, and logrotate compresses them. All files of one folder
+are of one node. Its id is that of the ``server.properties`` beside them, else that which its own
+lines say, else the number at the end of the folder's name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
+from tidegauge.real_cluster.logs.log_stream import LogStream
+
+#: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
+_KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")
+#: Logs of Kafka that tell nothing of replication.
+_SILENT = re.compile(r"kafka-request|log-cleaner|kafka-authorizer|gc\.log|-gc|garbage")
+_OTHER_LOG = re.compile(r"\.log(?:[-_.]|$)|\.out(?:[-_.]|$)|^kafka[-_.].*\.txt$|^kafka\.txt$")
+
+_PROPERTIES = re.compile(
+    rb"^[ \t]*(node\.id|broker\.id|process\.roles)[ \t]*[=:][ \t]*([\w, -]+?)[ \t\r]*$",
+    re.MULTILINE,
+)
+#: The id in lines of a node, the surest one first.
+_IDS = (
+    re.compile(rb"\[(?:KafkaServer|BrokerServer|ControllerServer|KafkaRaftServer) id=(\d+)\]"),
+    re.compile(rb"\[(?:SharedServer|RaftManager|QuorumController) id=(\d+)\]"),
+    re.compile(rb"\n\t(?:node|broker)\.id = (\d+)"),
+    re.compile(rb"\[(?:Broker id=|Controller id=|ReplicaManager broker=|\w+ \w*[iI]d=)(\d+)[\] ]"),
+    re.compile(rb"Registered broker (\d+) at path"),
+)
+_BROKER = re.compile(
+    rb"\[(?:KafkaServer|BrokerServer|BrokerLifecycleManager) id=|process\.roles = \[?broker"
+)
+_CONTROLLER = re.compile(
+    rb"\[(?:ControllerServer|QuorumController) id=|process\.roles = \[?[a-z, ]*controller"
+)
+
+_MOST_FILES = 20_000
+_DEEPEST = 5
+
+
+class LogsError(ValueError):
+    """Logs that cannot be read; one line that names the file."""
+
+
+class LogFile(NamedTuple):
+    """A log file of a node."""
+
+    path: Path
+    #: The id of the broker or controller; None if nothing tells it.
+    node: int | None
+    #: ``broker``, ``controller``, or ``node`` for both or unknown.
+    node_role: str
+    #: ``server``, ``controller``, ``state-change``, or ``other`` for a log of another name.
+    kind: str
+
+
+class Unread(NamedTuple):
+    """A file that is not read, and why."""
+
+    path: Path
+    reason: str
+
+
+class FoundLogs(NamedTuple):
+    """The log files below a folder."""
+
+    files: list[LogFile]
+    unread: list[Unread]
+
+
+def log_files_of(folder: Path) -> list[LogFile]:
+    """The log files below a folder: by node and kind, each from its oldest file to its newest.
+
+    Raises:
+        LogsError: there is no such folder, or no log of Kafka in it; one line.
+    """
+    return found_logs(folder).files
+
+
+def found_logs(folder: Path) -> FoundLogs:
+    """The log files below a folder, and the files beside them that cannot be read as logs.
+
+    Raises:
+        LogsError: there is no such folder, or no log of Kafka in it; one line.
+    """
+    if not folder.exists():
+        raise LogsError(f"{folder}: does not exist")
+    if not folder.is_dir():
+        raise LogsError(f"{folder}: is a file; name the folder that holds it")
+    timed: list[tuple[tuple[object, ...], LogFile]] = []
+    unread: list[Unread] = []
+    for place, paths in _folders_below(folder):
+        samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
+        unread += [Unread(path, said) for path, _, said in samples if isinstance(said, str)]
+        readable = [
+            (path, kind, said) for path, kind, said in samples if isinstance(said, bytes) and said
+        ]
+        node, role = _node_of(place, [sample for _, _, sample in readable])
+        for path, kind, sample in readable:
+            order = (node is None, node or 0, str(place), kind, _first_ms(sample), str(path))
+            timed.append((order, LogFile(path, node, role, kind)))
+    timed.sort(key=lambda each: each[0])
+    if not timed:
+        if unread:
+            raise LogsError(f"{folder}: has no log of Kafka: {unread[0].path}: {unread[0].reason}")
+        raise LogsError(
+            f"{folder}: has no log of Kafka: server.log, controller.log or state-change.log of each"
+            " node, such as broker-1/server.log"
+        )
+    return FoundLogs([file for _, file in timed], unread)
+
+
+def _folders_below(folder: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """Each folder that has files, with its files."""
+    left = _MOST_FILES
+    for name, folders, files in os.walk(folder):
+        place = Path(name)
+        folders.sort()
+        if len(place.relative_to(folder).parts) >= _DEEPEST:
+            folders.clear()
+        left -= len(files)
+        if left < 0:
+            raise LogsError(f"{folder}: has more than {_MOST_FILES} files: name a folder of logs")
+        if files:
+            yield place, [place / file for file in sorted(files)]
+
+
+def _kind_of(path: Path) -> str | None:
+    """The kind of log that a file's name promises; None: it is no log, or tells nothing."""
+    if _SILENT.search(path.name):
+        return None
+    named = _KIND.search(path.name)
+    if named is not None:
+        return named[1]
+    return "other" if _OTHER_LOG.search(path.name) else None
+
+
+def _sample_of(path: Path) -> bytes | str:
+    """The beginning of a log, empty if the file is; else the reason why it is no log."""
+    if path.suffix in {".zip", ".zst", ".xz", ".bz2", ".lz4"}:
+        return f"is compressed as {path.suffix[1:]}: only .gz is read"
+    if not path.is_file():
+        return "is not a file"
+    try:
+        with LogStream(path) as stream:
+            sample = stream.read(SAMPLE_BYTES)
+    except (OSError, zlib.error) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    if not sample or beginning_of(sample) is not None:
+        return sample
+    if b"\0" in sample:
+        return "is binary, not a log"
+    return "has no line of a Kafka log: [2024-05-01 10:00:00,123] INFO message (logger)"
+
+
+def _first_ms(sample: bytes) -> int:
+    """The time of the first line of a file that has one."""
+    header = HEADER.search(sample)
+    return -1 if header is None else LogClock().time_ms(header)
+
+
+def _node_of(folder: Path, samples: list[bytes]) -> tuple[int | None, str]:
+    """The id and the role of the node whose files these are."""
+    told: dict[bytes, bytes] = {}
+    for place in (folder, folder / "config", folder.parent, folder.parent / "config"):
+        properties = place / "server.properties"
+        if samples and properties.is_file():
+            told = dict(_PROPERTIES.findall(properties.read_bytes()[: 1 << 20]))
+            break
+    identity = told.get(b"node.id", told.get(b"broker.id", b""))
+    node = int(identity) if identity.isdigit() else _said_id(samples)
+    if node is None and (number := re.search(r"(\d+)$", folder.name)):
+        node = int(number[1])
+    return node, _role_of(folder, told, samples)
+
+
+def _said_id(samples: list[bytes]) -> int | None:
+    for pattern in _IDS:
+        for sample in samples:
+            if found := pattern.search(sample):
+                return int(found[1])
+    return None
+
+
+def _role_of(folder: Path, told: dict[bytes, bytes], samples: list[bytes]) -> str:
+    roles = told.get(b"process.roles", b"")
+    if roles or b"broker.id" in told:
+        is_broker, is_controller = not roles or b"broker" in roles, b"controller" in roles
+    else:
+        is_broker = any(_BROKER.search(sample) for sample in samples)
+        is_controller = any(_CONTROLLER.search(sample) for sample in samples)
+    if is_broker != is_controller:
+        return "broker" if is_broker else "controller"
+    if not is_broker:
+        for role in ("broker", "controller"):
+            if role in folder.name:
+                return role
+    return "node"

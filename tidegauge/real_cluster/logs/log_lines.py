@@ -1,0 +1,150 @@
+"""The entries of a log file that matter, with their time, level, logger and message.
+
+An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
+settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is
+read in blocks, and only entries that hold one of the wanted literals are taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tidegauge.real_cluster.logs.log_files import LogFile, LogsError
+from tidegauge.real_cluster.logs.log_layout import (
+    HEADER,
+    SAMPLE_BYTES,
+    LogClock,
+    beginning_of,
+    header_of,
+)
+from tidegauge.real_cluster.logs.log_stream import LogStream
+
+#: Read at once; what an entry may have beyond it is left out.
+_BLOCK_BYTES = 4 << 20
+#: Characters of a message; the rest is left out.
+_LONGEST_MESSAGE = 64 << 10
+
+#: ``(logger)`` at the end of a line; some layouts put the thread behind it.
+_LOGGER = re.compile(r"[ ]\(([\w.$-]+)\)(?: \[[^\]]*\])?[ \r]*$", re.MULTILINE)
+
+
+class LogLine(NamedTuple):
+    """An entry of a log."""
+
+    #: Milliseconds since 1970; a time without a zone is taken as UTC.
+    time_ms: int
+    level: str
+    logger: str
+    #: Without time, level and logger; with the lines that follow.
+    message: str
+    file: LogFile
+
+
+def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
+    """The entries of a file that hold one of the literals, in the order of the file.
+
+    The last entry of a file may be torn: it is given as far as it goes. A file that is not a log
+    gives none.
+
+    Raises:
+        LogsError: the file cannot be read; one line.
+    """
+    clock = LogClock()
+    for block, beginning in _blocks_of(file):
+        yield from _lines_in(block, beginning, markers, clock, file)
+
+
+def times_and_lines_of(
+    file: LogFile, markers: Sequence[str]
+) -> Iterator[tuple[NDArray[np.int64], list[LogLine]]]:
+    """For each block of a file the times of all its entries, and the entries of ``lines_of``.
+
+    Times are in ms since 1970.
+
+    Raises:
+        LogsError: the file cannot be read; one line.
+    """
+    clock = LogClock()
+    for block, beginning in _blocks_of(file):
+        headers = re.finditer(header_of(beginning), block)
+        times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
+        lines = list(_lines_in(block, beginning, markers, clock, file))
+        yield times_ms[times_ms >= 0], lines
+
+
+def _lines_in(
+    block: bytes, beginning: bytes, markers: Sequence[str], clock: LogClock, file: LogFile
+) -> Iterator[LogLine]:
+    wanted = [marker.encode() for marker in markers]
+    for begin, end in entries_with(block, wanted, beginning):
+        line = _line_of(block[begin:end], clock, file)
+        if line is not None:
+            yield line
+
+
+def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> list[tuple[int, int]]:
+    """Where the entries of a block begin and end that hold one of the literals, in order."""
+    first = b"\n" + beginning
+    found: dict[int, int] = {}
+    find, rfind = block.find, block.rfind
+    for marker in markers:
+        at = find(marker)
+        while at >= 0:
+            begin = rfind(first, 0, at) + 1
+            end = found.get(begin, 0)
+            if not end:
+                end = find(first, at)
+                end = len(block) if end < 0 else end
+                found[begin] = end
+            at = find(marker, end)
+    return sorted(found.items())
+
+
+def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
+    """The file in blocks that begin with an entry, and how each entry begins."""
+    try:
+        with LogStream(file.path) as stream:
+            sample = stream.read(SAMPLE_BYTES)
+            beginning = beginning_of(sample)
+            if beginning is None:
+                return
+            first = b"\n" + beginning
+            carried = b""
+            more = iter(lambda: stream.read(_BLOCK_BYTES), b"")
+            for read in chain((sample,), more):
+                data = carried + read
+                # The last entry of a block may go on in the next one. One without end is cut.
+                cut = data.rfind(first)
+                if cut < 0 and len(data) < 2 * _BLOCK_BYTES:
+                    carried = data
+                    continue
+                cut = len(data) if cut < 0 else cut + 1
+                yield data[:cut], beginning
+                carried = data[cut:]
+            yield carried, beginning
+    except (OSError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LogsError(f"{file.path}: cannot be read: {reason}") from error
+
+
+def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:
+    header = HEADER.match(entry)
+    if header is None:
+        return None
+    time_ms = clock.time_ms(header)
+    if time_ms < 0:
+        return None
+    message = entry[header.end() : header.end() + _LONGEST_MESSAGE].decode("utf-8", "replace")
+    logger = ""
+    named = _LOGGER.search(message)
+    if named is not None:
+        logger = named[1]
+        message = message[: named.start()] + message[named.end() :]
+    return LogLine(time_ms, header[4].decode(), logger, message, file)

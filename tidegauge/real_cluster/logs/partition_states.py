@@ -1,0 +1,334 @@
+"""The states of partitions, one for each version, from all lines that tell of them.
+
+A state has a version: zkVersion, or KRaft's partition epoch. Several lines tell one state, some of
+them long after it was made; it is taken once, at the earliest time that tells it. Lines of Kafka
+2.6 and before lack the version of what the controller has written, but then each of its writes
+raises the leader epoch by one, while the writes of leaders keep it and have their version in the
+line: so the controller's writes fill the versions that no leader has written, in the order of
+their epochs.
+
+What a line only intends, restates, or logs without a write adds no state: its epoch or version is
+there already.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+
+from tidegauge.real_cluster.logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
+
+#: A leader's line about an ISR change is at most so long before the change is told.
+_LONGEST_CHANGE_MS = 5_000
+#: Lines of a new topic may come so long before the line of its creation.
+_SLACK_MS = 100
+
+
+@dataclass(slots=True)
+class Line:
+    """What a line tells of a partition; its time is that of the common clock."""
+
+    kind: int
+    time_ms: int
+    teller: int
+    leader: int
+    leader_epoch: int
+    version: int
+    isr: tuple[int, ...] | None
+    assignment: Assignment | None
+    controller_epoch: int
+    value: int
+
+
+@dataclass(slots=True)
+class State:
+    """A state of a partition, from the time at which it was written or first told."""
+
+    version: int
+    time_ms: int
+    leader: int = UNTOLD
+    leader_epoch: int = UNTOLD
+    isr: tuple[int, ...] | None = None
+    #: Whether a line has the ISR; else it is what is left of the ISR before.
+    isr_told: bool = True
+    controller_epoch: int = UNTOLD
+    assignment: Assignment | None = None
+    created: bool = False
+    unclean: bool = False
+    deleted: bool = False
+    #: A leader has changed the ISR, by its own line.
+    by_leader: bool = False
+    #: The controller that wrote it; None: no line says so.
+    controller: int | None = None
+    #: The kinds of lines that tell it, a bit for each.
+    kinds: int = 0
+
+    def is_told_by(self, kind: Told) -> bool:
+        """Whether a line of a kind tells it."""
+        return bool(self.kinds >> kind & 1)
+
+
+def states_of(lines: list[Line], births: Sequence[int], deaths: Sequence[int]) -> list[State]:
+    """The states of a partition, in order.
+
+    Args:
+        lines: all lines about it, in the order of their times.
+        births: the times at which its topic was created, if more than once.
+        deaths: the times at which its topic was deleted.
+    """
+    lives: dict[int, list[Line]] = defaultdict(list)
+    cuts = [time_ms - _SLACK_MS for time_ms in births[1:]]
+    for line in lines:
+        lives[bisect_right(cuts, line.time_ms)].append(line)
+    states = []
+    for life, told in sorted(lives.items()):
+        of_life = _of_one_life(told)
+        states += of_life
+        ends = [time_ms for time_ms in deaths if of_life and time_ms >= of_life[0].time_ms]
+        if ends and (life >= len(cuts) or ends[0] <= cuts[life] + _SLACK_MS):
+            last = of_life[-1]
+            states.append(
+                State(last.version + 1, max(ends[0], last.time_ms), -1, last.leader_epoch, ())
+            )
+            states[-1].deleted = True
+    return states
+
+
+def _of_one_life(lines: list[Line]) -> list[State]:
+    versioned: dict[int, State] = {}
+    epochs: dict[int, State] = {}
+    for line in lines:
+        if line.kind in (Told.SHRINKING, Told.EXPANDING, Told.ASSIGNED, Told.TRUNCATED):
+            continue
+        if line.version != UNTOLD:
+            state = versioned.setdefault(line.version, State(line.version, line.time_ms))
+            _take(state, line)
+    known = {state.leader_epoch for state in versioned.values()}
+    for line in lines:
+        is_whole = UNTOLD not in (line.leader_epoch, line.leader) and line.isr is not None
+        if line.version == UNTOLD and is_whole and line.leader_epoch not in known:
+            state = epochs.setdefault(line.leader_epoch, State(UNTOLD, line.time_ms))
+            _take(state, line)
+    _give_versions(versioned, [epochs[epoch] for epoch in sorted(epochs)])
+    states = [versioned[version] for version in sorted(versioned)]
+    _fill(states)
+    _find_leaders_changes(states, lines)
+    _order_times(states)
+    return states
+
+
+def _take(state: State, line: Line) -> None:
+    """Add to a state what a line tells of it; what was told first stays."""
+    if not state.kinds or line.time_ms < state.time_ms:
+        state.time_ms = line.time_ms
+    state.kinds |= 1 << line.kind
+    if state.leader == UNTOLD:
+        state.leader = line.leader
+    if state.leader_epoch == UNTOLD:
+        state.leader_epoch = line.leader_epoch
+    if state.controller_epoch == UNTOLD:
+        state.controller_epoch = line.controller_epoch
+    if line.isr is not None and (state.isr is None or line.kind in BY_CONTROLLER):
+        state.isr = line.isr
+    state.assignment = joined(state.assignment, line.assignment)
+    state.created |= line.kind == Told.CREATED and line.version <= 0
+    state.unclean |= line.kind == Told.UNCLEAN
+    state.by_leader |= line.kind == Told.ISR_UPDATED
+    if line.kind in BY_CONTROLLER and state.controller is None:
+        state.controller = line.teller
+
+
+def joined(first: Assignment | None, second: Assignment | None) -> Assignment | None:
+    """What two lines tell together; the first one counts where both do."""
+    if first is None or second is None:
+        return first or second
+    told = {name: value for name, value in first._asdict().items() if value is not None}
+    return second._replace(**told)
+
+
+def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:
+    """Give each state that lacks one its version: one that nothing else has."""
+    anchors = sorted(
+        (state for state in versioned.values() if state.leader_epoch != UNTOLD),
+        key=attrgetter("version"),
+    )
+    bounds = [None, *anchors, None]
+    left = list(unversioned)
+    for before, after in pairwise(bounds):
+        of_gap = [
+            state
+            for state in left
+            if (before is None or state.leader_epoch > before.leader_epoch)
+            and (after is None or state.leader_epoch < after.leader_epoch)
+        ]
+        if not of_gap:
+            continue
+        left = [state for state in left if state not in of_gap]
+        if before is None:
+            _number_backwards(versioned, of_gap, after)
+        else:
+            _number_forwards(versioned, of_gap, before.version, after)
+
+
+def _number_backwards(
+    versioned: dict[int, State], states: list[State], after: State | None
+) -> None:
+    """Number states before the first one that has epoch and version."""
+    if after is None:
+        # No line has both: versions count from 0, or from the first change of a leader.
+        _number_forwards(versioned, states, min(versioned, default=0) - 1, None)
+        return
+    free = [
+        version
+        for version in range(max(0, after.version - len(versioned) - len(states)), after.version)
+        if version not in versioned
+    ]
+    for state, version in zip(states[::-1], free[::-1], strict=False):
+        state.version = version
+        versioned[version] = state
+
+
+def _number_forwards(
+    versioned: dict[int, State], states: list[State], first: int, after: State | None
+) -> None:
+    last = max(versioned, default=first) if after is None else after.version - 1
+    free = [version for version in range(first + 1, last + 1) if version not in versioned]
+    in_order = len(free) == len(states) if after is not None else len(free) <= len(states)
+    for place, state in enumerate(states):
+        if in_order and place < len(free):
+            version = free[place]
+        else:
+            earlier = [each.version for each in versioned.values() if each.time_ms < state.time_ms]
+            lowest = max([first, *earlier]) + 1
+            choices = [version for version in free if version >= lowest] or free[-1:]
+            if after is None and (not choices or in_order):
+                choices = [max([first, *versioned]) + 1]
+            if not choices or choices[0] in versioned:
+                continue
+            version = choices[0]
+        state.version = version
+        versioned[version] = state
+        first = max(first, version)
+        free = free if in_order else [each for each in free if each > version]
+
+
+def _fill(states: list[State]) -> None:
+    """Give each state what the one before has, where no line tells it."""
+    before = State(-1, 0)
+    for place, state in enumerate(states):
+        if state.leader_epoch == UNTOLD:
+            state.leader_epoch = before.leader_epoch
+            if state.leader_epoch == UNTOLD:
+                later = (each.leader_epoch for each in states[place:])
+                state.leader_epoch = next((epoch for epoch in later if epoch != UNTOLD), 0)
+        if state.leader == UNTOLD:
+            state.leader = before.leader if before.leader != UNTOLD else -1
+        if state.controller_epoch == UNTOLD:
+            state.controller_epoch = before.controller_epoch
+        if state.isr is None:
+            state.isr, state.isr_told = _left_of(before, state), False
+        before = state
+
+
+def _left_of(before: State, state: State) -> tuple[int, ...]:
+    """The ISR that a state has at least, where no line tells it."""
+    if before.isr is None:
+        return () if state.leader < 0 else (state.leader,)
+    if state.leader < 0:
+        # With eligible leader replicas the last member goes, too; else it stays.
+        return before.isr if len(before.isr) == 1 else ()
+    if state.leader != before.leader and before.leader in before.isr:
+        left = tuple(each for each in before.isr if each != before.leader)
+        return left if state.leader in left else (*left, state.leader)
+    return before.isr if state.leader in before.isr else (state.leader,)
+
+
+def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
+    """Note which changes leaders made without a line of their own that says so.
+
+    An ISR that grows under the same leader does so by its leader. One that shrinks does if the
+    leader has said just before that it is about to do so.
+    """
+    intents = [line for line in lines if line.kind == Told.SHRINKING]
+    for before, state in pairwise(states):
+        if state.leader != before.leader or state.leader < 0 or not state.isr_told:
+            continue
+        old, new = set(before.isr or ()), set(state.isr or ())
+        if new > old:
+            state.by_leader = state.leader_epoch == before.leader_epoch or state.by_leader
+        elif new < old and not state.by_leader:
+            state.by_leader = any(
+                line.isr is not None
+                and set(line.isr) == new
+                and line.teller == state.leader
+                and 0 <= state.time_ms - line.time_ms <= _LONGEST_CHANGE_MS
+                for line in intents
+            )
+
+
+def _order_times(states: list[State]) -> None:
+    """A state is not later than the one that follows it: some lines restate it long after."""
+    for state, after in zip(states[-2::-1], states[:0:-1], strict=True):
+        state.time_ms = min(state.time_ms, after.time_ms)
+
+
+def earlier_by_brokers(
+    states: list[State], gone_ms: dict[int, list[int]], back_ms: dict[int, list[int]]
+) -> None:
+    """Move changes that a quorum makes when it fences a broker to the time of the fence.
+
+    Its active controller appends a broker's fence, and what that changes of partitions, in one
+    batch; the lines of other brokers come later, or, if none of them runs, when the first one
+    starts.
+
+    Args:
+        states: the states of a partition.
+        gone_ms: when each broker was fenced, or began to shut down.
+        back_ms: when each broker was unfenced.
+    """
+    for before, state in pairwise(states):
+        if state.by_leader or state.created or state.deleted:
+            continue
+        lost = set(before.isr or ()) - set(state.isr or ())
+        if state.leader != before.leader:
+            lost.add(before.leader)
+        for broker in sorted(lost):
+            _move(state, before, gone_ms.get(broker, []))
+        if before.leader < 0 <= state.leader:
+            _move(state, before, back_ms.get(state.leader, []))
+    _order_times(states)
+    _add_untold_ends(states, gone_ms)
+
+
+def _add_untold_ends(states: list[State], gone_ms: dict[int, list[int]]) -> None:
+    """Add the state in which a partition lost its leader, if only a later one is told.
+
+    Its version is missing, and the epoch was raised once in between: the fence of the leader did
+    it.
+    """
+    for before, state in list(pairwise(states)):
+        if not (
+            state.version > before.version + 1
+            and before.leader >= 0 > state.leader
+            and state.leader_epoch == before.leader_epoch + 1
+        ):
+            continue
+        fences = [
+            each
+            for each in gone_ms.get(before.leader, [])
+            if before.time_ms <= each <= state.time_ms
+        ]
+        if fences:
+            lost = State(before.version + 1, fences[0], -1, state.leader_epoch, state.isr)
+            lost.controller_epoch = state.controller_epoch
+            states.insert(states.index(state), lost)
+
+
+def _move(state: State, before: State, times_ms: list[int]) -> None:
+    between = [each for each in times_ms if before.time_ms <= each < state.time_ms]
+    if between:
+        state.time_ms = between[-1]

@@ -1,0 +1,272 @@
+"""The producers of a cluster, from the messages and bytes that its topics have received.
+
+Only series of one topic count: those over all topics have no label ``topic``. Replication between
+brokers is counted elsewhere (ReplicationBytesIn), so bytes are those of producers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from tidegauge.metrics.families.family import Family
+from tidegauge.real_cluster.describe.input_file import InputError
+from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.topic_rates import (
+    DEFAULT_RECORD_BYTES,
+    ImpossibleRateError,
+    TopicRate,
+    how_batches_come_about,
+    is_internal,
+    producers_of,
+)
+from tidegauge.real_cluster.rates.label_matchers import Matcher
+from tidegauge.real_cluster.rates.one_cluster import check_one_cluster
+from tidegauge.real_cluster.rates.producer_groups import producer_groups
+from tidegauge.real_cluster.rates.rate_source import Over, RateSource, Together
+from tidegauge.real_cluster.rates.sought_metrics import (
+    BYTES_IN,
+    MESSAGES_IN,
+    OFFSETS,
+    OWN_RATES,
+    Found,
+    Vocabulary,
+    with_attribute,
+)
+from tidegauge.real_cluster.rates.topic_names import TopicNames
+from tidegauge.scenario.model.limits import LEAST_PER_SECOND
+
+_TOPIC = "topic"
+_PARTITION = "partition"
+#: A record's size is a whole number of bytes.
+_MOST_DEVIATION = 0.05
+
+
+class Rates(NamedTuple):
+    """A value per second by the name of a topic, and the metric that it comes from."""
+
+    by_name: dict[str, float]
+    metric: str
+
+
+class MeasuredTopics(NamedTuple):
+    """The rates of the topics of a dump."""
+
+    producers: list[dict[str, Any]]
+    messages: dict[str, float]
+    bytes: dict[str, float]
+    names: TopicNames
+    notices: list[Notice]
+
+
+def read_topics(
+    source: RateSource,
+    vocabulary: Vocabulary,
+    topics: Mapping[str, int],
+    matchers: Sequence[Matcher],
+) -> MeasuredTopics:
+    """The producers of these topics.
+
+    Raises:
+        InputError: the place has no rates of topics, or of other topics only, or of several
+            clusters.
+    """
+    names = TopicNames(topics)
+    messages = _messages(source, vocabulary, matchers)
+    sizes = rates_of(source, vocabulary, BYTES_IN)
+    by_topic = names.matched(messages.by_name)
+    bytes_of = names.matched({} if sizes is None else sizes.by_name)
+    if not by_topic:
+        raise InputError(
+            f"{source.place}: has rates of {named(sorted(messages.by_name))}, and none of these "
+            "topics is in the dump"
+        )
+    measured = MeasuredTopics([], by_topic, bytes_of, names, [])
+    mean = None if bytes_of else _mean_record_bytes(source, vocabulary, messages)
+    _add_producers(source, measured, topics, mean)
+    origins = f"messages of {messages.metric}"
+    origins += "" if sizes is None else f", bytes of {sizes.metric}"
+    measured.notices[:0] = list(_notices(source, vocabulary, measured, topics, origins))
+    return measured
+
+
+def rates_of(source: RateSource, vocabulary: Vocabulary, family: Family) -> Rates | None:
+    """The rates of a counter by topic, or those that the meter has itself; None: there are none."""
+    found = vocabulary.find(family)
+    if found is not None:
+        selected = found.requiring(_TOPIC).selected
+        by_topic = source.read(selected, Over.RATE, [found.label(_TOPIC)], Together.SUM)
+        if by_topic:
+            return Rates(_by_first(by_topic), _metric_text(found))
+    for attribute in OWN_RATES:
+        found = vocabulary.find(with_attribute(family, attribute))
+        if found is None:
+            continue
+        selected = found.requiring(_TOPIC).selected
+        by_topic = source.read(selected, Over.MEAN, [found.label(_TOPIC)], Together.SUM)
+        if by_topic:
+            return Rates(_by_first(by_topic), f"{_metric_text(found)} ({attribute} of Kafka)")
+    return None
+
+
+def _messages(source: RateSource, vocabulary: Vocabulary, matchers: Sequence[Matcher]) -> Rates:
+    """The messages per second of all topics that the place has."""
+    families = [MESSAGES_IN, *(with_attribute(MESSAGES_IN, rate) for rate in OWN_RATES), *OFFSETS]
+    present = [found for family in families if (found := vocabulary.find(family)) is not None]
+    if not present:
+        raise InputError(
+            f"{source.place}: has no messages of topics; none of the names that exporters have for "
+            "them is there, such as kafka_server_brokertopicmetrics_messagesin_total or "
+            "kafka_topic_partition_current_offset"
+        )
+    found = next((each for each in present if _has_topics(source, each)), None)
+    if found is None:
+        found = present[0]
+        # Fails with the right message if there are no samples at all.
+        source.settle(found.selected)
+        raise InputError(
+            f"{source.place}: {_metric_text(found)} has no series with the label "
+            f"{found.label(_TOPIC)}: only sums over all topics, which cannot be parted again"
+        )
+    settled = found.requiring(_TOPIC).selected
+    source.settle(settled)
+    others = vocabulary.in_any_spelling(MESSAGES_IN)
+    metrics = [settled, *(each.requiring(_TOPIC).selected for each in others)]
+    check_one_cluster(source, list({each.name: each for each in metrics}.values()), matchers)
+    rates = rates_of(source, vocabulary, MESSAGES_IN) or _rates_of_offsets(source, vocabulary)
+    if rates is None:
+        raise InputError(
+            f"{source.place}: series of {_metric_text(found)} have one sample each in "
+            f"{source.window}, and a rate needs two: a longer --over, or a second --samples"
+        )
+    return rates
+
+
+def _has_topics(source: RateSource, found: Found) -> bool:
+    selected = found.requiring(_TOPIC).selected
+    return bool(source.read(selected, Over.COUNT, [found.label(_TOPIC)], Together.SUM))
+
+
+def _rates_of_offsets(source: RateSource, vocabulary: Vocabulary) -> Rates | None:
+    """The rates at which offsets grow: of each partition one series, of however many exporters."""
+    found = vocabulary.first(OFFSETS)
+    if found is None:
+        return None
+    selected = found.requiring(_TOPIC).selected
+    grown = source.read(selected, Over.GROWTH, [_TOPIC, _PARTITION], Together.MAX)
+    by_name: dict[str, float] = {}
+    for (topic, _), value in grown.items():
+        by_name[topic] = by_name.get(topic, 0.0) + value
+    return Rates(by_name, _metric_text(found)) if by_name else None
+
+
+def _metric_text(found: Found) -> str:
+    name, labels, _ = found.selected
+    matchers = ",".join(str(Matcher(label, "=", value)) for label, value in labels.items())
+    return f"{name}{{{matchers}}}" if matchers else name
+
+
+def _by_first(values: Mapping[tuple[str, ...], float]) -> dict[str, float]:
+    return {labels[0]: value for labels, value in values.items()}
+
+
+def _mean_record_bytes(source: RateSource, vocabulary: Vocabulary, messages: Rates) -> float | None:
+    """The size of a record by the bytes of all topics, where brokers count no others."""
+    found = vocabulary.find(BYTES_IN)
+    total = sum(messages.by_name.values())
+    if found is None or total <= 0:
+        return None
+    size = source.read(found.selected, Over.RATE, (), Together.SUM).get((), 0.0)
+    return size / total if size > 0 else None
+
+
+def _add_producers(
+    source: RateSource,
+    measured: MeasuredTopics,
+    topics: Mapping[str, int],
+    mean_record_bytes: float | None,
+) -> None:
+    """A group of producers for each topic that has messages."""
+    rates: dict[str, TopicRate] = {}
+    assumed = []
+    for topic, messages in measured.messages.items():
+        if messages < LEAST_PER_SECOND or is_internal(topic):
+            continue
+        size = measured.bytes.get(topic, 0.0)
+        if size <= 0:
+            assumed.append(topic)
+            size = messages * (mean_record_bytes or DEFAULT_RECORD_BYTES)
+        rates[topic] = TopicRate(messages, size)
+    if assumed:
+        size = round(mean_record_bytes or DEFAULT_RECORD_BYTES)
+        origin = ", the mean of all topics," if mean_record_bytes else ""
+        text = f"no bytes of these topics: records of {size} bytes{origin} are assumed: "
+        measured.notices.append(Notice("workload", text + named(assumed)))
+    groups, notices = producer_groups(rates, topics, partial(_producers, source))
+    measured.producers.extend(groups)
+    measured.notices.extend(notices)
+    _tell_of_small_records(measured, rates)
+
+
+def _producers(source: RateSource, name: str, rate: TopicRate) -> dict[str, Any]:
+    try:
+        return producers_of(name, rate)
+    except ImpossibleRateError as error:
+        messages, size, _ = rate
+        raise InputError(
+            f"{source.place}: {name} has {messages:g} messages and {size:g} bytes a second: {error}"
+        ) from error
+
+
+def _tell_of_small_records(measured: MeasuredTopics, rates: Mapping[str, TopicRate]) -> None:
+    """Records of a few bytes, after compression, have no whole number of them."""
+    far = []
+    for topic, (messages, size, _) in rates.items():
+        exact = size / messages
+        if abs(max(1, round(exact)) / exact - 1) > _MOST_DEVIATION:
+            far.append(f"{topic} ({exact:.2g})")
+    if far:
+        text = (
+            f"a record's size is a whole number of bytes, by which their bytes differ: {named(far)}"
+        )
+        measured.notices.append(Notice("workload", text))
+
+
+def _notices(
+    source: RateSource,
+    vocabulary: Vocabulary,
+    measured: MeasuredTopics,
+    topics: Iterable[str],
+    origins: str,
+) -> Iterable[Notice]:
+    names = measured.names
+    all_topics = list(topics)
+    own = [topic for topic in all_topics if not is_internal(topic)]
+    known = [topic for topic in own if topic in measured.messages]
+    yield Notice(
+        "input",
+        f"rates come from {source.place}, over {source.window}, by the names of {vocabulary.text}",
+    )
+    yield Notice(
+        "workload", f"rates of {len(known)} of {len(own)} topics: {origins}; acks=all is assumed"
+    )
+    yield Notice("workload", how_batches_come_about(source.place))
+    missing = [topic for topic in own if topic not in measured.messages]
+    if missing:
+        yield Notice("workload", f"these topics have no series, so no producer: {named(missing)}")
+    silent = [topic for topic in known if measured.messages[topic] < LEAST_PER_SECOND]
+    if silent:
+        yield Notice("workload", f"these topics had no messages, so no producer: {named(silent)}")
+    if len(own) < len(all_topics):
+        yield Notice("workload", "Kafka's own topics (__...) have no producer")
+    if names.mangled:
+        found = named(f"{topic} is {name}" for topic, name in names.mangled.items())
+        yield Notice("workload", f"topics that the series have under another name: {found}")
+    for name, candidates in names.ambiguous.items():
+        yield Notice("workload", f"left out: the topic {name} can be {' or '.join(candidates)}")
+    for topic, twin in names.twins(measured.messages):
+        yield Notice("workload", f"the rate of {topic} can be that of {twin}, which has none")
+    unknown = [name for name in names.unknown if not is_internal(name)]
+    if unknown:
+        yield Notice("workload", f"left out: topics that the dump does not have: {named(unknown)}")

@@ -1,0 +1,181 @@
+"""Panels: charts over the time of the run, one below the other on the same axis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tidegauge.report.charts import axis, fault_band, layout, seconds, time_axis
+from tidegauge.report.one_run import OneRun
+from tidegauge.report.quantities import duration_text, number_text
+from tidegauge.report.section import Chart, Key, Piece, Words
+from tidegauge.report.series import in_order
+from tidegauge.simulation.durations import short_time_text
+
+_HEIGHT = 140
+#: Up to so many have a tick each.
+_FEW = 4
+
+
+class Mark(NamedTuple):
+    """A series, and how it is drawn."""
+
+    series: str
+    name: str
+    colour: str
+    #: ``level``: a line with steps; ``line``; ``bar``: as wide as what it counts; ``point``.
+    drawn: str
+    #: The figure that is named of it: the ``most``; the ``least`` after start-up; ``any``, as all
+    #: are equal. That of bars is their sum.
+    named: str = "most"
+
+
+class Panel(NamedTuple):
+    """A chart of the timeline."""
+
+    title: str
+    #: The unit of its numbers.
+    unit: str
+    marks: tuple[Mark, ...]
+
+
+class Point(NamedTuple):
+    """A value of a series: of the bucket that begins at a time."""
+
+    at_us: int
+    value: float
+    #: Of a level: what is left when the bucket ends.
+    later: float | None = None
+
+
+Series = Mapping[str, Sequence[Point]]
+
+
+def collected(run: OneRun, queries: Iterable[str]) -> dict[str, list[Point]]:
+    """The series that queries of :mod:`series` find, by their names."""
+    found: dict[str, list[Point]] = {}
+    for row in run.tables.rows(in_order(queries)):
+        found.setdefault(row["series"], []).append(Point(row["at_us"], row["value"], row["later"]))
+    return found
+
+
+def panel_charts(run: OneRun, panels: Sequence[Panel], series: Series) -> Iterator[Piece]:
+    """A chart for each panel in which anything is; the names of the others."""
+    empty = []
+    for panel in panels:
+        marks = [
+            mark
+            for mark in panel.marks
+            if any(point.value for point in series.get(mark.series, ()))
+        ]
+        if marks:
+            yield _chart(run, panel, marks, series)
+        else:
+            empty.append(panel.title)
+    if empty:
+        listed = "; ".join(title[0].lower() + title[1:] for title in empty)
+        yield Words(f"Nothing to draw, as all values are 0: {listed}.", "note")
+
+
+def _chart(run: OneRun, panel: Panel, marks: Sequence[Mark], series: Series) -> Chart:
+    whole = layout(
+        _HEIGHT,
+        hovermode="x unified",
+        barmode="stack",
+        bargap=0,
+        xaxis=time_axis(run.duration_us),
+        yaxis=axis(
+            rangemode="tozero",
+            nticks=4,
+            fixedrange=True,
+            tickformat=",~r",
+            **_whole_ticks(panel, marks, series),
+        ),
+        shapes=[fault_band(each) for each in run.faults],
+    )
+    return Chart(
+        f"{panel.title} ({panel.unit})",
+        [_drawn(run, mark, series[mark.series], panel.unit) for mark in marks],
+        whole,
+        [
+            Key(mark.name, mark.colour, _named(run, panel, mark, series[mark.series]))
+            for mark in marks
+        ],
+        is_over_time=True,
+    )
+
+
+def _whole_ticks(panel: Panel, marks: Sequence[Mark], series: Series) -> dict[str, Any]:
+    """Where little is counted, a tick for each: there is no half of an election."""
+    most = sum(max(point.value for point in series[mark.series]) for mark in marks)
+    return {"dtick": 1} if panel.unit != "seconds" and most <= _FEW else {}
+
+
+def _named(run: OneRun, panel: Panel, mark: Mark, points: Sequence[Point]) -> str:
+    """A figure of a series, in words."""
+    if mark.drawn == "bar" and panel.unit not in _NOT_SUMMED:
+        return f"{number_text(round(sum(point.value for point in points)))} in all"
+    if mark.named == "any":
+        return _with_unit(points[0].value, panel)
+    if mark.named == "least":
+        left = [Point(each.at_us, each.later or 0.0) for each in points]
+        counted = [each for each in left if each.at_us >= run.figures_from_us] or left[-1:]
+        least = min(counted, key=lambda point: point.value)
+        return f"at least {_with_unit(least.value, panel)}, from {short_time_text(least.at_us)}"
+    most = max(points, key=lambda point: point.value)
+    return f"at most {_with_unit(most.value, panel)}, at {short_time_text(most.at_us)}"
+
+
+def _with_unit(value: float, panel: Panel) -> str:
+    if panel.unit == "seconds":
+        return duration_text(value * 1e6)
+    return number_text(int(value) if value.is_integer() else value)
+
+
+#: Units of which bars show the most, and not the number.
+_NOT_SUMMED = frozenset({"seconds", "events left"})
+
+
+def _drawn(run: OneRun, mark: Mark, points: Sequence[Point], unit: str) -> dict[str, Any]:
+    common: dict[str, Any] = {"name": mark.name, "hovertemplate": f"%{{y:,.4~r}} {unit}"}
+    if mark.drawn == "bar":
+        return common | {
+            "type": "bar",
+            "x": [seconds(point.at_us + run.bar_us / 2) for point in points],
+            "y": [_rounded(point.value) for point in points],
+            "width": seconds(run.bar_us),
+            "marker": {"color": mark.colour, "line": {"width": 0}},
+        }
+    line: dict[str, Any] = {"color": mark.colour, "width": 1.5}
+    if mark.drawn == "level":
+        points = steps(points, run.bucket_us, run.duration_us)
+        line["shape"] = "hv"
+    is_point = mark.drawn == "point"
+    return common | {
+        "type": "scatter",
+        "mode": "markers" if is_point else "lines",
+        "x": [seconds(point.at_us) for point in points],
+        "y": [_rounded(point.value) for point in points],
+        **({"marker": {"color": mark.colour, "size": 7}} if is_point else {"line": line}),
+    }
+
+
+def steps(points: Sequence[Point], bucket_us: int, end_us: int) -> list[Point]:
+    """The places of a line of steps: the most in each bucket, then the rest until the next one.
+
+    A level is 0 before its first bucket, and stays to the end of the run.
+    """
+    values: dict[int, float] = {0: 0.0}
+    for point in points:
+        values[point.at_us] = point.value
+        values[point.at_us + bucket_us] = point.later or 0.0
+    values[end_us] = [value for at_us, value in values.items() if at_us <= end_us][-1]
+    found: list[Point] = []
+    for at_us, value in sorted(values.items()):
+        if at_us <= end_us and (not found or value != found[-1].value or at_us == end_us):
+            found.append(Point(at_us, value))
+    return found
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")

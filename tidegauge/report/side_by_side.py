@@ -1,0 +1,188 @@
+"""Two to four variants of a cluster side by side, such as ZooKeeper and KRaft: a row per figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.over_seeds import OverSeeds
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.report.answers import glossary
+from tidegauge.report.charts import COLOURS
+from tidegauge.report.one_run import folders_command
+from tidegauge.report.quantities import mean_text
+from tidegauge.report.section import Piece, Section, Words
+from tidegauge.runs.compared import TABLE, ComparedFigure, caveat_in, compared_in
+from tidegauge.runs.variants import variants_of
+from tidegauge.scenario.text.counted import counted
+
+_SAYS = (
+    "The mean over seeds, with its confidence band (95 %) where it is wide enough to print. "
+    "One variant is better if its whole band is below the others; less is better of each figure. "
+    "The ratio is the last variant by the first."
+)
+#: In pixels: a dot with its band, the height of each, and the margin of all.
+_WIDTH, _LINE, _MARGIN = 150, 15, 6
+
+
+def section(tables: RunTables) -> Section | None:
+    """The section about runs of two to four variants; None: these are others."""
+    variants = variants_of(tables.runs)
+    if variants is None:
+        return None
+    figures = compared_in(tables, variants)
+    shown = [each for each in figures if not each.is_always_zero]
+    zero = [each for each in figures if each.is_always_zero]
+    warning = caveat_in(tables, variants)
+    pieces: list[Piece] = [Words(warning, "bad")] if warning else []
+    pieces += [Words(each) for each in _in_short(shown, list(variants))]
+    if shown:
+        seeds = {name: len(runs) for name, runs in variants.items()}
+        pieces.append(FigureTable(seeds, shown))
+    if zero:
+        pieces.append(Words(f"0 in all runs: {_listed(zero)}.", "note"))
+    recorded = {each.name for each in figures}
+    if "control_requests" not in recorded:
+        pieces.append(
+            Words("Requests are counted in runs that record them: --trace-level all.", "note")
+        )
+    explained = [*shown, *(each for each in zero if each.exception)]
+    pieces += [Explanations(explained), glossary(TABLES[TABLE].columns)]
+    return Section(
+        "side-by-side",
+        f"Side by side: {' and '.join(variants)}",
+        _SAYS,
+        pieces,
+        [folders_command(tables.runs, "--table", TABLE)],
+    )
+
+
+def _in_short(figures: Sequence[ComparedFigure], variants: Sequence[str]) -> Iterator[str]:
+    """The figures in which each variant is better, and those in which none is."""
+    for name in variants:
+        better = [each for each in figures if each.better == name]
+        if better:
+            yield f"{name} is better in {counted(len(better), 'figure')}: {_listed(better)}."
+    undecided = [each for each in figures if each.better is None and each.verdict]
+    if undecided:
+        yield f"None is better in {counted(len(undecided), 'figure')}: {_listed(undecided)}."
+
+
+def _listed(figures: Sequence[ComparedFigure]) -> str:
+    return "; ".join(
+        each.label if each.label[:2].isupper() else each.label[0].lower() + each.label[1:]
+        for each in figures
+    )
+
+
+class FigureTable(NamedTuple):
+    """The table: a row for each figure, a column for each variant, and a small picture."""
+
+    #: How many seeds each variant was run with.
+    seeds: Mapping[str, int]
+    figures: Sequence[ComparedFigure]
+
+    def html(self) -> str:
+        """A table that scrolls sideways where the page is narrow, by keys, too."""
+        colours = dict(zip(self.seeds, COLOURS, strict=False))
+        meanings = {each.name: each.meaning for each in TABLES[TABLE].columns}
+        heads = "".join(
+            f'<th scope="col" class="number">{_mark(colours[name])}{escape(name)}'
+            f"<small>{counted(seeds, 'seed')}</small></th>"
+            for name, seeds in self.seeds.items()
+        )
+        body = "".join(
+            f'<tr><th scope="row" title="{escape(meanings[each.name])}">{escape(each.label)}</th>'
+            f"{''.join(_cell(each, name) for name in self.seeds)}"
+            f'<td class="number">{_ratio(each)}</td><td>{_verdict(each, colours)}</td>'
+            f"<td>{_picture(each, colours)}</td></tr>"
+            for each in self.figures
+        )
+        return (
+            '<div class="wide" role="region" tabindex="0" aria-label="Side by side">'
+            f'<table class="compared" aria-label="Side by side"><thead><tr><th scope="col">Figure'
+            f'</th>{heads}<th scope="col" class="number">Ratio</th><th scope="col">Result</th>'
+            f'<th scope="col">Means and bands</th></tr></thead><tbody>{body}</tbody></table></div>'
+        )
+
+
+class Explanations(NamedTuple):
+    """The reasons of each figure, and where KRaft is not better."""
+
+    figures: Sequence[ComparedFigure]
+
+    def html(self) -> str:
+        """A paragraph for each figure, and one for each thing to be said beside it."""
+        said = "".join(map(_explained, self.figures))
+        return f'<h3>What decides</h3><dl class="decides">{said}</dl>'
+
+
+def _explained(figure: ComparedFigure) -> str:
+    beside = (
+        ("Where KRaft is not better", figure.exception),
+        ("Published, unknown conditions", figure.published),
+    )
+    paragraphs = "".join(f"<p><b>{title}:</b> {escape(text)}</p>" for title, text in beside if text)
+    return f"<dt>{escape(figure.label)}</dt><dd><p>{escape(figure.decides)}</p>{paragraphs}</dd>"
+
+
+def _mark(colour: str) -> str:
+    return f'<i style="background:{colour}"></i>'
+
+
+def _cell(figure: ComparedFigure, variant: str) -> str:
+    found = figure.by_variant[variant]
+    if found is None:
+        return '<td class="number">none</td>'
+    band = f"<small>{escape(_band(figure, found))}</small>"
+    return f'<td class="number">{escape(mean_text(found.mean, figure.unit))}{band}</td>'
+
+
+def _band(figure: ComparedFigure, found: OverSeeds) -> str:
+    if found.seeds == 1 or not found.above_zero:
+        return ""
+    if found.low is None or found.high is None:
+        return f"above 0 in {found.above_zero:,} of {found.seeds:,}"
+    low, high = (mean_text(each, figure.unit) for each in (found.low, found.high))
+    return "" if low == high else f"{low} to {high}"
+
+
+def _ratio(figure: ComparedFigure) -> str:
+    return "" if figure.ratio is None else f"{figure.ratio:,.3g}"
+
+
+def _verdict(figure: ComparedFigure, colours: Mapping[str, str]) -> str:
+    mark = _mark(colours[figure.better]) if figure.better else ""
+    return f"{mark}{escape(figure.verdict)}"
+
+
+def _picture(figure: ComparedFigure, colours: Mapping[str, str]) -> str:
+    """A dot and a band for each variant, on one scale from 0 on."""
+    known = {name: each for name, each in figure.by_variant.items() if each is not None}
+    most = max(_ends(each)[1] for each in known.values()) or 1.0
+    scale = (_WIDTH - 2 * _MARGIN) / most
+    lines = []
+    for place, (name, each) in enumerate(known.items()):
+        y = place * _LINE + _LINE / 2
+        low, mean, high = (_MARGIN + scale * x for x in (_ends(each)[0], each.mean, _ends(each)[1]))
+        colour = colours[name]
+        lines.append(
+            f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y}" y2="{y}" style="stroke:{colour}"/>'
+            f'<circle cx="{mean:.1f}" cy="{y}" r="4" style="fill:{colour}"/>'
+        )
+    height = _LINE * len(known)
+    label = "; ".join(f"{name} {mean_text(each.mean, figure.unit)}" for name, each in known.items())
+    return (
+        f'<svg class="dots" role="img" aria-label="{escape(label)}" width="{_WIDTH}" '
+        f'height="{height}" viewBox="0 0 {_WIDTH} {height}">'
+        f'<line class="zero" x1="{_MARGIN}" x2="{_MARGIN}" y1="0" y2="{height}"/>'
+        f"{''.join(lines)}</svg>"
+    )
+
+
+def _ends(found: OverSeeds) -> tuple[float, float]:
+    if found.low is None or found.high is None:
+        return found.smallest, found.largest
+    return found.low, found.high
