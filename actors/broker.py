@@ -8,30 +8,31 @@ Kafka                           here
 ==============================  =========================================================
 KafkaRequestHandlerPool         ``requests/request_handlers.py``
 ReplicaManager.appendRecords    ``requests/produce.py``, ``leaders/leader.py``
-ReplicaManager.fetchMessages    ``requests/fetch.py``, ``fetches/fetch_read.py``
+ReplicaManager.fetchMessages    ``requests/produce.py``, ``fetches/fetch_read.py``
 FetchManager, FetchSession      ``fetches/fetch_sessions.py``
-DelayedProduce, DelayedFetch    ``fetches/delayed_operations.py``, ``fetches/purgatory.py``
+DelayedProduce, DelayedFetch    ``fetches/delayed_operations.py``,
+..                              ``fetches/producer_connections.py``
 ReplicaFetcherThread            ``followers/follower.py``, ``followers/follower_truncation.py``,
 ..                              ``fetches/fetcher_thread.py``
-becomeLeaderOrFollower          ``requests/controller_requests.py``, ``requests/stop_replica.py``
-isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``state/locks.py``
+becomeLeaderOrFollower          ``requests/controller_requests.py``
+isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``state/request_times.py``
 AlterPartitionManager           ``leaders/alter_partition.py``
 isr-change-propagation          ``session/isr_change_propagation.py``
 BrokerLifecycleManager          ``metadata/broker_lifecycle.py``
 KafkaRaftClient, as observer    ``metadata/metadata_fetch.py``
-BrokerMetadataPublisher,        ``metadata/metadata_publisher.py``, ``metadata/applied_delta.py``
+BrokerMetadataPublisher,        ``metadata/metadata_publisher.py``
 ReplicaManager.applyDelta       ..
 KafkaZkClient, its session      ``session/zookeeper_client.py``, ``zookeeper_responses.py``
 KafkaServer.startup, crashes    ``process/lifecycle.py``, ``process/forgetting.py``
 KafkaServer.controlledShutdown  ``process/controlled_shutdown.py``
-TopicConfigHandler              ``session/topic_configs.py``
-ReplicationQuotaManager         ``fetches/throttled_replication.py``
+TopicConfigHandler              ``session/zookeeper_client.py``
+ReplicationQuotaManager         ``fetches/fetcher_thread.py``
 GroupCoordinator                ``requests/group_coordinator.py``
 GroupMetadataManager            ``storage/group_offsets.py``
 Log, LogManager, checkpoints    ``storage/logs.py``, ``storage/checkpoints.py``,
-..                              ``storage/write_back.py``
+..                              ``storage/logs.py``
 log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failures.py``
-(what a test harness sees)      ``requests/observation.py``, ``sampling.py``
+(what a test harness sees)      ``requests/other_requests.py``, ``sampling.py``
 ==============================  =========================================================
 """
 
@@ -39,7 +40,7 @@ from __future__ import annotations
 
 from tidegauge.actors import sampling, zookeeper_responses
 from tidegauge.actors.fetches import delayed_operations
-from tidegauge.actors.fetches.throttled_replication import take_throttles
+from tidegauge.actors.fetches.fetcher_thread import take_throttles
 from tidegauge.actors.followers.follower import lose_source_broker, waits_for_disk
 from tidegauge.actors.leaders.alter_partition import lose_alter_partition
 from tidegauge.actors.leaders.leader import close_account
@@ -50,26 +51,25 @@ from tidegauge.actors.process import log_dir_failures
 from tidegauge.actors.process.controlled_shutdown import lose_controller, stop_cleanly
 from tidegauge.actors.process.lifecycle import end, lose_power, start
 from tidegauge.actors.requests.request_handlers import take_request
-from tidegauge.actors.session.topic_configs import take_configs
+from tidegauge.actors.session.zookeeper_client import take_configs
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import LOG_DIRECTORY_FAILURE, know_failing_directories
 from tidegauge.actors.storage.logs import write_log_runs
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.codes.occasions import STOP_KILLED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.faults import POWER_LOSS, RESTART, reset_all
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import BrokerStart
 from tidegauge.simulation.messages.client_requests import FetchResponse
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import IS_REQUEST
+from tidegauge.simulation.messages.timers import BrokerStart, Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ConfigChanged, ThrottlesChanged
-from tidegauge.simulation.timed_stops import end_restart_later, tell_controller_of_end
+from tidegauge.simulation.slow_disks import end_restart_later, tell_controller_of_end
 from tidegauge.simulation.topology import controller_process, is_kraft
+from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (

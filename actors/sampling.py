@@ -19,10 +19,10 @@ from tidegauge.replication.in_sync_replicas import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import Sample
+from tidegauge.simulation.messages.timers import Sample
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import is_kraft
-from tidegauge.simulation.trace_rows.sample_rows import BrokerSampled, MetadataSampled, Sampled
+from tidegauge.simulation.trace_rows.detail_rows import BrokerSampled, MetadataSampled, Sampled
 
 
 @BROKER.handles(Sample)

@@ -11,22 +11,20 @@ from tidegauge.actors.session.isr_change_propagation import (
     send_notification,
     take_notification_answer,
 )
-from tidegauge.actors.session.topic_configs import take_configs
 from tidegauge.actors.session.zookeeper_client import (
     connect,
     reconnect,
     register,
     start_controller,
+    take_configs,
     tell_controller_of_loss,
 )
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_zookeeper_response
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.codes.occasions import STOP_REGISTERED_ALREADY
-from tidegauge.simulation.codes.zookeeper_errors import NODE_EXISTS, SESSION_EXPIRED
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import SessionReconnects
+from tidegauge.simulation.messages.timers import SessionReconnects
 from tidegauge.simulation.messages.zookeeper_requests import (
     ZkConnectRequest,
     ZkCreateRequest,
@@ -35,6 +33,11 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkSetRequest,
 )
 from tidegauge.simulation.topology import row_of
+from tidegauge.simulation.trace_rows.codes import (
+    NODE_EXISTS,
+    SESSION_EXPIRED,
+    STOP_REGISTERED_ALREADY,
+)
 from tidegauge.simulation.zookeeper_tree import LOG_DIR_EVENT, NOTIFICATIONS_ZNODE, is_in, place_in
 
 

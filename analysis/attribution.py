@@ -34,7 +34,7 @@ from tidegauge.analysis.cluster_course import (
     Row,
 )
 from tidegauge.analysis.fault_reach import Roles
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
+from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, STATE_DELETED
 
 #: Asks why a row was written; None: it does not stand for that. What the course knows changes.
 Question = Callable[[ClusterCourse, Row], Charge | None]

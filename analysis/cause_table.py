@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.analysis.attribution import Charged, charges_of
 from tidegauge.analysis.causes import Causes, Links, causes_of, links_of
 from tidegauge.analysis.fault_reach import FaultReach, Faults, roles_of
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import read_manifest

@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.analysis.requests import CANONICAL, TraceRequest
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import CANONICAL, FoundRun, TraceRequest
 from tidegauge.analysis.trace_parts import find_frames, frames_of
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded, StepTaken
+from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded, StepTaken
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS, STATE_KINDS
 
 #: Kinds of rows whose origins are found.

@@ -1,4 +1,6 @@
-"""The processes and links that the faults of a run hit, and when: the attribution asks for them.
+"""The lines on which pictures show faults over time.
+
+The processes and links that the faults of a run hit, and when: the attribution asks for them.
 
 A fault that stops brokers acts on each until the control plane takes it for active again: it has to
 start, load its logs and register. The restarts of a rolling restart are one fault: the roll.
@@ -7,13 +9,35 @@ start, load its logs and register. The restarts of a rolling restart are one fau
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.analysis.causes import Links
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE
+from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE
 from tidegauge.traces.directory import CONTROL_PLANES
 from tidegauge.traces.run_files import OF_LOGS
+
+#: Rows of the result table ``faults``.
+FaultRows = Sequence[Mapping[str, Any]]
+
+
+def fault_lanes(faults: FaultRows, most: int) -> dict[str, FaultRows]:
+    """Faults by their line: by name up to so many names, else by kind."""
+    by_name = _grouped(faults, "fault_name")
+    if len(by_name) <= most:
+        return by_name
+    return {
+        of_kind[0]["fault_name"] if len(of_kind) == 1 else f"{len(of_kind)} x {kind}": of_kind
+        for kind, of_kind in _grouped(faults, "fault_kind").items()
+    }
+
+
+def _grouped(faults: FaultRows, column: str) -> dict[str, FaultRows]:
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for each in faults:
+        groups.setdefault(each[column], []).append(each)
+    return {**groups}
+
 
 #: Faults, by their numbers.
 Faults = frozenset[int]

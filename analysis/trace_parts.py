@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.analysis.frame_index import FramePlace, TraceBytes, frames_of_file, read_frame
-from tidegauge.analysis.requests import TraceRequest
-from tidegauge.analysis.run_paths import FoundRun, runs_at
+from tidegauge.analysis.requests import FoundRun, TraceRequest, runs_at
 from tidegauge.traces.run_files import trace_files
 from tidegauge.traces.trace_file import Frame
 

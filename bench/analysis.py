@@ -20,7 +20,7 @@ from pathlib import Path
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import Engine
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.run_paths import FoundRun, runs_at
+from tidegauge.analysis.requests import FoundRun, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario

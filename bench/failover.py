@@ -26,8 +26,8 @@ from tidegauge.replication.release_versions import (
     Mode,
 )
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 PARTITIONS = (100, 10_000, 200_000)

@@ -14,10 +14,9 @@ from http.client import HTTPConnection
 
 import numpy as np
 
-from tidegauge.metrics.endpoint.collector import client_page
-from tidegauge.metrics.endpoint.endpoint import Endpoint
-from tidegauge.metrics.endpoint.formats import Format
-from tidegauge.metrics.endpoint.text_writer import written_page
+from tidegauge.metrics.endpoint.openmetrics_file import Format, written_page
+from tidegauge.metrics.endpoint.pages import client_page
+from tidegauge.metrics.endpoint.server import Endpoint
 from tidegauge.metrics.samples.exposition import Exposition
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of

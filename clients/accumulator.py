@@ -32,7 +32,7 @@ from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import ProduceRequest
-from tidegauge.simulation.messages.client_timers import BatchExpires, ProducerWakes
+from tidegauge.simulation.messages.timers import BatchExpires, ProducerWakes
 
 #: Before 2.1 batches do not expire: they have no delivery.timeout.ms.
 _NEVER_MS = code(2**40)

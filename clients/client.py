@@ -7,11 +7,12 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 from __future__ import annotations
 
 from tidegauge.clients.accumulator import drain_all
-from tidegauge.clients.bootstrap import lose_connection, note_connected
 from tidegauge.clients.client_metadata import (
     client_of,
     handle_metadata_times_out,
+    lose_connection,
     lose_metadata_request,
+    note_connected,
     refresh_later,
     request_metadata,
     take_metadata,
@@ -43,7 +44,7 @@ from tidegauge.clients.sequences import (
 )
 from tidegauge.clients.stalls import begin_to_read
 from tidegauge.clients.steps import operate
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
@@ -54,14 +55,14 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     ProduceRequest,
 )
-from tidegauge.simulation.messages.client_timers import (
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.timers import (
     ClientStart,
     ConsumerRestarts,
+    Disconnected,
     MetadataRefresh,
     RequestTimesOut,
 )
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected
 
 
 @rule

@@ -174,7 +174,7 @@ class Client(Record):
     #: Another refresh is due already.
     refresh_timer: flag
 
-    # How it reaches brokers (``bootstrap.py``).
+    # How it reaches brokers (``client_metadata.py``).
     reconnect_backoff_ms: i64
     reconnect_backoff_max_ms: i64
     #: How long a connection may take to be set up; 0: as long as its first request.
@@ -376,7 +376,7 @@ class Batch(Record):
 class Step(Record):
     """A step of the scenario, with what its kind needs."""
 
-    #: When: at a time, after a while, or on a condition (kinds in ``step_codes.py``).
+    #: When: at a time, after a while, or on a condition (kinds in ``step_requests.py``).
     start: i64
     time_us: i64
     within_us: i64

@@ -13,13 +13,18 @@ Source: ``Fetcher`` @2.4.0 of the clients.
 
 from __future__ import annotations
 
-from tidegauge.clients.bootstrap import note_disconnected, request_timeout_us
-from tidegauge.clients.client_metadata import client_of, request_metadata, target_of
+from tidegauge.clients.client_metadata import (
+    client_of,
+    note_disconnected,
+    request_metadata,
+    request_timeout_us,
+    target_of,
+)
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
@@ -31,11 +36,11 @@ from tidegauge.simulation.messages.client_requests import (
     FetchPartition,
     FetchRequest,
 )
-from tidegauge.simulation.messages.client_timers import ConsumerPolls, RequestTimesOut
+from tidegauge.simulation.messages.timers import ConsumerPolls, RequestTimesOut
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset, ReadReplicaChanged
-from tidegauge.simulation.trace_rows.request_rows import Consumed
+from tidegauge.simulation.trace_rows.detail_rows import Consumed
 
 
 @inner_rule

@@ -17,7 +17,7 @@ from __future__ import annotations
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, set_timer
@@ -32,8 +32,8 @@ from tidegauge.simulation.messages.client_requests import (
     JoinGroupRequest,
     OffsetCommitRequest,
 )
-from tidegauge.simulation.messages.client_timers import CommitDue, ConsumerSample, GroupDue
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.timers import CommitDue, ConsumerSample, GroupDue
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.client_rows import (
     CommitsFail,
@@ -42,8 +42,7 @@ from tidegauge.simulation.trace_rows.client_rows import (
     CoordinatorFound,
     CoordinatorLost,
 )
-from tidegauge.simulation.trace_rows.request_rows import OffsetCommitted
-from tidegauge.simulation.trace_rows.sample_rows import ConsumerSampled
+from tidegauge.simulation.trace_rows.detail_rows import ConsumerSampled, OffsetCommitted
 
 _AT_ONCE_US = code(1)
 

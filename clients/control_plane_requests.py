@@ -17,18 +17,10 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY
-from tidegauge.simulation.codes.questions import (
-    ACTIVE_CONTROLLER,
-    LIVE_BROKERS,
-    PARTITION_STATE,
-    QUIESCENT,
-    REASSIGNED,
-)
-from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
+from tidegauge.replication.records import EMPTY
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.links import send
@@ -56,6 +48,15 @@ from tidegauge.simulation.topology import (
     is_kraft,
     quorum_process,
     zookeeper_process,
+)
+from tidegauge.simulation.trace_rows.codes import (
+    ACTIVE_CONTROLLER,
+    LIVE_BROKERS,
+    NO_NODE,
+    OK,
+    PARTITION_STATE,
+    QUIESCENT,
+    REASSIGNED,
 )
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,

@@ -7,16 +7,20 @@ answered after a while.
 
 from __future__ import annotations
 
-from tidegauge.clients.admin_requests import create_topic_by_request
+from tidegauge.clients.admin_requests import (
+    CREATES_TOPIC,
+    DELETES_TOPIC,
+    create_topic,
+    create_topic_by_request,
+)
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.control_plane_requests import ANSWER_US, STEPS, ask_live_brokers, live_count
-from tidegauge.clients.step_writes import CREATES_TOPIC, DELETES_TOPIC, create_topic
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.messages.client_timers import StepLooks
 from tidegauge.simulation.messages.quorum_requests import AdminResponse
+from tidegauge.simulation.messages.timers import StepLooks
 from tidegauge.simulation.topology import is_kraft
 
 #: Number of the question whether all brokers are there.

@@ -1,4 +1,4 @@
-"""How long the batches took that were offered to producers (``offered.py``): counts by duration.
+"""How long the batches took that were offered to producers (``stalls.py``): counts by duration.
 
 A duration falls into one of eight steps of its power of two, so a percentile that is read from the
 counts is exact to an eighth: its rank tells where within the step it lies. The longest is exact.

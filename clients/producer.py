@@ -23,11 +23,9 @@ from tidegauge.clients.accumulator import (
     offer,
     take_first_batch,
 )
-from tidegauge.clients.bootstrap import note_disconnected
-from tidegauge.clients.client_metadata import client_of, request_metadata
+from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.clients.offered import count_duration, due_us, go_on_sending, skip_batches
 from tidegauge.clients.sent_batches import (
     finish,
     first_lost,
@@ -43,8 +41,14 @@ from tidegauge.clients.sequences import (
     settle_numbers,
     take_producer_id,
 )
-from tidegauge.clients.stalls import watch_batch
-from tidegauge.compiled.record_views import view_as
+from tidegauge.clients.stalls import (
+    count_duration,
+    due_us,
+    go_on_sending,
+    skip_batches,
+    watch_batch,
+)
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, set_timer
@@ -56,7 +60,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
     ProduceResponse,
 )
-from tidegauge.simulation.messages.client_timers import (
+from tidegauge.simulation.messages.timers import (
     BatchExpires,
     ProducerSends,
     ProducerWakes,

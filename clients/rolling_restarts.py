@@ -26,8 +26,23 @@ from tidegauge.clients.control_plane_requests import (
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.replication.replica_list import contains, first, size
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.replication.records import contains, first, size
+from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
+from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
+from tidegauge.simulation.messages.timers import (
+    FaultBegin,
+    FaultChange,
+    FaultEnd,
+    RollGoesOn,
+    RollTimesOut,
+)
+from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import broker_of, is_kraft, slot_of
+from tidegauge.simulation.trace_rows.codes import (
     ROLL_DONE,
     ROLL_GIVES_UP,
     ROLL_GOES_ON_ANYWAY,
@@ -36,17 +51,7 @@ from tidegauge.simulation.codes.occasions import (
     ROLL_STARTED,
     ROLL_STOPS,
 )
-from tidegauge.simulation.events import new_event, new_item, set_timer
-from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
-from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
-from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_timers import RollGoesOn, RollTimesOut
-from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
-from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, is_kraft, slot_of
-from tidegauge.simulation.trace_rows.fault_rows import RollProgress
+from tidegauge.simulation.trace_rows.process_rows import RollProgress
 
 ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
 

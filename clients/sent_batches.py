@@ -15,7 +15,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import ProducedBatch, ProduceRequest
-from tidegauge.simulation.messages.client_timers import RequestTimesOut
+from tidegauge.simulation.messages.timers import RequestTimesOut
 
 
 @inner_rule

@@ -16,8 +16,7 @@ Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 
 from __future__ import annotations
 
-from tidegauge.clients.bootstrap import next_node, request_timeout_us
-from tidegauge.clients.client_metadata import client_of
+from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
 from tidegauge.clients.client_state import Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -30,7 +29,7 @@ from tidegauge.simulation.messages.client_requests import (
     InitProducerIdResponse,
     PartitionAppend,
 )
-from tidegauge.simulation.messages.client_timers import RequestTimesOut
+from tidegauge.simulation.messages.timers import RequestTimesOut
 
 #: So many ids a client can have before they are those of the next one.
 _IDS = code(1 << 20)

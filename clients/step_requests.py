@@ -1,4 +1,6 @@
-"""What a step asks of a broker: a batch is produced, a fetch, the end of a leader epoch.
+"""The codes of what a step waits for, and of what it does: ``Step.start``, ``Step.action``.
+
+What a step asks of a broker: a batch is produced, a fetch, the end of a leader epoch.
 
 A request goes to the leader that the control plane names, as a test harness would send it, or to
 the broker that the step names, and is not repeated.
@@ -8,9 +10,8 @@ from __future__ import annotations
 
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
-from tidegauge.clients.step_codes import STEP_CODES
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.compiled.records import view_as
+from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
@@ -28,13 +29,29 @@ from tidegauge.simulation.messages.client_requests import (
     ProduceRequest,
     ProduceResponse,
 )
-from tidegauge.simulation.messages.client_timers import RequestTimesOut
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected
+from tidegauge.simulation.messages.timers import Disconnected, RequestTimesOut
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
-from tidegauge.simulation.trace_rows.fault_rows import StepAnswered, StepUnanswered
-from tidegauge.simulation.trace_rows.request_rows import Consumed
+from tidegauge.simulation.trace_rows.detail_rows import Consumed
+from tidegauge.simulation.trace_rows.process_rows import StepAnswered, StepUnanswered
+
+# Step.start
+AT = code(0)
+AFTER = code(1)
+WHEN_ISR = code(2)
+WHEN_LEADER = code(3)
+WHEN_REGISTERED = code(4)
+WHEN_UNREGISTERED = code(5)
+WHEN_CONTROLLER = code(6)
+WHEN_QUIESCENT = code(7)
+WHEN_LEADER_IS_NOT = code(8)
+WHEN_ANSWERED = code(9)
+WHEN_REASSIGNED = code(10)
+
+#: Step.action, by the action of a step in a scenario; each stands beside its rule.
+STEP_CODES = NamedCodes()
+
 
 # Step.action
 PRODUCES = STEP_CODES.new("produce", 0)

@@ -9,10 +9,14 @@ or ends reach the processes that they hit as messages.
 from __future__ import annotations
 
 from tidegauge.clients.admin_requests import (
+    ALTERS_REASSIGNMENTS,
+    REASSIGNS,
+    alter_reassignments,
     ask_again,
     asks_again,
     request_of_controller,
     take_admin_response,
+    write_as_operator,
 )
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
@@ -40,10 +44,14 @@ from tidegauge.clients.first_topics import (
 )
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import take_roll_answer
-from tidegauge.clients.step_codes import (
+from tidegauge.clients.step_requests import (
     AFTER,
+    ASKS_EPOCH,
     AT,
+    FETCHES,
+    PRODUCES,
     STEP_CODES,
+    UNATTENDED,
     WHEN_ANSWERED,
     WHEN_CONTROLLER,
     WHEN_LEADER,
@@ -52,12 +60,6 @@ from tidegauge.clients.step_codes import (
     WHEN_REASSIGNED,
     WHEN_REGISTERED,
     WHEN_UNREGISTERED,
-)
-from tidegauge.clients.step_requests import (
-    ASKS_EPOCH,
-    FETCHES,
-    PRODUCES,
-    UNATTENDED,
     all_answered,
     end_with,
     give_up,
@@ -66,15 +68,9 @@ from tidegauge.clients.step_requests import (
     request_of_leader,
     take_answer,
 )
-from tidegauge.clients.step_writes import (
-    ALTERS_REASSIGNMENTS,
-    REASSIGNS,
-    alter_reassignments,
-    write_as_operator,
-)
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, first, rest, size
+from tidegauge.replication.records import EMPTY, first, rest, size
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -84,20 +80,21 @@ from tidegauge.simulation.messages.client_requests import (
     EpochResponse,
     ProduceResponse,
 )
-from tidegauge.simulation.messages.client_timers import (
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
+from tidegauge.simulation.messages.timers import (
     ClientStart,
     ConsumerRestarts,
+    Disconnected,
+    Observe,
     RequestTimesOut,
     StepDue,
     StepLooks,
 )
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected, Observe
-from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
-from tidegauge.simulation.trace_rows.fault_rows import StepTaken, StepTimedOut
+from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
 # Step.action
 BEGINS_FAULT = STEP_CODES.new("begin_fault", 2)

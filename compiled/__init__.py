@@ -4,16 +4,14 @@
 file                      subject
 ========================  ===================================================================
 ``rules.py``              ``@rule`` and ``@inner_rule``: compiled by Numba, or plain Python
-``codes.py``              typed constants, without the compiler
-``records.py``            records: rows of numpy arrays, their layout and their arrays
-``record_views.py``       one record seen as another over the same memory
+``codes.py``              typed constants and environment variables, without the compiler
+``records.py``            records: rows of numpy arrays, their layout and their arrays; one
+..                        record seen as another over the same memory
 ``handlers.py``           handlers of events by a decorator, and the rule that chooses
-``signatures.py``         tables, and the Numba types of a rule's parameters
-``table_views.py``        tables as compiled code sees them
+``signatures.py``         tables as compiled code sees them, the Numba types of parameters
 ``inner_code.py``         two compilers for Numba: rules, and the rules that they call
 ``kept_code.py``          the cache of compiled code, a file for each function
 ``compile_all.py``        compiling every rule in all processors
-``build_switches.py``     environment variables
 ========================  ===================================================================
 
 The room imports no other. Rules in any room above it import ``rule``, ``inner_rule``, ``code`` and

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.records import Record
+from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.compiled.signatures import Tables
 

@@ -29,7 +29,7 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
-from tidegauge.compiled.build_switches import BOUNDS_CHECKED, cache_base
+from tidegauge.compiled.codes import BOUNDS_CHECKED, cache_base
 
 #: How long compiled code is kept after it was last made or asked for by ``compile_all``.
 KEPT_S = 14 * 24 * 3600

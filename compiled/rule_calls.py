@@ -16,7 +16,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from tidegauge.compiled.build_switches import COMPILED
+from tidegauge.compiled.codes import COMPILED
 from tidegauge.compiled.signatures import signature_of
 
 #: The rules that were asked for, where they run as plain Python: their place is their address.

@@ -3,7 +3,7 @@
 ``@rule`` marks a function over records (``records.py``) and integers. By default it
 becomes machine code; with ``TIDEGAUGE_COMPILED=0`` the same source runs as plain Python,
 so that a debugger can step through it. Both give the same results, which the tests check.
-``build_switches.py`` has the other environment variables, ``kept_code.py`` says where the
+``codes.py`` has the other environment variables, ``kept_code.py`` says where the
 code is kept, ``compile_all.py`` compiles everything in all processors at once.
 """
 
@@ -15,8 +15,8 @@ from typing import Any, TypeVar, cast
 import numba
 
 from tidegauge.compiled import inner_code
-from tidegauge.compiled.build_switches import BOUNDS_CHECKED
-from tidegauge.compiled.build_switches import COMPILED as COMPILED  # noqa: PLC0414 - ...
+from tidegauge.compiled.codes import BOUNDS_CHECKED
+from tidegauge.compiled.codes import COMPILED as COMPILED  # noqa: PLC0414 - ...
 from tidegauge.compiled.codes import NamedCodes as NamedCodes  # noqa: PLC0414 - ...
 from tidegauge.compiled.codes import code as code  # noqa: PLC0414 - rules import it from here
 from tidegauge.compiled.signatures import Tables as Tables  # noqa: PLC0414 - as `code`

@@ -12,29 +12,11 @@ from tidegauge.controller.event_queue import advance, end_event, enqueue, give_u
 from tidegauge.controller.events.alter_partition import answer_alter_partition
 from tidegauge.controller.events.failover import give_up_context, resign
 from tidegauge.controller.partitions.channels import is_response_awaited, take_control_response
+from tidegauge.controller.state.assignments import ENQUEUE, new_request, sign
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import CONTROLLER
-from tidegauge.controller.state.zookeeper_requests import ENQUEUE, new_request, sign
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.codes.controller_events import (
-    AUTO_REBALANCE,
-    BROKER_CHANGE,
-    ELECT,
-    ELECT_UNCLEANLY,
-    ISR_CHANGE,
-    LEADER_AND_ISR_RESPONSE,
-    LOG_DIR_CHANGE,
-    PREFERRED_ELECTION,
-    REASSIGNMENT_ALTERED,
-    REASSIGNMENT_ASKED_FOR,
-    REASSIGNMENT_ISR_CHANGE,
-    REPLICAS_DELETED,
-    SHUT_DOWN_BROKER,
-    TOPIC_CHANGE,
-    TOPIC_DELETION_ASKED_FOR,
-)
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import RESTART, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -54,8 +36,26 @@ from tidegauge.simulation.messages.controller_timers import (
     UncleanElectionEnabled,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
+from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkWatch
+from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
+from tidegauge.simulation.trace_rows.codes import (
+    AUTO_REBALANCE,
+    BROKER_CHANGE,
+    ELECT,
+    ELECT_UNCLEANLY,
+    ISR_CHANGE,
+    LEADER_AND_ISR_RESPONSE,
+    LOG_DIR_CHANGE,
+    PREFERRED_ELECTION,
+    REASSIGNMENT_ALTERED,
+    REASSIGNMENT_ASKED_FOR,
+    REASSIGNMENT_ISR_CHANGE,
+    REPLICAS_DELETED,
+    SHUT_DOWN_BROKER,
+    TOPIC_CHANGE,
+    TOPIC_DELETION_ASKED_FOR,
+)
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     CONTROLLER_ZNODE,

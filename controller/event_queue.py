@@ -16,9 +16,9 @@ BROKER_CHANGE        list the brokers; start up those that appeared, then deal w
 TOPIC_CHANGE         list the topics; give new partitions a leader and an ISR
 ISR_CHANGE           list and read the notifications, read the states that they name,
                      tell the brokers, delete the notifications
-                     (``events/notification_changes.py``)
+                     (``events/alter_partition.py``)
 SHUT_DOWN_BROKER     move leaders away from a broker that is to stop, and take it out of
-                     ISRs (``events/broker_shutdowns.py``)
+                     ISRs (``events/broker_changes.py``)
 PREFERRED_ELECTION   let preferred replicas lead, as somebody asks
 AUTO_REBALANCE       ... or as too many are led by others (``events/preferred_elections.py``)
 ELECT_UNCLEANLY      elect where there is no leader, as a topic now allows it
@@ -34,29 +34,35 @@ REPLICAS_DELETED     deleted logs (``events/topic_deletions.py``)
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.events.alter_partition import (
     advance_alter_partition,
+    advance_isr_change,
     answer_alter_partition,
     fail_what_is_written,
 )
-from tidegauge.controller.events.asked_moves import note_altered_moves
-from tidegauge.controller.events.broker_changes import advance_broker_change
-from tidegauge.controller.events.broker_shutdowns import advance_broker_shutdown, answer_shutdown
+from tidegauge.controller.events.broker_changes import (
+    advance_broker_change,
+    advance_broker_shutdown,
+    answer_shutdown,
+)
 from tidegauge.controller.events.failover import advance_election, resign
 from tidegauge.controller.events.log_dir_changes import (
     advance_log_dir_change,
     advance_offline_replicas,
     note_offline_replicas,
 )
-from tidegauge.controller.events.notification_changes import advance_isr_change
 from tidegauge.controller.events.preferred_elections import (
     advance_auto_rebalance,
     advance_preferred_election,
 )
 from tidegauge.controller.events.reassignments import advance_reassignment
-from tidegauge.controller.events.topic_changes import advance_topic_change, advance_unclean_election
+from tidegauge.controller.events.topic_changes import (
+    advance_topic_change,
+    advance_unclean_election,
+    note_altered_moves,
+)
 from tidegauge.controller.events.topic_deletions import (
     advance_topic_deletion,
     note_deleted_replicas,
@@ -65,8 +71,30 @@ from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import Controller, ControlPlane
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.codes.controller_events import (
+from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages.controller_requests import (
+    AlterPartitionRequest,
+    AlterReassignmentsRequest,
+    ControlledShutdownRequest,
+    ControlResponse,
+    StopReplicaRequest,
+)
+from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
+from tidegauge.simulation.rows import (
+    CONTROLLER_ELECTION,
+    CONTROLLER_EVENT_COST,
+    CONTROLLER_PARTITION_COST,
+    caused_by,
+    cost_us,
+    new_row,
+    write_row,
+)
+from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_CHANGE,
     ELECT,
     ELECT_UNCLEANLY,
@@ -83,26 +111,6 @@ from tidegauge.simulation.codes.controller_events import (
     TOPIC_DELETION_ASKED_FOR,
     TOPIC_DELETION_RESUMED,
 )
-from tidegauge.simulation.costs import (
-    CONTROLLER_ELECTION,
-    CONTROLLER_EVENT_COST,
-    CONTROLLER_PARTITION_COST,
-    cost_us,
-)
-from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
-from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.controller_requests import (
-    AlterPartitionRequest,
-    AlterReassignmentsRequest,
-    ControlledShutdownRequest,
-    ControlResponse,
-    StopReplicaRequest,
-)
-from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
-from tidegauge.simulation.rows import caused_by, new_row, write_row
-from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
 

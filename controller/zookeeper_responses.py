@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.event_queue import enqueue, forget_listing, go_on
-from tidegauge.controller.events.alter_partition import take_altered_state
-from tidegauge.controller.events.asked_moves import take_asked_moves
+from tidegauge.controller.events.alter_partition import note_notification, take_altered_state
 from tidegauge.controller.events.log_dir_changes import note_log_dir_event
-from tidegauge.controller.events.notification_changes import note_notification
 from tidegauge.controller.events.preferred_elections import note_preferred_election
+from tidegauge.controller.events.topic_changes import take_asked_moves
 from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
-from tidegauge.controller.state.assignments import know_assignment
+from tidegauge.controller.state.assignments import ENQUEUE, issue_next, know_assignment
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
 from tidegauge.controller.state.handlers import CONTROLLER
-from tidegauge.controller.state.zookeeper_requests import ENQUEUE, issue_next
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.controller_events import ALTER_PARTITION as ALTER
-from tidegauge.simulation.codes.controller_events import (
-    ELECT,
-    ISR_CHANGE,
-    LOG_DIR_CHANGE,
-    PREFERRED_ELECTION,
-    REASSIGNMENTS,
-)
-from tidegauge.simulation.codes.zookeeper_errors import CONTROLLER_MOVED, SESSION_EXPIRED
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import (
     Child,
@@ -34,6 +23,16 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkResponse,
     ZkSetRequest,
     ZnodeData,
+)
+from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
+from tidegauge.simulation.trace_rows.codes import (
+    CONTROLLER_MOVED,
+    ELECT,
+    ISR_CHANGE,
+    LOG_DIR_CHANGE,
+    PREFERRED_ELECTION,
+    REASSIGNMENTS,
+    SESSION_EXPIRED,
 )
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,

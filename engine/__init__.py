@@ -3,7 +3,8 @@
 =============================  ==========================================================
 subject                        file
 =============================  ==========================================================
-a whole run                    ``simulate.py``; ``contract.py``: what a run asks of an engine
+a whole run                    ``simulate.py``; ``contract.py``: what a run asks of an engine,
+                               its pace, its live metrics
 the kernel's loop              ``event_loop.py``: brings events to the doors of rooms (``doors.py``)
 tables of a scenario           the room ``layout``
 a group of processes           ``group.py``; ``group_counts.py``, ``group_states.py``
@@ -12,15 +13,15 @@ what always holds of a group   the room ``invariants``: validated only where it 
 which group hosts a process    ``grouping.py``
 engines                        ``inline_engine.py``, in this interpreter; ``ray_engine.py`` in
                                actors of Ray (``hosted_group.py``, ``ray_cluster.py``)
-runs of a sweep                ``ray_tasks.py``: a function with many inputs, each a task of Ray
+runs of a sweep                ``ray_cluster.py``: a function with many inputs, each a task of Ray
 rows of all groups, in order   ``row_stream.py``, for checks and figures
 the liveness phase             ``liveness.py``
-results                        ``manifest.py``, ``summary.py``, ``reassignment_spans.py``,
-                               ``log_directories.py``
-pace, metrics, time per kind   ``pace.py``, ``live_metrics.py``, ``loop_sampler.py``
+results                        ``simulate.py``, ``summary.py``, ``reassignment_spans.py``,
+                               ``row_stream.py``
+time per kind of event         ``loop_sampler.py``
 a prediction of cost           ``prediction.py``
 =============================  ==========================================================
 
-``ray`` is imported by ``ray_engine.py``, ``ray_cluster.py`` and ``ray_tasks.py`` only, and by the
-shells in ``actors`` and ``controller``.
+``ray`` is imported by ``ray_engine.py`` and ``ray_cluster.py`` only, and by the shells
+in ``actors`` and ``controller``.
 """

@@ -1,7 +1,16 @@
-"""The interface of engines, which run groups: inline (``inline_engine.py``) or on Ray."""
+"""The interface of engines, which run groups: inline (``inline_engine.py``) or on Ray.
+
+The live metrics of a run: its snapshots are published to the endpoint once a second.
+
+The endpoint renders its last snapshot, so a scrape cannot change the run.
+
+Virtual time held back, so that people and dashboards can watch it pass.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -13,6 +22,8 @@ from numpy.typing import NDArray
 
 from tidegauge.engine.group_counts import GroupCounts
 from tidegauge.engine.row_stream import RowStream
+from tidegauge.metrics.endpoint.server import Endpoint
+from tidegauge.metrics.samples.health import ActorHealth, Health
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 
@@ -158,3 +169,78 @@ class EngineInput(NamedTuple):
 
 #: Makes an engine, to be entered; nothing is written if that fails.
 EngineMaker = Callable[[EngineInput], AbstractContextManager[Engine]]
+
+
+#: The least real time between two snapshots: scrapes are not more frequent.
+PERIOD_S = 1.0
+
+
+class LiveMetrics:
+    """Publishes the snapshots of a run (``engine.Onlooker``)."""
+
+    def __init__(self, endpoint: Endpoint, speed: float | None) -> None:
+        """Publish to an endpoint; the wanted speed is ``speed`` times real time."""
+        self._endpoint = endpoint
+        self._speed = speed
+        self._due_s = 0.0
+        #: The real time of virtual time 0, at the wanted speed.
+        self._begun_s: float | None = None
+
+    def is_due(self) -> bool:
+        """Whether another snapshot is due."""
+        return time.monotonic() >= self._due_s
+
+    def look(self, snapshot: Snapshot, figures: LoopFigures) -> None:
+        """Publish a snapshot, and the costs of the run so far."""
+        now_s = time.monotonic()
+        self._due_s = now_s + PERIOD_S
+        health = Health(
+            now_s,
+            snapshot.time_us,
+            self._speed,
+            self._behind_us(now_s, snapshot.time_us),
+            sum(group.events for group in figures.groups),
+            figures.windows,
+            tuple(_actor(group) for group in figures.groups),
+        )
+        self._endpoint.publish(snapshot, health)
+
+    def _behind_us(self, now_s: float, time_us: int) -> int:
+        """The delay of virtual time against the wanted speed."""
+        if self._speed is None:
+            return 0
+        if self._begun_s is None:
+            self._begun_s = now_s - time_us / 1e6 / self._speed
+        return max(0, round((now_s - self._begun_s) * self._speed * 1e6) - time_us)
+
+
+def _actor(group: GroupFigures) -> ActorHealth:
+    return ActorHealth(
+        group.name,
+        group.events,
+        group.kernel_cpu_seconds,
+        group.exchange_cpu_seconds,
+        group.waiting_cpu_seconds,
+        group.told_at_s,
+    )
+
+
+class Pace:
+    """Virtual time goes on ``speed`` times as fast as real time at most."""
+
+    def __init__(self, speed: float) -> None:
+        """Virtual time is 0 when somebody waits first."""
+        self._speed = speed
+        self._begun: float | None = None
+
+    def wait_for(self, time_us: int, wakes: threading.Event | None = None) -> None:
+        """Wait until virtual time may be ``time_us``, or until ``wakes`` is set."""
+        now = time.monotonic()
+        if self._begun is None:
+            self._begun = now
+        left = self._begun + time_us / (1e6 * self._speed) - now
+        if left > 0:
+            if wakes is None:
+                time.sleep(left)
+            else:
+                wakes.wait(left)

@@ -3,6 +3,8 @@
 The loop calls them by address (``compiled/rule_calls.py``), so only the rooms are compiled and
 loaded whose roles a scenario has: no KRaft quorum for a cluster with ZooKeeper, and no ZooKeeper
 for one with KRaft. A new role is one line here.
+
+The state of a group of processes: all tables under one name.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from tidegauge.controller.controller import handle_controller_event, take_contro
 from tidegauge.controller.kraft.active_controller import handle_quorum_event
 from tidegauge.controller.kraft.controller_processes import take_quorum_fault
 from tidegauge.controller.zookeeper.zookeeper import handle_zookeeper_event, take_zookeeper_fault
+from tidegauge.metrics.snapshots.snapshot import MeasuredState
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import (
     BROKER,
@@ -54,3 +57,10 @@ def enter_doors(plan: ClusterPlan, kernel: Kernel) -> None:
         if len(numbers) > 0:
             kernel.roles[role].handle = address_of(DOORS[role].handle)
             kernel.roles[role].take_fault = address_of(DOORS[role].take_fault)
+
+
+class World(MeasuredState):
+    """Brokers, controllers, ZooKeeper and clients of one group, with time and topology.
+
+    A rule of a room takes the class of tables that concern the room, of which this is one.
+    """

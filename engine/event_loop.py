@@ -11,33 +11,32 @@ from tidegauge.actors.broker import close_broker
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.clients.client import stop_client
-from tidegauge.clients.offered import close_client
-from tidegauge.compiled.record_views import view_as
+from tidegauge.clients.stalls import close_client
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rule_calls import call_rule
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.engine.exchange.exchange_state import READY, REPORTS, RUNS, Exchange
+from tidegauge.engine.doors import World
+from tidegauge.engine.exchange.frame_exchange import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
-from tidegauge.engine.world import World
-from tidegauge.simulation.codes.occasions import REASON_END
 from tidegauge.simulation.events import free_event, new_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
-from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
-from tidegauge.simulation.links import arrives, waits_in_process
+from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
 from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
     ProduceRequest,
     ProduceResponse,
 )
 from tidegauge.simulation.messages.event import Event, EventSlot
-from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.messages.kinds import ERROR_WORD, IS_UNHELD, OFFSET_WORD, PARTITION_WORD
-from tidegauge.simulation.network_threads import waits_for_network_thread
+from tidegauge.simulation.messages.timers import FaultBegin, FaultChange, FaultEnd
 from tidegauge.simulation.rows import new_row, traces_all, write_row
-from tidegauge.simulation.trace_rows.request_rows import Message
+from tidegauge.simulation.trace_rows.codes import REASON_END
+from tidegauge.simulation.trace_rows.detail_rows import Message
+from tidegauge.simulation.transfers import waits_for_network_thread
 
-# Why the loop returns, if it is not for one of the reasons in ``exchange/exchange_state.py``.
+# Why the loop returns, if it is not for one of the reasons in ``exchange/frame_exchange.py``.
 HORIZON = code(20)  #: no event is due before the horizon, and the group has no links
 BUDGET = code(21)  #: it has handled as many as it was asked to
 ROOM = code(22)  #: tables have to be enlarged, or rows drained

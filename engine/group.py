@@ -17,13 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.records import Records, column, new_records
+from tidegauge.compiled.records import Records, column, new_records, view_as
 from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.engine.doors import enter_doors
+from tidegauge.engine.doors import World, enter_doors
 from tidegauge.engine.event_loop import (
     BUDGET,
     FILES,
@@ -33,8 +32,7 @@ from tidegauge.engine.event_loop import (
     heal_process,
     run_windows,
 )
-from tidegauge.engine.exchange.exchange_state import NO_ROOM, RECEIVES
-from tidegauge.engine.exchange.frame_exchange import FrameExchange
+from tidegauge.engine.exchange.frame_exchange import NO_ROOM, RECEIVES, FrameExchange, distances_us
 from tidegauge.engine.exchange.frames import (
     CHANGES,
     COMMITS,
@@ -44,7 +42,6 @@ from tidegauge.engine.exchange.frames import (
     read_frame,
     write_frames,
 )
-from tidegauge.engine.exchange.lookahead import distances_us
 from tidegauge.engine.group_counts import GroupCounts, counts_of
 from tidegauge.engine.group_states import (
     ObservedPartition,
@@ -68,10 +65,8 @@ from tidegauge.engine.layout.cluster_tables import (
     new_topology,
 )
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
-from tidegauge.engine.layout.quorum_tables import enlarge_quorum, new_quorum
-from tidegauge.engine.layout.raft_tables import enlarge_raft, new_raft
-from tidegauge.engine.log_directories import LogDirectories
-from tidegauge.engine.world import World
+from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
+from tidegauge.engine.row_stream import LogDirectories
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.events import push, set_timer, take_slot
@@ -83,10 +78,14 @@ from tidegauge.simulation.kernel import (
     ZOOKEEPER,
     Kernel,
 )
-from tidegauge.simulation.messages.broker_timers import BrokerStart
-from tidegauge.simulation.messages.client_timers import ClientStart
-from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange, FaultEnd
-from tidegauge.simulation.messages.quorum_timers import QuorumStart
+from tidegauge.simulation.messages.controller_timers import QuorumStart
+from tidegauge.simulation.messages.timers import (
+    BrokerStart,
+    ClientStart,
+    FaultBegin,
+    FaultChange,
+    FaultEnd,
+)
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
@@ -199,7 +198,7 @@ class Group:
 
         Returns:
             HORIZON; with links the reason why the driver is needed
-            (``exchange/exchange_state.py``).
+            (``exchange/frame_exchange.py``).
         """
         while True:
             why = int(run_windows(self.view, self.exchange.view, _BUDGET))

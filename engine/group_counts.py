@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.records import column
-from tidegauge.engine.world import World
-from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.engine.doors import World
 from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.rows import COST_NAMES
 
 _OF_BROKERS = ("failed_isr_updates", "starts", "reassignment_bytes", "records_deduplicated")
 _OF_CONTROLLERS = ("failovers",)

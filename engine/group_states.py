@@ -15,7 +15,7 @@ from tidegauge.controller.zookeeper.held_states import (
     leader_of,
 )
 from tidegauge.replication.fetcher import TRUNCATING
-from tidegauge.replication.replica_list import EMPTY
+from tidegauge.replication.records import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.topology import broker_of

@@ -16,11 +16,11 @@ from itertools import groupby
 from typing import NamedTuple
 
 from tidegauge.engine.contract import EngineError
-from tidegauge.engine.exchange.lookahead import lookaheads_us
+from tidegauge.engine.exchange.frame_exchange import lookaheads_us
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.expected_events import batches_per_second, expected_events
 from tidegauge.scenario.model.workload import ProducerGroup
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.named_figures import batches_per_second, expected_events
+from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 
 #: Up to this number of brokers each has its own actor.

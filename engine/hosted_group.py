@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.contract import GroupFigures
-from tidegauge.engine.exchange.exchange_state import (
+from tidegauge.engine.contract import GroupFigures, Pace
+from tidegauge.engine.exchange.frame_exchange import (
     AWAITS,
     DAMAGED,
     PACED,
@@ -42,12 +42,11 @@ from tidegauge.engine.group_counts import GroupCounts
 from tidegauge.engine.group_states import new_states
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
-from tidegauge.engine.pace import Pace
 from tidegauge.metrics.snapshots.snapshot import SnapshotPart, part_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.kernel import HUB
-from tidegauge.traces.checks.judged_rows import judged_rows
+from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.trace_file import TraceWriter
 
 #: The time that the running thread waits between two checks whether a report is being made.

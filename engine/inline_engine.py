@@ -15,15 +15,21 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.contract import EngineInput, EngineMaker, GroupFigures, LoopFigures, Passed
-from tidegauge.engine.exchange.exchange_state import READY
+from tidegauge.engine.contract import (
+    EngineInput,
+    EngineMaker,
+    GroupFigures,
+    LoopFigures,
+    Pace,
+    Passed,
+)
+from tidegauge.engine.exchange.frame_exchange import READY
 from tidegauge.engine.group import Group, RowSink
 from tidegauge.engine.group_counts import GroupCounts
 from tidegauge.engine.group_states import new_states
 from tidegauge.engine.grouping import Grouping
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
-from tidegauge.engine.pace import Pace
 from tidegauge.metrics.snapshots.snapshot import Snapshot, merged, part_of
 from tidegauge.simulation.kernel import HUB, QUORUM_CONTROLLER
 from tidegauge.traces.run_folder import new_trace_file

@@ -19,7 +19,7 @@ from tidegauge.compiled.records import R, new_records
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.expected_events import (
+from tidegauge.scenario.named_figures import (
     ConsumerFetches,
     ExpectedEvents,
     consumers_fetches,

@@ -16,13 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
-from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
-from tidegauge.simulation.trace_rows.fault_rows import StepTaken
-from tidegauge.simulation.trace_rows.zookeeper_rows import ZnodeCreated, ZnodeDeleted, ZnodeRow
+from tidegauge.simulation.trace_rows.controller_rows import (
+    ReassignmentBegun,
+    ReassignmentDone,
+    ZnodeCreated,
+    ZnodeDeleted,
+    ZnodeRow,
+)
+from tidegauge.simulation.trace_rows.process_rows import StepTaken
 from tidegauge.simulation.zookeeper_tree import REASSIGNMENT
 
 _KINDS = [

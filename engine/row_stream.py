@@ -3,19 +3,53 @@
 Groups hand over their rows as they drain them. Once no group has rows left from before some
 moment, the earlier rows are sorted and judged. So checks and figures see the same rows in the same
 order, however the processes are grouped.
+
+Checkpoints as real files: a broker's log directory in the folder of its run.
+
+With ``checkpoint_files: true`` in the scenario, a broker's checkpoints are real files in Kafka's
+format, under ``log-directories/broker-<id>/``. They are written at the times at which the broker
+would write them. A start reads them back: a file that was changed or deleted while the broker was
+down changes its start.
+
+The kernel requests each write (``actors/storage/checkpoints.py``), and stops until it is done.
 """
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.actors.state.brokers import EPOCH_MARGIN, Brokers
+from tidegauge.actors.storage.checkpoints import (
+    EPOCHS_DUE,
+    HIGH_WATERMARKS_DUE,
+    READ_DUE,
+    RECOVERY_POINTS_DUE,
+)
+from tidegauge.actors.storage.log_dirs import read_checkpoint, write_checkpoint
 from tidegauge.compiled.records import Records
+from tidegauge.engine.layout.broker_tables import widen_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
+from tidegauge.replication.checkpoint_files import (
+    LEADER_EPOCH_CHECKPOINT,
+    RECOVERY_POINT_OFFSET_CHECKPOINT,
+    REPLICATION_OFFSET_CHECKPOINT,
+    CheckpointFormat,
+    EpochStart,
+    TopicPartition,
+    parse_leader_epochs,
+    parse_offsets,
+    render_leader_epochs,
+    render_offsets,
+)
+from tidegauge.replication.records import UNDEFINED
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
-from tidegauge.traces.checks.judged_rows import judged_rows
+from tidegauge.traces.checks.breaches import judged_rows
 from tidegauge.traces.judging.judgement import judge, judge_end
 
 #: The number of rows that are worth a call.
@@ -72,3 +106,123 @@ class RowStream:
         while done < len(rows):
             enlarge(self.history, self.figures)
             done = int(judge(self.history.view, self.figures.view, rows, done))
+
+
+#: Below the run's folder.
+LOG_DIRECTORIES = "log-directories"
+
+
+class LogDirectories:
+    """The log directories of the brokers of one group; without a folder there are none."""
+
+    def __init__(self, plan: ClusterPlan, folder: Path | None) -> None:
+        self.plan = plan
+        self.folder = None if folder is None else folder / LOG_DIRECTORIES
+
+    def exchange(self, world: Brokers) -> None:
+        """Write the due files of each broker, and read the files that a start needs.
+
+        Raises:
+            CheckpointError: a file is damaged, so that Kafka would not read it.
+            OSError: a file cannot be read or written.
+        """
+        for index in range(len(world.brokers)):
+            broker = world.brokers[index]
+            due = int(broker.files_due)
+            broker.files_due = 0
+            if due == 0 or self.folder is None:
+                continue
+            directory = self.folder / f"broker-{self.plan.brokers[index]}"
+            directory.mkdir(parents=True, exist_ok=True)
+            rows = _rows_of(world, index)
+            if due & HIGH_WATERMARKS_DUE:
+                self._write_offsets(world, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
+            if due & RECOVERY_POINTS_DUE:
+                self._write_offsets(world, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
+                self._remove_deleted(world, rows, directory)
+            if due & EPOCHS_DUE:
+                self._write_epochs(world, rows, directory)
+            if due & READ_DUE:
+                self._read(world, index, rows, directory)
+
+    def _name_of(self, world: Brokers, row: int) -> TopicPartition:
+        planned = self.plan.partitions[int(world.hosted[row].partition)]
+        return TopicPartition(planned.topic, planned.number)
+
+    def _epoch_file(self, world: Brokers, row: int, directory: Path) -> Path:
+        topic, partition = self._name_of(world, row)
+        return directory / f"{topic}-{partition}" / LEADER_EPOCH_CHECKPOINT
+
+    def _write_offsets(self, world: Brokers, rows: list[int], file: Path) -> None:
+        field = _field_of(file)
+        offsets = {
+            self._name_of(world, row): int(getattr(world.on_disk[row], field)) for row in rows
+        }
+        known = {name: offset for name, offset in offsets.items() if offset != UNDEFINED}
+        write_checkpoint(file, render_offsets(known))
+
+    def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
+        """Remove the folders of deleted logs, which have no offsets any more either."""
+        there = {"{}-{}".format(*self._name_of(world, row)) for row in rows}
+        for planned in self.plan.partitions:
+            folder = directory / f"{planned.topic}-{planned.number}"
+            if folder.name not in there and folder.is_dir():
+                shutil.rmtree(folder)
+
+    def _write_epochs(self, world: Brokers, rows: list[int], directory: Path) -> None:
+        """Write the leader epochs of each replica where they have changed."""
+        room = int(world.pools[0].epoch_room)
+        for row in rows:
+            if not world.on_disk[row].epochs_due:
+                continue
+            world.on_disk[row].epochs_due = False
+            entries = [
+                EpochStart(int(entry.epoch), int(entry.start_offset))
+                for entry in (
+                    world.epochs[row * room + place]
+                    for place in range(int(world.replicas[row].epoch_count))
+                )
+            ]
+            file = self._epoch_file(world, row, directory)
+            file.parent.mkdir(exist_ok=True)
+            write_checkpoint(file, render_leader_epochs(entries))
+
+    def _read(self, world: Brokers, index: int, rows: list[int], directory: Path) -> None:
+        """Replace the broker's checkpoints by the content of the files."""
+        release = self.plan.scenario.release_of(self.plan.brokers[index]).release
+        reader = CheckpointFormat.of_release(release)
+        for name in (REPLICATION_OFFSET_CHECKPOINT, RECOVERY_POINT_OFFSET_CHECKPOINT):
+            file = directory / name
+            offsets = parse_offsets(read_checkpoint(file), reader, str(file))
+            for row in rows:
+                offset = offsets.get(self._name_of(world, row), int(UNDEFINED))
+                setattr(world.on_disk[row], _field_of(file), offset)
+        room = int(world.pools[0].epoch_room)
+        for row in rows:
+            file = self._epoch_file(world, row, directory)
+            content = read_checkpoint(file) if file.parent.is_dir() else b""
+            entries = parse_leader_epochs(content, reader, str(file))
+            while len(entries) + EPOCH_MARGIN > room:
+                widen_epochs(world)
+                room = int(world.pools[0].epoch_room)
+            world.replicas[row].epoch_count = len(entries)
+            for place, entry in enumerate(entries):
+                world.epochs[row * room + place].epoch = entry.epoch
+                world.epochs[row * room + place].start_offset = entry.start_offset
+
+
+def _field_of(file: Path) -> str:
+    """The field of ``LogOnDisk`` that a file of offsets holds."""
+    is_high_watermark = file.name == REPLICATION_OFFSET_CHECKPOINT
+    return "high_watermark" if is_high_watermark else "recovery_point_checkpoint"
+
+
+def _rows_of(world: Brokers, broker: int) -> list[int]:
+    """The replicas of which a broker has a log."""
+    rows = []
+    row = int(world.brokers[broker].first_log)
+    while row >= 0:
+        if world.on_disk[row].exists:
+            rows.append(row)
+        row = int(world.hosted[row].next_log)
+    return rows

@@ -3,6 +3,8 @@
 :func:`simulate` is the whole run in one call: manifest, windows, liveness phase, trace, summary.
 The engine (``inline_engine.py``, ``ray_engine.py``) does not change the results: the same scenario
 and seed give the same rows, and the same hash.
+
+``manifest.json``: the scenario of a run, and the names for the numbers in its rows.
 """
 
 from __future__ import annotations
@@ -10,19 +12,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.engine.contract import Engine, EngineInput, EngineMaker, Onlooker, Progress
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.liveness import Liveness, wait_until_well
-from tidegauge.engine.manifest import manifest_of
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import summary_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.codes.occasions import REASON_END, REASON_LIVENESS
-from tidegauge.traces.run_files import MANIFEST, SUMMARY
+from tidegauge.scenario.warnings import left_to_chance
+from tidegauge.simulation.trace_rows.codes import REASON_END, REASON_LIVENESS
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.traces.run_files import FORMAT, MANIFEST, SUMMARY
 from tidegauge.traces.run_folder import RunFolder, write_json_atomically
 
 
@@ -105,3 +109,25 @@ def _liveness(plan: ClusterPlan, engine: Engine) -> Liveness:
     end_us = plan.scenario.duration_us + round(liveness.seconds * 1e6)
     engine.close(end_us, REASON_LIVENESS)
     return liveness
+
+
+def manifest_of(plan: ClusterPlan, over_seeds: str | None = None) -> dict[str, Any]:
+    """The manifest: the resolved scenario, and the names for its numbers.
+
+    Args:
+        plan: the scenario.
+        over_seeds: the command that runs it with other seeds.
+    """
+    scenario = plan.scenario
+    return {
+        "format": FORMAT,
+        "tidegauge": tidegauge_version(),
+        "schema_version": SCHEMA_VERSION,
+        "scenario": scenario.resolved(),
+        "seed": scenario.seed,
+        "trace": scenario.trace,
+        "switches": dict(plan.switches),
+        "left_to_chance": left_to_chance(scenario),
+        "over_seeds": over_seeds,
+        **directory_of(plan),
+    }

@@ -23,7 +23,7 @@ from tidegauge.engine.row_stream import RowStream
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.workload import ProducerGroup
 from tidegauge.scenario.named_figures import has_racks
-from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.checks.histories import BY_LOSS_OF_POWER, PERMITS, RowPlace
 from tidegauge.traces.trace_hash import trace_sha256

@@ -9,20 +9,18 @@ room            files
 ==============  ==================================================================================
 ``families``    ``all_families.py`` is the one table of metrics, in parts: ``broker_``,
                 ``replica_``, ``controller_``, ``exporter_`` and ``own_families.py``; ``family.py``
-                defines an entry, ``mbean.py`` Kafka's name of a value
+                defines an entry, and Kafka's name of a value
 ``spellings``   ``all_spellings.py``: the names that exporters give to MBeans; ``spelling.py`` reads
                 such a table, ``jmx_rules.py`` makes one of an operator's own rules
 ``snapshots``   ``gauges.py`` (records), ``gauge_rules.py`` (how they are read), ``snapshot.py``
                 (all of them at one moment, as columns)
-``samples``     ``tables.py`` and its parts: rows that entries are read from; ``layout.py``,
-                ``labels.py``, ``targets.py``: their names; ``presentation.py``, ``levels.py``:
-                under which names, and how many partitions are shown; ``health.py``,
-                ``successive_snapshots.py``, ``offset_times.py``, ``record_times.py``: values of
-                the simulation and of successive snapshots; ``exposition.py``: samples, as arrays;
-                ``scraping.py``: the samples of a run in virtual time
-``endpoint``    ``formats.py``, ``text_writer.py``, ``page_lines.py``, ``collector.py``: text;
-                ``pages.py``, ``front_page.py``, ``discovery.py``: pages; ``server.py``: HTTP;
-                ``endpoint.py``: all of that while a run lasts; ``openmetrics_file.py``: a file
+``samples``     ``exposition.py``: samples as arrays, and those of a run in virtual time;
+                ``table.py`` and ``*_tables.py``: the rows that entries are read from;
+                ``layout.py``, ``labels.py``, ``targets.py``: their names, and how many partitions
+                are shown; ``health.py``, ``successive_snapshots.py``, ``offset_times.py``,
+                ``record_times.py``: values of the simulation and of successive snapshots
+``endpoint``    ``pages.py``: pages; ``server.py``: HTTP, while a run lasts;
+                ``openmetrics_file.py``: the text of both formats, and a file
 ==============  ==================================================================================
 
 **To add a spelling**: a table in ``spellings/all_spellings.py``.

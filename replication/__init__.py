@@ -12,8 +12,8 @@ Partition.maybeShrinkIsr, maybeExpandIsr    ``in_sync_replicas.py``: who;
 ..                                          ``isr_update.py``: how, and the answers to it
 PendingExpandIsr, PendingShrinkIsr          ``isr_update.py``
 Partition.isUnderReplicated, isUnderMinIsr  ``in_sync_replicas.py``
-Partition.appendRecordsToLeader             ``min_insync_replicas.py``, ``log.py``
-Partition.checkEnoughReplicasReachOffset    ``min_insync_replicas.py``
+Partition.appendRecordsToLeader             ``in_sync_replicas.py``, ``log.py``
+Partition.checkEnoughReplicasReachOffset    ``in_sync_replicas.py``
 Replica.updateFetchState                    ``remote_replica.py``
 ReplicaManager.updateFollowerFetchState     ``remote_replica.py``
 Log.append, truncateTo (UnifiedLog in 3.x)  ``log.py``
@@ -25,9 +25,9 @@ AbstractFetcherThread: states, errors       ``fetcher.py``
 Partition.lastOffsetForLeaderEpoch          ``leader_read.py``
 Partition.readRecords, ListOffsets          ``leader_read.py``
 ReplicaManager.findPreferredReadReplica     ``leader_read.py``
-ReplicaManager.becomeLeaderOrFollower       ``controller_requests.py``
-ReplicaManager.stopReplicas                 ``controller_requests.py``
-KafkaApis.isBrokerEpochStale                ``controller_requests.py``
+ReplicaManager.becomeLeaderOrFollower       ``partition.py``
+ReplicaManager.stopReplicas                 ``partition.py``
+KafkaApis.isBrokerEpochStale                ``partition.py``
 ProducerStateManager, ProducerAppendInfo    ``producer_state.py``
 ReplicationQuotaManager                     ``replication_quota.py``
 ReplicaManager.maybePropagateIsrChanges     ``isr_update.py``
@@ -38,7 +38,7 @@ Errors                                      ``errors.py``
 ==========================================  ================================================
 
 A rule works on records (``records.py``). Replicas are slots in a replica list
-(``replica_list.py``). A difference between releases is a switch (``release_rules.py``) that one
+(``records.py``). A difference between releases is a switch (``release_rules.py``) that one
 table sets (``releases.py``). The decorator that makes machine code of a rule is in ``compiled``.
 ``reconciliation.py`` puts the rules of a follower and a leader together and plays one meeting of
 two logs.

@@ -20,7 +20,7 @@ line. So this leader-epoch-checkpoint says that epoch 29 starts at offset 248599
     29 2485991681
 
 Here such a file is bytes, not text, because releases differ in what they do about bytes
-that are not UTF-8. Nothing in this module touches a disk: ``actors/storage/log_directory.py`` does.
+that are not UTF-8. Nothing in this module touches a disk: ``actors/storage/log_dirs.py`` does.
 
 There is no checksum. The count of entries catches most of what a torn write leaves behind,
 but not all: no bytes at all and a lone version line are empty checkpoints, and a file cut

@@ -18,7 +18,15 @@ from __future__ import annotations
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
-from tidegauge.replication.records import UNDEFINED, Partition, RemoteReplica
+from tidegauge.replication.records import (
+    EMPTY,
+    UNDEFINED,
+    Partition,
+    RemoteReplica,
+    contains,
+    first,
+    rest,
+)
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_ISR,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
@@ -26,7 +34,6 @@ from tidegauge.replication.release_rules import (
     ReleaseRules,
 )
 from tidegauge.replication.remote_replica import is_caught_up, is_within_lag_time
-from tidegauge.replication.replica_list import EMPTY, contains, first, rest
 
 
 @rule

@@ -11,9 +11,18 @@ from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, RemoteReplica
+from tidegauge.replication.records import (
+    EMPTY,
+    NO_REPLICA,
+    UNDEFINED,
+    EpochEntry,
+    Partition,
+    RemoteReplica,
+    contains,
+    first,
+    rest,
+)
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, contains, first, rest
 
 # Who reads, and with it up to where.
 FOLLOWER = code(0)  #: up to the log end offset

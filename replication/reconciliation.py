@@ -44,13 +44,18 @@ from tidegauge.replication.partition import (
     initialize_partition,
     maybe_assign_epoch_start_offset,
 )
-from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition, PartitionFetchState
+from tidegauge.replication.records import (
+    UNDEFINED,
+    EpochEntry,
+    Partition,
+    PartitionFetchState,
+    pack,
+)
 from tidegauge.replication.release_rules import (
     TRUNCATE_KIP_101,
     TRUNCATE_ON_FETCH,
     ReleaseRules,
 )
-from tidegauge.replication.replica_list import pack
 from tidegauge.replication.truncation import (
     asks_for_epoch_end,
     fallback_offset,

@@ -205,7 +205,7 @@ class ReleaseRules(Record):
     #: A producer is known until it expires, also when all of its records have been deleted.
     producer_outlives_records: flag
 
-    # Requests of the controller (controller_requests.py).
+    # Requests of the controller (partition.py).
     #: A LeaderAndIsr for a replica on a failed disk is answered KAFKA_STORAGE_ERROR (KIP-112).
     offline_replica_answered: flag
     #: LeaderAndIsr and StopReplica carry the broker epoch (KIP-380).

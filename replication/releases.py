@@ -28,7 +28,7 @@ from functools import cache
 from typing import get_type_hints
 
 from tidegauge.compiled.records import new_record
-from tidegauge.replication import kraft_rules, release_rules
+from tidegauge.replication import kraft_releases, release_rules
 from tidegauge.replication.checkpoint_files import CheckpointFormat
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,
@@ -564,7 +564,7 @@ def value_name(value: int | str) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     # Constants of different rules have equal values, but each is an object of its own.
-    constants = [*vars(release_rules).items(), *vars(kraft_rules).items()]
+    constants = [*vars(release_rules).items(), *vars(kraft_releases).items()]
     names = [name for name, constant in constants if constant is value]
     return names[0] if names else str(value)
 

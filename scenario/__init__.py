@@ -5,19 +5,16 @@ subject                        file
 =============================  ==========================================================
 a file, or a mapping, read     ``reading.py``; ``shipped.py`` finds one by its name
 text, lines, changes, errors   the room ``text``
-places of replicas             the room ``placement``: as Kafka assigns those of a new topic
 the parts of a scenario        the room ``model``: a part in each file, ``scenario.py`` the
                                whole, ``limits.py`` the size of fields
 parts that must fit together   the room ``coherence``; ``warnings.py``
 everything in numbers          ``cluster_plan.py``: index, process, slot of each thing;
-                               ``retention.py``: what is kept of logs;
                                ``cluster_directory.py``: its names, as the manifest has them
-plans in words                 ``timetable.py``
-predictions without a run      ``expected_events.py``, ``leaned_on.py``,
-                               ``used_resources.py``, ``network_load.py``;
-                               ``left_to_chance.py``: what another seed may decide otherwise
-names of a run's figures       ``named_figures.py``
-the JSON schema                ``schema.py``
+plans in words                 ``timetable.py``, with what is kept of logs
+predictions without a run      ``used_resources.py``; ``warnings.py``: what another seed may
+                               decide otherwise
+names of a run's figures       ``named_figures.py``, and events that a scenario expects
+the JSON schema                ``reading.py``
 =============================  ==========================================================
 
 **To add a field**: the model of its part, with a description, and what reads it from

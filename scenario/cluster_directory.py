@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.faults import Fault, fault_name
+from tidegauge.scenario.model.component_faults import Fault, fault_name
 from tidegauge.simulation.kernel import CLIENT, CONTROLLER, QUORUM_CONTROLLER, RACK_LINK, ZOOKEEPER
 from tidegauge.simulation.zookeeper_tree import SORTS
 

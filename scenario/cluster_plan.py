@@ -14,9 +14,8 @@ from typing import NamedTuple
 
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.cluster import FormerState
-from tidegauge.scenario.model.component_faults import LogDirectoryFailureFault
+from tidegauge.scenario.model.component_faults import Fault, LogDirectoryFailureFault, fault_name
 from tidegauge.scenario.model.fault import Stop
-from tidegauge.scenario.model.faults import Fault, fault_name
 from tidegauge.scenario.model.process_faults import RestartFault, RollingRestartFault
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.selectors import HOST, OPERATOR, LinkEnd, Selector
@@ -24,8 +23,8 @@ from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
-from tidegauge.scenario.retention import Retention, check_interval_ms, retention_of
-from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
+from tidegauge.scenario.timetable import Retention, check_interval_ms, retention_of
+from tidegauge.simulation.jvm_orders import java_abs, java_hash
 from tidegauge.simulation.kernel import (
     BROKER,
     CLIENT,

@@ -2,17 +2,33 @@
 
 ``traces/summary_figures.py`` defines the forms of figures; a scenario's topics, groups, steps and
 faults fill in what is written in capitals there. No run is needed.
+
+The expected number of events in a run, computed from its plan without running it.
+
+Most events belong to three exchanges: a produce request and its response for each batch; a
+follower's fetches, with a response for each batch, or an empty one after
+replica.fetch.wait.max.ms; and the fetches of consumers. The events of faults are a rough estimate:
+work for the replicas of brokers that stop, and partitions that refuse batches, whose first batch is
+tried again every retry.backoff.ms. Combined effects of several faults are not estimated.
+
+The grouping into actors uses these numbers, too.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.faults import fault_name
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedClient, PlannedPartition
+from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
+from tidegauge.scenario.model.fault import Stop
+from tidegauge.scenario.model.process_faults import CrashFault
+from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.costs import COST_NAMES
+from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.summary_figures import (
     FORMS,
@@ -108,3 +124,281 @@ def _checks(scenario: Scenario) -> Iterator[str]:
         if scenario.has_kraft or not check.only_with_kraft:
             yield check.name
     yield LIVENESS.name
+
+
+# Events, as counted in runs of the scenarios that ship.
+#: A batch: it is sent, arrives, and gets its response.
+_PER_BATCH = 3
+#: A follower's fetch: request and response; a fetch that finds nothing expires, too.
+_PER_FETCH = 2
+#: A consumer's fetch: the same, and a timer.
+_PER_CONSUMER_FETCH = 3
+#: A retry of a batch: the wait, the request, the response. A broker that is down sends no
+#: response, and fewer batches are tried at once.
+_PER_RETRY = 3
+_PER_RETRY_UNHEARD = 1.5
+#: Of a partition, until it has its first leader.
+_PER_PARTITION = 5
+#: Of a replica whose broker stops and comes back.
+_PER_STOPPED_REPLICA = 15
+#: Of a broker, each second: its periodic tasks, and pings of its session.
+_PER_BROKER_SECOND = 1.2
+
+#: Fewer batches for each wait are none: the formula divides by that.
+_HARDLY_EVER = 1e-6
+
+
+class ExpectedEvents(NamedTuple):
+    """Events of the whole run, without its liveness phase."""
+
+    producers: float
+    followers: float
+    consumers: float
+    #: Samples, periodic tasks, pings.
+    periodic: float
+    #: Topics that are created, replicas whose broker stops.
+    control: float
+    #: Batches that are tried again during faults.
+    retries: float
+
+    @property
+    def total(self) -> float:
+        """All together."""
+        return sum(self)
+
+
+def expected_events(plan: ClusterPlan) -> ExpectedEvents:
+    """The expected events in the run of a plan."""
+    scenario = plan.scenario
+    seconds = scenario.duration_us / 1e6
+    batches = batches_per_second(plan)
+    samples = seconds * 1e6 / scenario.sample_every_us
+    stopped = sum(_stopped_replicas(plan, fault) for fault in scenario.faults)
+    return ExpectedEvents(
+        producers=_PER_BATCH * _batches_in_all(plan),
+        followers=_events_of_followers(plan, batches),
+        consumers=_PER_CONSUMER_FETCH * sum(each.fetches for each in consumers_fetches(plan)),
+        periodic=len(plan.brokers) * (samples + seconds * _PER_BROKER_SECOND),
+        control=_PER_PARTITION * len(plan.partitions) + _PER_STOPPED_REPLICA * stopped,
+        retries=sum(_events_of_retries(plan, fault, batches) for fault in scenario.faults)
+        + _events_of_refusals(plan),
+    )
+
+
+def batches_per_second(plan: ClusterPlan) -> list[float]:
+    """The batches a second that producers write to each partition while all of them are active."""
+    batches = [0.0] * len(plan.partitions)
+    for client in plan.clients:
+        if isinstance(client.group, ProducerGroup):
+            partitions = plan.partitions_of(client)
+            share = client.group.batches_per_second / client.group.clients / len(partitions)
+            for partition in partitions:
+                batches[partition] += share
+    return batches
+
+
+def _batches_in_all(plan: ClusterPlan) -> float:
+    end_us = plan.scenario.duration_us
+    sent = 0.0
+    for group in plan.scenario.workload.producers:
+        stop_us = end_us if group.stop_us is None else min(group.stop_us, end_us)
+        sent += group.batches_per_second * max(0, stop_us - group.start_us) / 1e6
+    return sent
+
+
+def _busy_seconds(plan: ClusterPlan, batches: Sequence[float]) -> float:
+    """The active time of producers, as if all were active at the same time."""
+    rate = sum(batches)
+    return _batches_in_all(plan) / rate if rate else 0.0
+
+
+def _events_of_followers(plan: ClusterPlan, batches: Sequence[float]) -> float:
+    """The events of the fetches of all followers from all their leaders."""
+    rates: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for partition, rate in zip(plan.partitions, batches, strict=True):
+        leader, *followers = partition.replicas
+        for follower in followers:
+            rates[follower, leader] += rate
+    busy = _busy_seconds(plan, batches)
+    idle = plan.scenario.duration_us / 1e6 - busy
+    # Once for each broker, not for each pair of them: half of the time of `validate` otherwise.
+    waits = [
+        plan.scenario.settings_of(broker)["replica.fetch.wait.max.ms"] / 1e3
+        for broker in plan.brokers
+    ]
+    round_trip = _round_trip_seconds(plan)
+    return sum(
+        seconds * _fetch_events(at_rate, waits[follower], round_trip)
+        for (follower, _), rate in rates.items()
+        for seconds, at_rate in ((busy, rate), (idle, 0.0))
+    )
+
+
+def _fetch_events(rate: float, wait: float, round_trip: float) -> float:
+    """Events a second of a follower that fetches again after each response."""
+    fetches, finding_nothing = _fetches(rate, wait, round_trip)
+    return _PER_FETCH * fetches + finding_nothing
+
+
+def _fetches(rate: float, wait: float, round_trip: float) -> tuple[float, float]:
+    """Fetches a second, and those of them that find nothing.
+
+    A response leaves with the next batch, or empty after ``wait`` seconds. Batches arrive at
+    random, ``rate`` of them a second. The next fetch follows after ``round_trip`` seconds or more.
+    """
+    if rate * wait < _HARDLY_EVER:
+        return 1 / wait, 1 / wait
+    finds_nothing = math.exp(-rate * wait)
+    fetches = min(rate / (1 - finds_nothing), 1 / round_trip)
+    return fetches, fetches * finds_nothing
+
+
+def _round_trip_seconds(plan: ClusterPlan) -> float:
+    """The least time between two fetches: there, back, and the work at both ends."""
+    scenario = plan.scenario
+    medians = [
+        latency.quantiles_us()[8]
+        for latency in (scenario.network.between_racks, scenario.costs.request)
+    ]
+    return 2 * sum(medians) / 1e6
+
+
+class ConsumerFetches(NamedTuple):
+    """A consumer's fetches from one leader; the cost of a fetch grows with both counts."""
+
+    #: In each fetch.
+    partitions: int
+    #: Of the consumer, from whatever leader.
+    all_partitions: int
+    #: In the whole run.
+    fetches: float
+
+
+def consumers_fetches(plan: ClusterPlan) -> list[ConsumerFetches]:
+    """The fetches of each consumer from each leader that it reads from."""
+    batches = batches_per_second(plan)
+    busy = _busy_seconds(plan, batches)
+    idle = plan.scenario.duration_us / 1e6 - busy
+    round_trip = _round_trip_seconds(plan)
+    found = []
+    for client in plan.clients:
+        if not isinstance(client.group, ConsumerGroup):
+            continue
+        wait = int(plan.scenario.consumer_settings(client.group)["fetch.max.wait.ms"]) / 1e3
+        by_leader = _read_by_leader(plan, client)
+        all_partitions = sum(map(len, by_leader.values()))
+        for partitions in by_leader.values():
+            rate = sum(batches[partition] for partition in partitions)
+            fetches = sum(
+                seconds * _fetches(at_rate, wait, round_trip)[0]
+                for seconds, at_rate in ((busy, rate), (idle, 0.0))
+            )
+            found.append(ConsumerFetches(len(partitions), all_partitions, fetches))
+    return found
+
+
+def _read_by_leader(plan: ClusterPlan, client: PlannedClient) -> dict[int, list[int]]:
+    """The partitions that a consumer reads, by the index of the broker that leads them."""
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for partition in plan.partitions_of(client):
+        found[plan.partitions[partition].replicas[0]].append(partition)
+    return found
+
+
+# The events that faults add.
+
+
+def _hit_brokers(plan: ClusterPlan, fault: Fault) -> set[int]:
+    """Indexes of the brokers that a fault stops or freezes."""
+    return {plan.broker_index(broker) for broker in fault.hit_brokers(plan.scenario)}
+
+
+def _stopped_replicas(plan: ClusterPlan, fault: Fault) -> int:
+    if fault.stop is Stop.NEVER:
+        return 0
+    hit = _hit_brokers(plan, fault)
+    return sum(broker in hit for partition in plan.partitions for broker in partition.replicas)
+
+
+def _events_of_retries(plan: ClusterPlan, fault: Fault, batches: Sequence[float]) -> float:
+    """The events of batches that are retried because of one fault."""
+    seconds = _stuck_seconds(plan, fault)
+    if not plan.scenario.workload.producers or seconds <= 0:
+        return 0.0
+    group = plan.scenario.workload.producers[0]
+    events = _PER_RETRY if isinstance(fault, CutLinkFault) else _PER_RETRY_UNHEARD
+    return events * sum(
+        _retries(plan, group, seconds, batches[partition])
+        for partition in _stuck_partitions(plan, fault)
+    )
+
+
+def _events_of_refusals(plan: ClusterPlan) -> float:
+    """The same for partitions that never have as many live replicas as acks=all needs."""
+    events = 0.0
+    for group in plan.scenario.workload.producers:
+        if plan.scenario.producer_settings(group)["acks"] >= 0:
+            continue
+        topics = set(group.topics)
+        partitions = [each for each in plan.partitions if each.topic in topics]
+        refused = sum(_live_replicas(plan, each) < each.min_insync_replicas for each in partitions)
+        if refused:
+            seconds = max(0, plan.scenario.duration_us - group.start_us) / 1e6
+            rate = group.batches_per_second / len(partitions)
+            events += _PER_RETRY * refused * _retries(plan, group, seconds, rate)
+    return events
+
+
+def _live_replicas(plan: ClusterPlan, partition: PlannedPartition) -> int:
+    """The number of a partition's replicas on brokers that are up at the start."""
+    return sum(plan.brokers[broker] not in plan.down_at_first for broker in partition.replicas)
+
+
+def _retries(plan: ClusterPlan, group: ProducerGroup, seconds: float, rate: float) -> float:
+    """The retries in a partition that refuses batches for this time, at so many batches a second.
+
+    Its first batches are tried again, as many as a connection may have in flight; those of an
+    idempotent producer one by one. The others wait behind them.
+    """
+    settings = plan.scenario.producer_settings(group)
+    backoff = max(1, settings["retry.backoff.ms"]) / 1e3
+    at_once = settings["max.in.flight.requests.per.connection"]
+    if settings.get("enable.idempotence"):
+        at_once = 1
+    return at_once * max(0.0, seconds - 1 / max(rate, _HARDLY_EVER)) / backoff
+
+
+def _stuck_seconds(plan: ClusterPlan, fault: Fault) -> float:
+    """The time for which partitions that a fault hits refuse batches."""
+    end_us = plan.scenario.duration_us
+    lasts = (end_us if fault.for_us is None else fault.for_us) / 1e6
+    lasts = min(lasts, (end_us - (fault.at_us or 0)) / 1e6)
+    settings = plan.scenario.settings_of(plan.brokers[0])
+    if isinstance(fault, CrashFault):
+        # Until the session has expired, and others lead. A broker that is paused or without power
+        # refuses no connection, so requests wait for their timeout.
+        return min(lasts, plan.session_timeout_ms(plan.brokers[0]) / 1e3)
+    if isinstance(fault, CutLinkFault):
+        # Until followers are out of the ISR batches wait with the leader.
+        return lasts - settings["replica.lag.time.max.ms"] / 1e3
+    return 0.0
+
+
+def _stuck_partitions(plan: ClusterPlan, fault: Fault) -> Iterator[int]:
+    if not isinstance(fault, CutLinkFault):
+        hit = _hit_brokers(plan, fault)
+        for number, partition in enumerate(plan.partitions):
+            if partition.replicas[0] in hit:
+                yield number
+        return
+    ends = [
+        {plan.broker_index(broker) for broker in plan.scenario.brokers_of(end)}
+        for end in fault.between
+    ]
+    for number, partition in enumerate(plan.partitions):
+        leader = partition.replicas[0]
+        # Those that the leader can no longer hear, as it is on one side of the cut or the other.
+        lost = {each for one, other in (ends, ends[::-1]) if leader in one for each in other}
+        in_sync = sum(replica not in lost for replica in partition.replicas)
+        if in_sync < partition.min_insync_replicas:
+            yield number

@@ -1,17 +1,41 @@
-"""Warnings about a valid scenario that is probably not intended, printed before the run."""
+"""Warnings about a valid scenario that is probably not intended, printed before the run.
+
+The branches of a run that draws decide: another seed may give another answer, not only times.
+
+Every latency is drawn, so times differ a little from seed to seed. That alone decides nothing. A
+draw decides where a run has a branch:
+
+* faults of rates begin and end at drawn times;
+* a loss of power keeps each log up to a drawn point;
+* of KRaft's controllers the next active one is the first whose drawn timeout is over, and brokers
+  ask drawn controllers for it; with ZooKeeper the first broker to register is the controller;
+* brokers that are lost together are fenced in a drawn order (KRaft, from 4.0), which counts where a
+  partition has several of them;
+* an outage that is about as long as a timeout ends before it is noticed, or after;
+* a rolling restart has come to one broker or to another when the next fault begins.
+
+All of it follows from the scenario, so each seed has the same list, whatever it comes to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.releases import rules_of
-from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
+from tidegauge.scenario.model.component_faults import CutLinkFault, Fault, fault_name
+from tidegauge.scenario.model.fault import Stop
+from tidegauge.scenario.model.process_faults import (
+    LeadershipAfter,
+    PowerLossFault,
+    RollingRestartFault,
+)
 from tidegauge.scenario.model.request_steps import ProduceStep
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.selectors import BROKER, CONTROLLER, ZOOKEEPER, LinkEnd
 from tidegauge.scenario.model.settings import is_of_no_release
-from tidegauge.scenario.network_load import overloads
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.errors import one_line, path_text
+from tidegauge.scenario.text.errors import counted, one_line, path_text
+from tidegauge.scenario.used_resources import overloads
 
 #: Settings of brokers that have an effect with KRaft only (KIP-500, KIP-631), and the text about
 #: each in a cluster with ZooKeeper.
@@ -112,3 +136,155 @@ def _leadership_back(scenario: Scenario) -> Iterator[str]:
                 f"controller may give leadership back earlier: it looks every {seconds} s "
                 "(leader.imbalance.check.interval.seconds)"
             )
+
+
+#: The active controller of a quorum at the start.
+_FIRST = 0
+_MOST_NAMED = 3
+_HEARTBEATS = "broker.session.timeout.ms"
+_PINGS = "zookeeper.session.timeout.ms"
+_LAG = "replica.lag.time.max.ms"
+
+
+def left_to_chance(scenario: Scenario) -> list[str]:
+    """The branches of a scenario that draws decide, in words; empty if they only change times."""
+    decided = ["when the faults of rates begin and end"] if scenario.drawn_faults else []
+    # The drawn ones are others with each seed.
+    faults = scenario.faults[: len(scenario.faults) - scenario.drawn_faults]
+    for text, is_decided in _RULES.items():
+        names = [
+            fault_name(faults, place)
+            for place, fault in enumerate(faults)
+            if is_decided(scenario, fault)
+        ]
+        if names:
+            more = len(names) - _MOST_NAMED
+            named = ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+            decided.append(text.format(named))
+    return decided
+
+
+def _leaves_drawn_logs(scenario: Scenario, fault: Fault) -> bool:
+    if not isinstance(fault, PowerLossFault):
+        return False
+    hit = {*fault.hit_brokers(scenario)}
+    kept = {(each.topic, each.partition, each.broker) for each in fault.keeps}
+    return any(
+        (topic.name, number, broker) not in kept
+        for topic in scenario.topics
+        for number, brokers in enumerate(scenario.assignments(topic))
+        for broker in hit.intersection(brokers)
+    )
+
+
+def _unseats(scenario: Scenario, fault: Fault) -> bool:
+    """Whether a fault may take the active controller from the others of a quorum."""
+    lost = _lost_controllers(scenario, fault) if scenario.has_kraft else set()
+    count = scenario.controllers.count
+    if not lost or count == 1:
+        return False
+    cells = kraft_cells_of(scenario.release, scenario.metadata_version)
+    return _FIRST in lost or 2 * len(lost) > count or not cells["pre_vote"].value
+
+
+def _lost_controllers(scenario: Scenario, fault: Fault) -> set[int]:
+    """The controllers of a quorum that a fault silences, or cuts from others of the quorum."""
+    if isinstance(fault, CutLinkFault):
+        return _apart(scenario, fault, CONTROLLER, CONTROLLER)
+    return _ids_of(CONTROLLER, fault.sides(scenario)[0]) if _silences(fault) else set()
+
+
+def _may_hit_the_controller(scenario: Scenario, fault: Fault) -> bool:
+    """Whether a fault silences the controller of a cluster with ZooKeeper, as far as is known."""
+    if scenario.has_kraft:
+        return False
+    if isinstance(fault, CutLinkFault):
+        hit = _apart(scenario, fault, CONTROLLER, ZOOKEEPER)
+    else:
+        hit = {*fault.hit_brokers(scenario)} if _silences(fault) else set()
+    first = scenario.first_controller()
+    return bool(hit) and (first is None or first in hit)
+
+
+def _silences_several_of_a_partition(scenario: Scenario, fault: Fault) -> bool:
+    """Source of the order: BrokerHeartbeatTracker.maybeRemoveExpired@4.1.0."""
+    if not scenario.has_kraft or not _silences(fault):
+        return False
+    lost = _ids_of(BROKER, fault.sides(scenario)[0])
+    return len(lost) > 1 and any(
+        len(lost.intersection(brokers)) > 1
+        for topic in scenario.topics
+        for brokers in scenario.assignments(topic)
+    )
+
+
+def _lasts_as_long_as(setting: str, peer: str) -> Callable[[Scenario, Fault], bool]:
+    """Whether brokers and such peers are without each other for about the time of a setting."""
+
+    def is_decided(scenario: Scenario, fault: Fault) -> bool:
+        is_of_mode = setting == _LAG or scenario.has_kraft == (setting == _HEARTBEATS)
+        if fault.for_us is None or not is_of_mode:
+            return False
+        if isinstance(fault, CutLinkFault):
+            hit = _apart(scenario, fault, BROKER, peer)
+        else:
+            hit = {*fault.hit_brokers(scenario)} if fault.suspends else set()
+        shortest_us, longest_us = _noticed_us(scenario, setting)
+        return bool(hit) and shortest_us <= fault.for_us <= longest_us
+
+    return is_decided
+
+
+def _noticed_us(scenario: Scenario, setting: str) -> tuple[int, int]:
+    """The shortest outage that can be noticed by a timeout, and the longest that need not be.
+
+    A session counts from the last heartbeat or ping, and its end is found at a check: an eighth of
+    it later at most (from 4.0), or at a tick of ZooKeeper. A lag is looked for every half of
+    replica.lag.time.max.ms.
+    """
+    settings = scenario.settings_of(scenario.broker_ids()[0])
+    if setting == _HEARTBEATS:
+        timeout_us = scenario.controller_settings()[setting] * 1000
+        return timeout_us - settings["broker.heartbeat.interval.ms"] * 1000, timeout_us * 9 // 8
+    timeout_us = settings[setting] * 1000
+    if setting == _PINGS:
+        return timeout_us * 2 // 3, timeout_us + scenario.zookeeper.tick_ms * 1000
+    return timeout_us, timeout_us * 3 // 2
+
+
+def _begins_during_a_roll(scenario: Scenario, fault: Fault) -> bool:
+    return fault.at_us is not None and any(
+        roll.at_us < fault.at_us < roll.at_us + (roll.for_us or scenario.duration_us)
+        for roll in scenario.faults
+        if isinstance(roll, RollingRestartFault) and roll.at_us is not None
+    )
+
+
+def _apart(scenario: Scenario, fault: Fault, kind: str, peer: str) -> set[int]:
+    """The ids of processes of a kind that a cut separates from some of another kind."""
+    one, other = fault.sides(scenario)
+    sides = ((one, other), (other, one))
+    return {id_ for a, b in sides if _ids_of(peer, b) for id_ in _ids_of(kind, a)}
+
+
+def _silences(fault: Fault) -> bool:
+    return fault.stop is not Stop.NEVER or fault.suspends
+
+
+def _ids_of(kind: str, ends: list[LinkEnd]) -> set[int]:
+    return {end.broker for end in ends if end.kind == kind}
+
+
+#: The branches that a fault can leave to chance, in words, and whether it does.
+_RULES: dict[str, Callable[[Scenario, Fault], bool]] = {
+    "how much of each log survives {}": _leaves_drawn_logs,
+    "which controller is active once {} has begun, and when each broker hears of it": _unseats,
+    "which broker is controller as {} begins, and once it has begun": _may_hit_the_controller,
+    "in which order brokers are fenced that are lost together in {}": (
+        _silences_several_of_a_partition
+    ),
+    f"whether {_HEARTBEATS} notices {{}}": _lasts_as_long_as(_HEARTBEATS, CONTROLLER),
+    f"whether {_PINGS} notices {{}}": _lasts_as_long_as(_PINGS, ZOOKEEPER),
+    f"whether {_LAG} notices {{}}": _lasts_as_long_as(_LAG, BROKER),
+    "which broker a roll is restarting as {} begins": _begins_during_a_roll,
+}

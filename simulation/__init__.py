@@ -6,18 +6,16 @@ subject                        file
 processes, events, tables      ``kernel.py``: records and tables of the kernel
 events and their order         ``events.py``; the room ``messages`` has the kinds
 messages between processes     ``links.py``; ``transfers.py``: those with records;
-                               ``bandwidth.py``; ``network_threads.py``
-what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each;
-                               ``metadata_snapshots.py``
+                               ``bandwidth.py``
+what every broker can know     ``metadata_log.py``, ``offset_commits.py``: one log each
 the cluster's numbers          ``topology.py``: brokers, partitions, processes;
                                ``zookeeper_tree.py``
-faults                         ``faults.py``; ``slow_disks.py``, ``timed_stops.py``
-random draws, the cost model   ``random_streams.py``, ``costs.py``
+faults                         ``faults.py``; ``slow_disks.py``
+random draws, the cost model   ``random_streams.py``, ``rows.py``
 rows of the trace              the room ``trace_rows`` (the schema), ``rows.py`` (writing, hash)
-names of numbers in rows       ``enumerations.py``, for the header of each trace
-codes that messages carry      the room ``codes``
-times, bytes as text           ``durations.py``, ``quantities.py``
-the JVM's orders               the room ``jvm``
+codes in rows and messages     ``trace_rows/codes.py``; their names: ``trace_rows/schema.py``
+times, bytes as text           ``quantities.py``
+the JVM's orders               ``jvm_orders.py``
 the shell of a Ray actor       ``actor_shell.py``
 =============================  ==========================================================
 
@@ -28,8 +26,9 @@ the shell of a Ray actor       ``actor_shell.py``
 **To add a fault**: a class of the scenario (``scenario/model/fault.py`` says which facts it gives),
 and its rule with its code in ``faults.py`` or in the room of the processes that it hits.
 
-**To add a cost**: its field in ``scenario/model/costs.py``, its place in ``costs.py``, its use in
-``scenario/leaned_on.py``, and its example in ``tidegauge/laboratory/manual/scenario_examples.py``.
+**To add a cost**: its field in ``scenario/model/costs.py``, its place in ``rows.py``, its use in
+``scenario/used_resources.py``, and its example in
+``tidegauge/laboratory/manual/scenario_examples.py``.
 
 Code that runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``compiled`` and ``replication`` only.

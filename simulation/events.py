@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from tidegauge.compiled.record_views import blank, made_by, view_as
+from tidegauge.compiled.records import blank, made_by, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (

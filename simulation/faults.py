@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
-from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
 from tidegauge.simulation.links import (
+    FAULTS,
     release_link,
     release_process,
     retransmission_us,
@@ -28,7 +28,8 @@ from tidegauge.simulation.links import (
     shortest_latency_us,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import (
+from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
+from tidegauge.simulation.messages.timers import (
     Disconnected,
     FaultBegin,
     FaultChange,
@@ -36,12 +37,10 @@ from tidegauge.simulation.messages.fault_events import (
     FaultKnown,
     LinkRelease,
 )
-from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
-from tidegauge.simulation.network_threads import free_network_threads
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
+from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
-from tidegauge.simulation.transfers import forget_transfers
+from tidegauge.simulation.transfers import forget_transfers, free_network_threads
 
 #: Fault.kind, by the kind in a scenario: those here, and those beside the rules of other rooms.
 FAULT_CODES = NamedCodes()

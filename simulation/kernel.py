@@ -95,7 +95,7 @@ class Process(Record):
     disk_draws: i64
     #: What has come in while it was stopped, and has still to be read.
     held: EventList
-    #: A broker's network threads (``network_threads.py``), and when the last of them is free that
+    #: A broker's network threads (``transfers.py``), and when the last of them is free that
     #: is blocked.
     first_network_thread: i64
     network_threads: i64

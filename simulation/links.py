@@ -1,4 +1,6 @@
-"""Links: how messages travel, and what slows, cuts and heals do to them.
+"""Who handles faults, and what begins or is released after them: ``@FAULTS.handles(...)``.
+
+Links: how messages travel, and what slows, cuts and heals do to them.
 
 A message takes a latency that is drawn from the quantile table of its path (same machine,
 same rack, between racks, to or from a client), never less than the table's minimum, and
@@ -22,6 +24,7 @@ messages 1 us later.
 
 from __future__ import annotations
 
+from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import (
     append_event,
@@ -32,11 +35,9 @@ from tidegauge.simulation.events import (
     stamp,
     take_first,
 )
-from tidegauge.simulation.handlers import FAULTS
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.event import Event, EventList
-from tidegauge.simulation.messages.fault_events import FaultChange, ProcessRelease
-from tidegauge.simulation.network_threads import departure_from_thread_us
+from tidegauge.simulation.messages.timers import FaultChange, ProcessRelease
 from tidegauge.simulation.random_streams import (
     LATENCY,
     QUANTILES,
@@ -44,7 +45,10 @@ from tidegauge.simulation.random_streams import (
     draw,
     quantile_us,
 )
-from tidegauge.simulation.transfers import is_received, send_records
+from tidegauge.simulation.transfers import departure_from_thread_us, is_received, send_records
+
+FAULTS = Handlers()
+
 
 # Paths, each with its quantile table: at ``path * QUANTILES``.
 WITHIN_HOST = code(0)

@@ -16,6 +16,10 @@ Groups of processes that run apart each have the log; frames bring what is new i
 place, so it does not matter when a group hears of it.
 
 Source of what is told: ``ControllerBrokerRequestBatch``, ``MetadataCache`` @2.4.0.
+
+Snapshots of the metadata log, as every node has them: when one is due, and its row.
+
+Source: SnapshotGenerator.publishLogDelta@3.9.0 (KIP-630, KIP-876).
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ from tidegauge.simulation.messages.client_requests import (
     MetadataResponse,
     PartitionLeader,
 )
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot
 
 #: In KRaft mode all places have this epoch: a place is an offset of the metadata log, whichever
 #: controller has written the record, since what is committed stays.
@@ -296,3 +302,44 @@ def compact_changes(world: Kernel, epoch: int, position: int) -> None:
             _chain(world)
     if first_unsent >= count:
         context.first_unsent_change = kept
+
+
+@inner_rule
+def is_snapshot_due(records: int, age_us: int, max_bytes: int, interval_us: int) -> bool:
+    """Whether so many records, or so long a time, since the last snapshot ask for another.
+
+    Args:
+        records: those behind the last snapshot.
+        age_us: the time since it.
+        max_bytes: metadata.log.max.record.bytes.between.snapshots.
+        interval_us: metadata.log.max.snapshot.interval.ms; 0: time does not count.
+    """
+    is_old = interval_us > 0 and age_us >= interval_us
+    return records * METADATA_RECORD_BYTES >= max_bytes or is_old
+
+
+@inner_rule
+def write_snapshot_row(
+    world: Kernel,
+    process: int,
+    node: int,
+    step: int,
+    end_offset: int,
+    epoch: int,
+    size_bytes: int,
+    log_start_offset: int,
+) -> None:
+    """Write down what has happened to a snapshot of a node; the row causes nothing."""
+    context = world.context[0]
+    cause_process = context.cause_process
+    cause_sequence = context.cause_sequence
+    row = new_row(world, process, MetadataSnapshot)
+    row.broker = node
+    row.snapshot_step = step
+    row.end_offset = end_offset
+    row.quorum_epoch = epoch
+    row.snapshot_bytes = size_bytes
+    row.log_start_offset = log_start_offset
+    write_row(world, row)
+    context.cause_process = cause_process
+    context.cause_sequence = cause_sequence

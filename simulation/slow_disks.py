@@ -1,15 +1,19 @@
-"""Slow disks: how much longer appends take while faults make a broker's disks slow.
+"""Faults that last: slow disks, and restarts whose end is a time after their begin.
 
-Faults add up. Each has a table of its own, from which every append draws; one that is a plain
-duration draws nothing.
+Appends take longer while faults make a broker's disks slow. A restart of a rolling one lasts for so
+long from the end of the broker's process on.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import SLOW_DISK
-from tidegauge.simulation.kernel import Kernel
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.timers import FaultEnd
 from tidegauge.simulation.random_streams import DISK, QUANTILES, draw, quantile_us
+from tidegauge.simulation.topology import Cluster, controller_process
 
 
 @inner_rule
@@ -35,3 +39,31 @@ def _drawn_us(world: Kernel, process: int, table: int) -> int:
     uniform = draw(world.context[0].seed, DISK, process, state.disk_draws)
     state.disk_draws += 1
     return quantile_us(world.quantiles, first, uniform)
+
+
+@inner_rule
+def end_restarts_later(world: Kernel, broker: int) -> None:
+    """A broker's process is gone: restarts that have waited for that count from now."""
+    count = world.context[0].process_count
+    for number in range(len(world.faults)):
+        if world.fault_roles[number * count + broker].active:
+            end_restart_later(world, broker, number)
+
+
+@inner_rule
+def end_restart_later(world: Kernel, broker: int, fault: int) -> None:
+    """A restart that is at a broker whose process is gone: it counts from now, if it is timed."""
+    stopped_us = world.faults[fault].stopped_us
+    hits = world.fault_roles[fault * world.context[0].process_count + broker].side != 0
+    if hits and stopped_us != NONE:
+        end = new_event(world, broker, broker, FaultEnd)
+        end.fault = fault
+        set_timer(world, end, world.context[0].time_us + stopped_us)
+
+
+@inner_rule
+def tell_controller_of_end(world: Cluster, broker: int, fault: int) -> None:
+    """A timed restart ends at a broker: it ends at its controller, too."""
+    end = new_event(world, broker, controller_process(world, broker), FaultEnd)
+    end.fault = fault
+    send(world, end, world.context[0].time_us)

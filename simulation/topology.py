@@ -1,7 +1,7 @@
 """Who is who in the cluster: numbers that the scenario fixes and every group knows.
 
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
-by slot (``replication/replica_list.py``). Processes are numbered in one row: brokers, then in
+by slot (``replication/records.py``). Processes are numbered in one row: brokers, then in
 ZooKeeper mode each broker's controller and ZooKeeper, then the clients, then in KRaft mode the
 controllers of the quorum. The last are links between racks, if they have a limit.
 """
@@ -13,8 +13,8 @@ from itertools import accumulate, pairwise
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, inner_rule
+from tidegauge.replication.records import EMPTY, NO_REPLICA, append
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append
 from tidegauge.simulation.kernel import CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER, Kernel
 
 

@@ -3,12 +3,11 @@
 ===================  ==============================================================================
 ``engine.py``        the engine that makes result tables (``analysis/making``), from the same SQL
 ``small_runs.py``    its way with small traces
-``session.py``       a Spark session of its own, or the existing one
-``java.py``          the Java that Spark runs on
+``session.py``       a Spark session of its own, or the existing one, and the Java that it runs on
 ``cluster.py``       files for executors of a cluster, and folders that they must see
 ``events.py``        the facade: ``events`` and ``runs`` as DataFrames
-``trace_source.py``  the data source ``tidegauge`` behind it, for Spark's own ``read``
-``cause_source.py``  the data source ``tidegauge-causes``: the origins of rows
+``trace_source.py``  the data source ``tidegauge`` behind it, for Spark's own ``read``, and
+..                   ``tidegauge-causes``: the origins of rows
 ===================  ==============================================================================
 
 All data stays in columns: a frame of the trace becomes an Arrow batch, and Python handles no single

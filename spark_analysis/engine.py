@@ -23,24 +23,23 @@ from pyspark.sql import functions as f
 
 from tidegauge.analysis.making.engine import (
     CAUSES,
+    TO_THE_LAST,
     Engine,
     in_making_order,
     needed_by,
     sql_of,
 )
-from tidegauge.analysis.making.trace_relations import TO_THE_LAST
 from tidegauge.analysis.making.written_tables import nothing
-from tidegauge.analysis.requests import CANONICAL, KINDS, VALUES
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import CANONICAL, KINDS, VALUES, FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import SPARK, for_spark
 from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology
-from tidegauge.spark_analysis.cause_source import found_causes
 from tidegauge.spark_analysis.cluster import check_disk, is_cluster
 from tidegauge.spark_analysis.events import events
 from tidegauge.spark_analysis.session import FOR_ANALYSIS, FOR_QUICK_START, spark_session
 from tidegauge.spark_analysis.small_runs import SmallRuns, in_order
+from tidegauge.spark_analysis.trace_source import found_causes
 from tidegauge.traces.run_files import trace_files
 
 #: For traces longer than this, some ten million rows, Java's optimizing compiler pays off.

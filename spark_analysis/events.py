@@ -8,8 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tidegauge.analysis.requests import TraceRequest
-from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
+from tidegauge.analysis.requests import FoundRun, Paths, TraceRequest, runs_at
 from tidegauge.spark_analysis.trace_source import FORMAT, TidegaugeTrace, schema_of
 from tidegauge.traces.run_files import read_manifest, read_summary
 

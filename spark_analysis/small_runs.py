@@ -20,9 +20,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # the same
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.analysis.making.engine import CAUSES, graph_of, sql_of
-from tidegauge.analysis.making.trace_relations import TraceRelations
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.making.engine import CAUSES, TraceRelations, graph_of, sql_of
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.dialect import for_spark
 from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of

@@ -24,7 +24,7 @@ from tidegauge.scenario.reading import (
 )
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
-from tidegauge.simulation.durations import parse_time
+from tidegauge.simulation.quantities import parse_time
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import RunFolder, TraceRow, new_run_folder
 

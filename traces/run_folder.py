@@ -26,9 +26,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
-from tidegauge.simulation.trace_rows.schema import STATE_ROWS
+from tidegauge.simulation.quantities import parse_duration
+from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, STATE_ROWS, Enumerations
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_files import (
     OF_LOGS,

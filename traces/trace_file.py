@@ -49,11 +49,13 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from tidegauge.simulation.enumerations import ALL_ENUMERATIONS, ENUMERATIONS, Enumerations
 from tidegauge.simulation.trace_rows.schema import (
+    ALL_ENUMERATIONS,
     COMMON_COLUMNS,
+    ENUMERATIONS,
     ROW_KINDS,
     SCHEMA_VERSION,
+    Enumerations,
     tidegauge_version,
 )
 

@@ -1,5 +1,5 @@
 """Fetches, before a partition's role matters: threads, sessions, reads, throttles, purgatories.
 
 ``fetcher_thread.py`` is the asking side, ``fetch_sessions.py`` and ``fetch_read.py`` the answering
-one. ``purgatory.py`` holds requests, ``delayed_operations.py`` completes them.
+one. ``producer_connections.py`` holds requests, ``delayed_operations.py`` completes them.
 """

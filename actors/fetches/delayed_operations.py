@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
-from tidegauge.actors.fetches.producer_connections import free_connection
-from tidegauge.actors.fetches.purgatory import expire_later, still_waits, unwatch, watch
+from tidegauge.actors.fetches.producer_connections import (
+    expire_later,
+    free_connection,
+    still_waits,
+    unwatch,
+    watch,
+)
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import (
     MOST_EXPIRED,
@@ -27,25 +32,17 @@ from tidegauge.actors.state.request_times import (
     type_of_request,
 )
 from tidegauge.actors.storage.group_offsets import answer_group_append
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
+from tidegauge.replication.in_sync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
-from tidegauge.replication.min_insync_replicas import ACKS_ALL, check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, first, rest
-from tidegauge.simulation.codes.occasions import REASON_TERM
-from tidegauge.simulation.costs import REQUEST, cost_us
+from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest
 from tidegauge.simulation.events import free_event, move_items, new_event, new_response, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import (
-    FetchExpires,
-    FollowerFetchExpires,
-    ProduceExpires,
-)
 from tidegauge.simulation.messages.client_requests import (
     AppendRequest,
     FetchPartition,
@@ -58,11 +55,13 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.messages.timers import FetchExpires, FollowerFetchExpires, ProduceExpires
+from tidegauge.simulation.rows import REQUEST, cost_us, new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of
-from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
+from tidegauge.simulation.trace_rows.codes import REASON_TERM
+from tidegauge.simulation.trace_rows.detail_rows import ProduceAnswered
+from tidegauge.simulation.trace_rows.process_rows import RequestRefused
 from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
-from tidegauge.simulation.trace_rows.request_rows import ProduceAnswered
 
 _TRUE = code(True)
 

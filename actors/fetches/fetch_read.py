@@ -13,14 +13,13 @@ from tidegauge.actors.fetches.fetch_sessions import (
     place_of_fetch,
     put_to_rest,
 )
-from tidegauge.actors.fetches.throttled_replication import count_sent, leader_throttles
+from tidegauge.actors.fetches.fetcher_thread import count_sent, leader_throttles
 from tidegauge.actors.state.broker_stats import mark_bytes_out
 from tidegauge.actors.state.brokers import MOST_ENTRIES_TOLD, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.request_times import mark_error
-from tidegauge.actors.storage.disks import old_bytes
-from tidegauge.actors.storage.page_cache import ALL_IN_MEMORY, cached_from
+from tidegauge.actors.storage.disks import ALL_IN_MEMORY, cached_from, old_bytes
 from tidegauge.actors.storage.producers import tell_batches
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
@@ -35,8 +34,7 @@ from tidegauge.replication.leader_read import (
     read_limit,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, NO_REPLICA, append, contains
+from tidegauge.replication.records import EMPTY, NO_REPLICA, UNDEFINED, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -50,10 +48,10 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
-from tidegauge.simulation.network_threads import block_network_thread, departure_from_thread_us
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of, row_of, slot_of
-from tidegauge.simulation.trace_rows.request_rows import FetchAnswered
+from tidegauge.simulation.trace_rows.detail_rows import FetchAnswered
+from tidegauge.simulation.transfers import block_network_thread, departure_from_thread_us
 
 _TRUE = code(True)
 _FALSE = code(False)

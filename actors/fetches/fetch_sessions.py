@@ -20,11 +20,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import UNDEFINED, contains
 from tidegauge.simulation.events import free_event, free_items, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest

@@ -13,7 +13,9 @@ from __future__ import annotations
 from tidegauge.actors.fetches.delayed_operations import wake_consumers
 from tidegauge.actors.fetches.fetcher_thread import (
     after_error,
+    count_fetched,
     fetch_others_first,
+    follower_throttles,
     forget_moves,
     leave_session,
     note_move,
@@ -24,7 +26,6 @@ from tidegauge.actors.fetches.fetcher_thread import (
     wake_fetcher_at,
     watch_deadline,
 )
-from tidegauge.actors.fetches.throttled_replication import count_fetched, follower_throttles
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
     leave_range,
@@ -44,7 +45,7 @@ from tidegauge.actors.storage.disks import (
 )
 from tidegauge.actors.storage.log_dirs import write_fails
 from tidegauge.actors.storage.producers import note_batch
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.fetcher import (
@@ -63,11 +64,8 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.producer_state import decrement_sequence
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
-from tidegauge.simulation.codes.occasions import MOMENT_ANSWER, RAISED_BY_LEADER
-from tidegauge.simulation.costs import APPEND, cost_us
 from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import FetcherGivesUp, FetcherWakes
 from tidegauge.simulation.messages.client_requests import (
     EpochResponse,
     FetchedRecords,
@@ -79,9 +77,11 @@ from tidegauge.simulation.messages.client_requests import (
     ListOffsetsResponse,
     OffsetsAsked,
 )
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.rows import APPEND, cost_us, new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import row_of
+from tidegauge.simulation.trace_rows.codes import MOMENT_ANSWER, RAISED_BY_LEADER
 from tidegauge.simulation.trace_rows.replica_rows import DivergingHighWatermark
 
 

@@ -2,36 +2,49 @@
 
 The rules are those of ``replication/truncation.py``; here they meet the requests of a
 fetcher thread. After OFFSET_OUT_OF_RANGE the log is cut too, or begun anew.
+
+A broker becomes a follower of a partition, by a new state that the control plane gives it.
+
+It hands the partition to the fetcher of its leader, and completes the requests that wait for it.
 """
 
 from __future__ import annotations
 
+from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.fetches.fetcher_thread import (
+    add_to_fetcher,
     after_error,
+    fetcher_for,
     leave_session,
+    remove_from_fetcher,
     replica_of_response,
     send_as_fetcher,
     set_delay,
 )
+from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
-from tidegauge.actors.session.topic_configs import topic_config
+from tidegauge.actors.session.zookeeper_client import topic_config
 from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.storage.group_offsets import stop_coordinating
 from tidegauge.actors.storage.logs import cut_log, empty_log
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
     TRUNCATE_FULLY_AND_START_AT,
     TRUNCATE_TO,
     TRUNCATING,
+    add_partition,
     complete_truncation,
     delay_partition,
     fetch_offset_and_truncate,
     mark_partition_failed,
     restart_at,
 )
+from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
-from tidegauge.replication.records import UNDEFINED
+from tidegauge.replication.partition import make_follower
+from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
 from tidegauge.replication.truncation import (
     DROP_ANSWER,
@@ -40,10 +53,10 @@ from tidegauge.replication.truncation import (
     asks_for_epoch_end,
     epoch_answer_action,
     fallback_offset,
+    initial_fetch_offset,
     leader_epoch_of_epoch_request,
     offset_truncation_state,
 )
-from tidegauge.simulation.codes.occasions import STOP_OUT_OF_RANGE
 from tidegauge.simulation.events import free_event, new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
@@ -53,6 +66,11 @@ from tidegauge.simulation.messages.client_requests import (
     ListedOffsets,
     OffsetsForLeaderEpochRequest,
 )
+from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.trace_rows.codes import STOP_OUT_OF_RANGE
+from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
 
 _TRUE = code(True)
 
@@ -174,3 +192,65 @@ def leave_range(world: Brokers, row: int, item: ListedOffsets) -> None:
     elif action == TRUNCATE_FULLY_AND_START_AT:
         empty_log(world, row, offset)
     restart_at(state, offset, latest_epoch(epochs_of(world, row), partition.epoch_count))
+
+
+@inner_rule
+def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+    """Follow the leader of a partition's new state, or continue to follow it.
+
+    Source: ReplicaManager.makeFollowers@2.4.0, Partition.makeFollower@2.4.0.
+    """
+    restarts = turn_follower(world, row, state)
+    if not restarts:
+        return
+    remove_from_fetcher(world, row)
+    if not world.brokers[world.hosted[row].broker].stopping:
+        start_to_follow(world, row)
+
+
+@inner_rule
+def turn_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> bool:
+    """Take over the state, and complete pending requests; whether the fetcher restarts."""
+    take_state(world, row, state)
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
+    rules = world.rules[hosted.broker]
+    restarts = make_follower(rules, partition, world.told_state[0], state.controller_epoch)
+    written = new_row(world, hosted.broker, BecameFollower)
+    written.partition = hosted.partition
+    written.leader = broker_of(world, hosted.partition, partition.leader)
+    written.leader_epoch = partition.leader_epoch
+    written.version = partition.partition_epoch
+    written.log_end_offset = partition.log_end_offset
+    written.high_watermark = partition.high_watermark
+    write_row(world, written)
+    hosted.follows_row = written.sequence
+    stop_coordinating(world, row)
+    wake_produces(world, row)
+    wake_fetches(world, row)
+    keep_room_for_epochs(world, row)
+    return restarts
+
+
+@inner_rule
+def start_to_follow(world: Brokers, row: int) -> None:
+    """Hand a replica to the fetcher of its leader; it is in none."""
+    partition = world.replicas[row]
+    hosted = world.hosted[row]
+    rules = world.rules[hosted.broker]
+    leader = broker_of(world, hosted.partition, partition.leader)
+    epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
+    offset = initial_fetch_offset(rules, partition)
+    add_partition(rules, world.fetch_states[row], offset, partition.leader_epoch, epoch)
+    fetcher = fetcher_for(world, row, leader)
+    add_to_fetcher(world, row, fetcher)
+
+
+@inner_rule
+def continue_to_follow(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+    """Take over another assignment in the same term: the fetcher continues.
+
+    Source: Partition.makeFollower@4.1.0.
+    """
+    update_assignment(world, row, state)
+    commit_isr(world.replicas[row], EMPTY, state.partition_epoch)

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.requests_in_flight import known_leader
-from tidegauge.compiled.record_views import view_as
+from tidegauge.actors.state.request_times import known_leader
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, first, rest
+from tidegauge.replication.records import EMPTY, first, rest
 from tidegauge.simulation.events import (
     copy_event,
     free_event,
@@ -32,17 +32,17 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import AlterPartitionDue, AlterPartitionGivesUp
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionRequest,
     AlterPartitionResponse,
     IsrMember,
 )
+from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionGivesUp
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, is_kraft, row_of
-from tidegauge.simulation.trace_rows.isr_rows import AlterPartitionFailed, AlterPartitionSent
+from tidegauge.simulation.trace_rows.replica_rows import AlterPartitionFailed, AlterPartitionSent
 
 #: After a request that was refused as a whole; in 2.7 also the period in which it looks.
 _SEND_AGAIN_US = code(50_000)

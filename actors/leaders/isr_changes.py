@@ -33,7 +33,7 @@ from tidegauge.actors.session.zookeeper_client import new_state_write, send_stat
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
 from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
@@ -53,21 +53,20 @@ from tidegauge.replication.isr_update import (
     shrunk_isr,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED, Partition
-from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
-from tidegauge.simulation.codes.occasions import MOMENT_SHRINK, REASON_ISR
+from tidegauge.replication.records import EMPTY, UNDEFINED, Partition, first, rest, size, without
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.broker_timers import IsrExpiration
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionData,
     AlterPartitionResponse,
 )
+from tidegauge.simulation.messages.timers import IsrExpiration
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZnodeData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
-from tidegauge.simulation.trace_rows.isr_rows import (
+from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
+from tidegauge.simulation.trace_rows.replica_rows import (
     IsrChange,
     IsrExpanded,
     IsrShrunk,

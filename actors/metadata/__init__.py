@@ -8,7 +8,7 @@ file                       subject
 ..                         fetches what is committed
 ``metadata_publisher.py``  what was fetched is published: metadata cache first, then the replicas;
 ..                         the first publication loads the logs
-``applied_delta.py``       what a publication does to the replicas that the broker hosts
+..                         and what a publication does to the replicas that the broker hosts
 =========================  =======================================================================
 
 In a KRaft cluster no controller sends state to a broker: the broker fetches the metadata log. What
@@ -17,5 +17,5 @@ an offset. The entries of a fetch's response name the replicas that it hosts. In
 nothing of this room runs.
 
 **To add something that follows from a record of the log**, add it to the entries of the response
-(``PublishedPartition``), and apply it in ``applied_delta.py``.
+(``PublishedPartition``), and apply it in ``metadata_publisher.py``.
 """

@@ -30,7 +30,7 @@ from __future__ import annotations
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
-from tidegauge.actors.session.next_heartbeat import communicate_later
+from tidegauge.actors.session.isr_change_propagation import communicate_later
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import (
@@ -40,29 +40,14 @@ from tidegauge.actors.state.lifecycles import (
     STARTING,
     Lifecycle,
 )
-from tidegauge.actors.state.requests_in_flight import (
-    depart,
-    has_timed_out,
-    is_lost,
-    known_leader,
-    watch,
-)
+from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_NOT_REGISTERED
-from tidegauge.simulation.costs import BROKER_STOP_REQUEST, cost_us
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
-from tidegauge.simulation.messages.event import ControllerRequest
-from tidegauge.simulation.messages.quorum_requests import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
-from tidegauge.simulation.messages.quorum_timers import (
+from tidegauge.simulation.messages.controller_timers import (
     ControlledShutdownBegins,
     ControlledShutdownExpires,
     ControllerLookedFor,
@@ -72,8 +57,16 @@ from tidegauge.simulation.messages.quorum_timers import (
     ReadyToUnfence,
     RegistrationGivesUp,
 )
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.broker_rows import (
+from tidegauge.simulation.messages.event import ControllerRequest
+from tidegauge.simulation.messages.quorum_requests import (
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+from tidegauge.simulation.rows import BROKER_STOP_REQUEST, cost_us, new_row, write_row
+from tidegauge.simulation.trace_rows.codes import STOP_KILLED, STOP_NOT_REGISTERED
+from tidegauge.simulation.trace_rows.process_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
 )

@@ -26,15 +26,14 @@ from tidegauge.actors.metadata.metadata_publisher import publish, write_down_sna
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import Lifecycle
-from tidegauge.actors.state.requests_in_flight import depart, has_timed_out, is_lost, watch
+from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.snapshot_steps import LOADED
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
+from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchGivesUp
 from tidegauge.simulation.messages.event import ControllerRequest, Event
-from tidegauge.simulation.messages.quorum_timers import RaftFetchDue, RaftFetchGivesUp
-from tidegauge.simulation.messages.raft_requests import (
+from tidegauge.simulation.messages.quorum_requests import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
     RaftFetchRequest,
@@ -42,13 +41,10 @@ from tidegauge.simulation.messages.raft_requests import (
     RaftResponse,
 )
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
-from tidegauge.simulation.raft_channel import (
-    count_request,
-    count_response,
-)
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
-from tidegauge.simulation.sampled_stats import record_value
+from tidegauge.simulation.sampled_stats import count_request, count_response, record_value
 from tidegauge.simulation.topology import quorum_process
+from tidegauge.simulation.trace_rows.codes import LOADED
 
 
 @inner_rule

@@ -19,26 +19,27 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.disks import backlog_us
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
-from tidegauge.simulation.costs import BROKER_STOP, BROKER_STOP_INTERRUPTING, cost_us
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import (
-    BrokerStops,
-    ShutdownGivesUp,
-    ShutdownRetries,
-)
 from tidegauge.simulation.messages.controller_requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
+from tidegauge.simulation.messages.timers import BrokerStops, ShutdownGivesUp, ShutdownRetries
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import (
+    BROKER_STOP,
+    BROKER_STOP_INTERRUPTING,
+    cost_us,
+    new_row,
+    write_row,
+)
 from tidegauge.simulation.topology import controller_process
-from tidegauge.simulation.trace_rows.broker_rows import (
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_KILLED
+from tidegauge.simulation.trace_rows.process_rows import (
     ControlledShutdownAnswered,
     ControlledShutdownSent,
 )

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetches.fetch_sessions import forget_sessions
-from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
-from tidegauge.actors.fetches.producer_connections import forget_connections
-from tidegauge.actors.fetches.purgatory import forget_watches_of
-from tidegauge.actors.fetches.throttled_replication import forget_quotas
+from tidegauge.actors.fetches.fetcher_thread import (
+    forget_quotas,
+    remove_from_fetcher,
+    stop_idle_fetchers,
+)
+from tidegauge.actors.fetches.producer_connections import forget_connections, forget_watches_of
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr, forget_request
 from tidegauge.actors.state.broker_stats import forget_stats
 from tidegauge.actors.state.brokers import BrokerMemory, Brokers, ReplicaMemory
 from tidegauge.actors.state.lifecycles import LifecycleMemory
 from tidegauge.actors.storage.group_offsets import forget_groups
-from tidegauge.compiled.record_views import blank
+from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY
+from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.kinds import IS_REQUEST

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.actors.process.log_dir_failures import mark_offline
-from tidegauge.actors.session.topic_configs import topic_config
+from tidegauge.actors.session.zookeeper_client import topic_config
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.rules import inner_rule

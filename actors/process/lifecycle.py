@@ -61,15 +61,40 @@ from tidegauge.actors.storage.disks import (
     unwritten_part,
 )
 from tidegauge.actors.storage.log_dirs import all_directories, is_in, is_offline, is_unwritable
-from tidegauge.actors.storage.logs import write_log_runs
+from tidegauge.actors.storage.logs import offset_on_disk, whole_batches, write_log_runs
 from tidegauge.actors.storage.producers import cut_producers
-from tidegauge.actors.storage.write_back import offset_on_disk, whole_batches
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.faults import dies, disconnect_all, lives
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.links import FAULTS, send
+from tidegauge.simulation.messages.controller_timers import BrokerDied, LifecycleBegins
+from tidegauge.simulation.messages.timers import (
+    LoadingBegins,
+    LogsLoaded,
+    RegistrationDue,
+    Sample,
+    SupervisorStarts,
+)
+from tidegauge.simulation.random_streams import POWER_LOSS, draw
+from tidegauge.simulation.rows import (
+    BROKER_READY,
+    BROKER_REGISTRATION,
+    BROKER_START_COST,
+    LOG_LOAD,
+    LOG_RECOVERY,
+    LOG_RECOVERY_MEBIBYTE,
+    cost_us,
+    new_row,
+    write_row,
+)
+from tidegauge.simulation.slow_disks import end_restarts_later
+from tidegauge.simulation.topology import controller_process, is_kraft
+from tidegauge.simulation.trace_rows.codes import (
     REASON_RETURN,
     REASON_STOP,
     REASON_TERM,
@@ -79,34 +104,7 @@ from tidegauge.simulation.codes.occasions import (
     STOP_POWER,
     STOP_REGISTERED_ALREADY,
 )
-from tidegauge.simulation.costs import (
-    BROKER_READY,
-    BROKER_REGISTRATION,
-    BROKER_START_COST,
-    LOG_LOAD,
-    LOG_RECOVERY,
-    LOG_RECOVERY_MEBIBYTE,
-    cost_us,
-)
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.faults import dies, disconnect_all, lives
-from tidegauge.simulation.handlers import FAULTS
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import (
-    LoadingBegins,
-    LogsLoaded,
-    RegistrationDue,
-    Sample,
-)
-from tidegauge.simulation.messages.controller_timers import BrokerDied
-from tidegauge.simulation.messages.fault_events import SupervisorStarts
-from tidegauge.simulation.messages.quorum_timers import LifecycleBegins
-from tidegauge.simulation.random_streams import POWER_LOSS, draw
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.timed_stops import end_restarts_later
-from tidegauge.simulation.topology import controller_process, is_kraft
-from tidegauge.simulation.trace_rows.broker_rows import (
+from tidegauge.simulation.trace_rows.process_rows import (
     BrokerLoading,
     BrokerStarted,
     BrokerStopped,

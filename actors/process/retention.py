@@ -21,11 +21,11 @@ from tidegauge.replication.log import (
     increment_log_start_offset,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.codes.occasions import RAISED_BY_RETENTION
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import RetentionCheck
+from tidegauge.simulation.messages.timers import RetentionCheck
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.codes import RAISED_BY_RETENTION
 from tidegauge.simulation.trace_rows.replica_rows import LogStartRaised
 
 

@@ -1,34 +1,42 @@
 """LeaderAndIsr and UpdateMetadata at a broker (Kafka: ``becomeLeaderOrFollower``).
 
 The controller says who leads, who follows and in which epoch. Whether it is obeyed is
-decided by ``replication/controller_requests.py``; ``leaders/becoming_leader.py`` and
-``followers/becoming_follower.py`` have what follows from it.
+decided by ``replication/partition.py``; ``leaders/leader.py`` and
+``followers/follower_truncation.py`` have what follows from it.
+
+StopReplica at a broker: replicas that are not to fetch any more, or are to be deleted.
+
+A log is deleted also if the broker has not been told to host its partition: so it is when it
+comes back and a topic was to be deleted while it was gone.
+
+Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
 
 from __future__ import annotations
 
 from tidegauge.actors.fetches.fetcher_thread import (
+    remove_from_fetcher,
     stop_idle_fetchers,
 )
-from tidegauge.actors.followers.becoming_follower import become_follower
 from tidegauge.actors.followers.follower import start_fetchers
-from tidegauge.actors.leaders.becoming_leader import become_leader
+from tidegauge.actors.followers.follower_truncation import become_follower
+from tidegauge.actors.leaders.leader import become_leader
 from tidegauge.actors.process.hosting import host
+from tidegauge.actors.process.log_dir_failures import delete_log
 from tidegauge.actors.session.zookeeper_client import read_topic_configs
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.actors.state.locks import wait_for_lock
-from tidegauge.actors.state.request_times import mark_error
+from tidegauge.actors.state.request_times import mark_error, wait_for_lock
 from tidegauge.actors.storage.checkpoints import start_high_watermark_checkpoints
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.controller_requests import (
+from tidegauge.replication.partition import (
     controller_request_error,
     leader_and_isr_error,
     skips_older_partition_epoch,
+    stop_replica_error,
 )
-from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.costs import BECOME_FOLLOWER, BECOME_LEADER, REQUEST, cost_us
+from tidegauge.replication.records import contains
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -39,13 +47,24 @@ from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     OfflineReplica,
+    StopReplicaPartition,
+    StopReplicaRequest,
     UpdateMetadataRequest,
 )
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
-from tidegauge.simulation.rows import caused_by, new_row, write_row
+from tidegauge.simulation.rows import (
+    BECOME_FOLLOWER,
+    BECOME_LEADER,
+    REQUEST,
+    caused_by,
+    cost_us,
+    new_row,
+    write_row,
+)
 from tidegauge.simulation.topology import broker_of, row_of, slot_of
-from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
+from tidegauge.simulation.trace_rows.process_rows import RequestRefused
+from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
 
 _FALSE = code(False)
 
@@ -230,3 +249,68 @@ def handle_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> No
         known = world.known_metadata[request.destination]
         move_on(known, request.controller_epoch, request.position, request.names_all)
     answer_controller(world, request)
+
+
+_STOP = code(1)
+
+
+@inner_rule
+def handle_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
+    """Take replicas out of their fetchers, and delete those that are to be.
+
+    False: one of these is locked, and the request goes on when it is not.
+    """
+    broker = world.brokers[request.destination]
+    if request.phase == _CHECK:
+        request.error = controller_request_error(
+            world.rules[request.destination],
+            broker.controller_epoch,
+            request.controller_epoch,
+            broker.broker_epoch,
+            request.broker_epoch,
+        )
+        request.phase = _STOP
+        request.cursor = NONE
+        if request.error == errors.NONE:
+            broker.controller_epoch = request.controller_epoch
+            request.cursor = request.first_item
+    while request.cursor != NONE:
+        item = view_as(world.items[request.cursor], StopReplicaPartition)
+        slot = slot_of(world, item.partition, request.destination)
+        row = world.partitions[item.partition].first_slot + slot
+        if slot >= 0 and item.deletes and world.hosted[row].locked:
+            wait_for_lock(world, row, request)
+            return False
+        request.cursor = item.next
+        stops = slot >= 0 and _stops(world, row, request, item)
+        if stops and item.deletes and world.on_disk[row].exists:
+            delete_log(world, row)
+    if request.error == errors.NONE:
+        stop_idle_fetchers(world, request.destination)
+    answer_controller(world, request)
+    return True
+
+
+@inner_rule
+def _stops(
+    world: Brokers, row: int, request: StopReplicaRequest, item: StopReplicaPartition
+) -> bool:
+    """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
+    if world.hosted[row].offline:
+        item.error = errors.KAFKA_STORAGE_ERROR
+        write_refused_partition(world, request, item)
+        return False
+    if not world.hosted[row].exists:
+        return True
+    known_epoch = world.replicas[row].leader_epoch
+    rules = world.rules[request.destination]
+    item.error = stop_replica_error(rules, known_epoch, item.leader_epoch)
+    if item.error != errors.NONE:
+        write_refused_partition(world, request, item)
+        return False
+    remove_from_fetcher(world, row)
+    written = new_row(world, request.destination, ReplicaStopped)
+    written.partition = item.partition
+    written.leader_epoch = item.leader_epoch
+    write_row(world, written)
+    return True

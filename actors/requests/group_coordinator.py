@@ -28,14 +28,12 @@ from tidegauge.actors.storage.group_offsets import (
 )
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.min_insync_replicas import ACKS_ALL, append_error
+from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.costs import REQUEST, cost_us
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import MemberExpires
 from tidegauge.simulation.messages.client_requests import (
     FindCoordinatorRequest,
     GroupAppendRequest,
@@ -44,10 +42,11 @@ from tidegauge.simulation.messages.client_requests import (
     OffsetCommitRequest,
 )
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.timers import MemberExpires
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.offset_commits import log_commit
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.coordinator_rows import MemberExpired
+from tidegauge.simulation.rows import REQUEST, cost_us, new_row, write_row
+from tidegauge.simulation.trace_rows.process_rows import MemberExpired
 
 #: The record of a member that is none any more.
 _GONE = code(0)

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
 from tidegauge.actors.leaders.isr_changes import continue_expiration
-from tidegauge.actors.requests import fetch, group_coordinator, other_requests, produce
+from tidegauge.actors.requests import group_coordinator, other_requests, produce
 from tidegauge.actors.requests.controller_requests import (
     handle_leader_and_isr,
+    handle_stop_replica,
     handle_update_metadata,
 )
-from tidegauge.actors.requests.observation import tell_observer
-from tidegauge.actors.requests.stop_replica import handle_stop_replica
+from tidegauge.actors.requests.other_requests import tell_observer
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers, listens
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
-from tidegauge.actors.state.locks import go_on_later
-from tidegauge.actors.state.request_times import mark_request, type_of_request
-from tidegauge.compiled.record_views import view_as
+from tidegauge.actors.state.request_times import go_on_later, mark_request, type_of_request
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import (
     append_event,
@@ -31,7 +30,6 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import ConnectionFree, HandlerFree, HandlerGoesOn
 from tidegauge.simulation.messages.client_requests import ProduceRequest
 from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrRequest,
@@ -39,9 +37,10 @@ from tidegauge.simulation.messages.controller_requests import (
     UpdateMetadataRequest,
 )
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.timers import ConnectionFree, HandlerFree, HandlerGoesOn
 
 #: The other modules in which requests are handled: they enter their handlers.
-_HANDLED_IN = (fetch, group_coordinator, other_requests, produce)
+_HANDLED_IN = (produce, group_coordinator, other_requests, produce)
 
 
 @inner_rule

@@ -1,5 +1,5 @@
 """The ZooKeeper session of a broker: opened, kept alive, replaced; what is read and written there.
 
-Settings of topics (``topic_configs.py``) and isr_change_notifications
+Settings of topics (``zookeeper_client.py``) and isr_change_notifications
 (``isr_change_propagation.py``) travel over it.
 """

@@ -3,6 +3,13 @@
 What was written to ZooKeeper is gathered, and named later in one child of
 /isr_change_notification. When that is due says ``replication/isr_update.py``.
 With AlterPartition the controller knows anyway, and the task does not run.
+
+When a broker of a KRaft cluster registers, or sends its next heartbeat.
+
+Whatever changes in a broker that the controller has to hear of plans the next heartbeat here;
+``metadata/broker_lifecycle.py`` sends it.
+
+Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
 """
 
 from __future__ import annotations
@@ -14,11 +21,12 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.broker_timers import IsrChangePropagation
+from tidegauge.simulation.messages.controller_timers import HeartbeatDue
+from tidegauge.simulation.messages.timers import IsrChangePropagation
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkCreateRequest
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import zookeeper_process
-from tidegauge.simulation.trace_rows.isr_rows import NotificationSent
+from tidegauge.simulation.trace_rows.replica_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
 
 
@@ -161,3 +169,28 @@ def take_notification_answer(world: Brokers, broker: int) -> None:
         _schedule_next_propagation(world, broker)
     elif state.changed_count > 0:
         _propagate(world, broker)
+
+
+@inner_rule
+def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
+    """Plan the next request after a delay, or at once if that was asked for since."""
+    state = world.lifecycles[broker]
+    if state.next_is_immediate:
+        state.next_is_immediate = False
+        delay_us = 0
+    state.plans += 1
+    timer = new_event(world, broker, broker, HeartbeatDue)
+    timer.number = state.plans
+    set_timer(world, timer, world.context[0].time_us + delay_us)
+
+
+@inner_rule
+def report_offline_directory(world: Brokers, broker: int, directory: int) -> None:
+    """A log directory has failed: the next heartbeat says so, and is sent at once.
+
+    Source: BrokerLifecycleManager.OfflineDirEvent@3.7.0 (KIP-858).
+    """
+    state = world.lifecycles[broker]
+    state.offline_directories |= 1 << directory
+    if state.registered:
+        communicate_later(world, broker, 0)

@@ -1,5 +1,5 @@
 """The state of a broker: its tables, one record per broker, replica, fetcher and thread.
 
-``brokers.py`` has the records, ``locks.py`` what a request waits for, ``broker_stats.py`` what a
-broker counts of its requests.
+``brokers.py`` has the records, ``request_times.py`` how long a request takes and what it waits for,
+``broker_stats.py`` the counts of requests.
 """

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStats, FetchSession
 from tidegauge.actors.state.request_times import forget_request_times
-from tidegauge.compiled.record_views import blank
+from tidegauge.compiled.records import blank
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import (
     FetchPartition,

@@ -15,6 +15,7 @@ from tidegauge.actors.state.request_stats import (
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import (
+    EMPTY,
     BatchMetadata,
     EpochEntry,
     LeaderAndIsr,
@@ -24,10 +25,9 @@ from tidegauge.replication.records import (
     QuotaSample,
     RemoteReplica,
     ReplicationQuota,
+    append,
 )
-from tidegauge.replication.replica_list import EMPTY, append
 from tidegauge.simulation.bandwidth import Bandwidth
-from tidegauge.simulation.histograms import Bucket, ErrorCount
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.metadata_log import (
@@ -35,6 +35,7 @@ from tidegauge.simulation.metadata_log import (
     is_known_alive,
     is_known_eligible,
 )
+from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
 
 #: Brokers' clocks start here, so that time 0 lies further back than any lag time: Kafka
@@ -196,7 +197,7 @@ class Broker(BrokerMemory):
     #: Until when an append waits to the directory whose disk is behind most; -1: never so far.
     writes_wait_until_us: i64 = -1
     #: The page cache: size of one of its generations, which of them is filled now, and how many
-    #: bytes are left of it (``storage/page_cache.py``).
+    #: bytes are left of it (``storage/disks.py``).
     generation_bytes: i64 = 1
     generation: i64
     generation_left_bytes: i64 = 1
@@ -386,7 +387,7 @@ class LogOnDisk(Record):
     recovery_point: i64
     #: Records that the partition had before the run: they expire by their age.
     existing_records: i64
-    #: How many marks of appends were set (``storage/write_back.py``).
+    #: How many marks of appends were set (``storage/logs.py``).
     marks: i64
     #: Its epochs have changed, and are not in a real file yet.
     epochs_due: flag
@@ -546,7 +547,7 @@ class Brokers(Cluster, part=2):
     broker_stats: Records[BrokerStats]
     #: At ``broker * topic_count + topic``.
     topic_stats: Records[BrokerTopicStats]
-    #: At ``broker * TYPES + type`` (``simulation/messages/request_types.py``); none if
+    #: At ``broker * TYPES + type`` (``simulation/messages/kinds.py``); none if
     #: metrics are not served.
     request_stats: Records[RequestStats]
     #: At ``(broker * ERROR_TYPES + type) * ERROR_COUNT + place of the error``.

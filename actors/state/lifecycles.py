@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code
-from tidegauge.simulation.raft_channel import ChannelStats
-from tidegauge.simulation.sampled_stats import SampledStat
+from tidegauge.simulation.sampled_stats import ChannelStats, SampledStat
 
 # LifecycleMemory.state: Kafka's BrokerState.
 NOT_RUNNING = code(0)
@@ -30,7 +29,7 @@ APPLIES = code(3)
 
 
 class RequestInFlight(Record):
-    """The one request of a connection to the controllers (``requests_in_flight.py``)."""
+    """The one request of a connection to the controllers (``request_times.py``)."""
 
     #: Its correlation id; 0: there is none.
     number: i64

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Record, i64
 from tidegauge.compiled.rules import code
 
-#: Number of parts of the page cache (``storage/page_cache.py``).
+#: Number of parts of the page cache (``storage/disks.py``).
 GENERATIONS = code(4)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import i64
 from tidegauge.compiled.rules import code
-from tidegauge.simulation.histograms import Measured
+from tidegauge.simulation.sampled_stats import Measured
 
 # The parts of a request's time of which there are histograms, in their order; the others are 0.
 QUEUE = code(0)

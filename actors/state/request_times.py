@@ -14,11 +14,21 @@ TotalTimeMs              the sum of them all
 Nothing in a run depends on these: they are served as metrics, and are kept only if those
 are asked for (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
 at 0 with each start.
+
+What a request waits for on its thread: a partition's lock, a slow disk, its own work.
+
+Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
+waits on its thread, however long ZooKeeper takes.
+
+The one request that a connection of a broker to the controllers has in flight.
+
+One timer looks after all requests of a connection, not one each: most are answered long before.
 """
 
 from __future__ import annotations
 
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import NEVER_US, Brokers
+from tidegauge.actors.state.lifecycles import RequestInFlight
 from tidegauge.actors.state.request_stats import (
     LOCAL,
     PARTS,
@@ -28,31 +38,23 @@ from tidegauge.actors.state.request_stats import (
     RequestStats,
     ZooKeeperClientStats,
 )
-from tidegauge.compiled.record_views import blank, view_as
-from tidegauge.compiled.records import Records
+from tidegauge.compiled.records import Records, blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
-from tidegauge.simulation.histograms import (
-    BUCKETS,
-    Bucket,
-    ErrorCount,
-    bucket_of,
-    weight_at,
-)
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import append_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetchRequest
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.request_types import (
-    ERROR_TYPES,
-    FETCH_FOLLOWER,
-    TYPE_OF_KIND,
-    TYPES,
-)
+from tidegauge.simulation.messages.event import ControllerRequest, Event, Timer
+from tidegauge.simulation.messages.kinds import ERROR_TYPES, FETCH_FOLLOWER, TYPE_OF_KIND, TYPES
+from tidegauge.simulation.messages.timers import HandlerGoesOn
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount, bucket_of, weight_at
+from tidegauge.simulation.topology import quorum_process
 
 
 @inner_rule
 def type_of_request(request: Event) -> int:
-    """The type of a request to a broker (``simulation/messages/request_types.py``)."""
+    """The type of a request to a broker (``simulation/messages/kinds.py``)."""
     if request.kind == FetchRequest.KIND and view_as(request, FetchRequest).replica_id != NONE:
         return FETCH_FOLLOWER
     return TYPE_OF_KIND[request.kind]
@@ -138,3 +140,69 @@ def forget_request_times(world: Brokers, broker: int) -> None:
 def _empty(buckets: Records[Bucket]) -> None:
     for index in range(len(buckets)):
         buckets[index].weight = 0
+
+
+@inner_rule
+def wait_for_lock(world: Brokers, row: int, request: Event) -> None:
+    """Let a request wait for a replica's lock, behind those that do already."""
+    append_event(world, world.hosted[row].waiting, request)
+    hold_thread(world, request)
+
+
+@inner_rule
+def hold_thread(world: Brokers, request: Event) -> None:
+    """Keep the request's thread busy until the request goes on."""
+    thread = world.brokers[request.destination].first_thread + request.thread
+    world.threads[thread].free_us = NEVER_US
+
+
+@inner_rule
+def go_on_later(world: Brokers, request: Event, delay_us: int) -> None:
+    """Let a request's work take its time; the request goes on after it."""
+    hold_thread(world, request)
+    timer = new_event(world, request.destination, request.destination, HandlerGoesOn)
+    timer.request_index = request.index
+    set_timer(world, timer, world.context[0].time_us + delay_us)
+
+
+@inner_rule
+def known_leader(world: Brokers, broker: int) -> int:
+    """The process of the controller that a broker takes for the active one; NONE if for none.
+
+    Source: RaftControllerNodeProvider@3.8.0.
+    """
+    leader = world.lifecycles[broker].leader
+    return quorum_process(world, leader) if leader != NONE else NONE
+
+
+@inner_rule
+def depart(
+    world: Brokers, broker: int, flight: RequestInFlight, request: ControllerRequest
+) -> None:
+    """Send a request, which is the one in flight from now on."""
+    state = world.lifecycles[broker]
+    state.requests += 1
+    flight.number = state.requests
+    flight.to = request.destination
+    flight.sent_us = world.context[0].time_us
+    request.correlation_id = flight.number
+    send(world, request, flight.sent_us)
+
+
+@inner_rule
+def watch(world: Kernel, flight: RequestInFlight, timer: Timer, timeout_us: int) -> None:
+    """Look after the response when it should have come; no timer does so yet."""
+    flight.timer = True
+    set_timer(world, timer, flight.sent_us + timeout_us)
+
+
+@inner_rule
+def has_timed_out(world: Kernel, flight: RequestInFlight, timeout_us: int) -> bool:
+    """Whether a request has got no response in time."""
+    return flight.number != 0 and world.context[0].time_us >= flight.sent_us + timeout_us
+
+
+@inner_rule
+def is_lost(flight: RequestInFlight, process: int, until_us: int) -> bool:
+    """Whether a request is lost with the connection to a process, by what was sent until then."""
+    return flight.number != 0 and flight.to == process and flight.sent_us <= until_us

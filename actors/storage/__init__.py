@@ -1,5 +1,5 @@
 """The storage of a broker: log directories, checkpoints, logs, flushes, offsets of groups.
 
-``log_dirs.py`` says which log lies where, ``logs.py`` cuts and records logs, ``checkpoints.py`` and
-``write_back.py`` what a start finds on disk. ``log_directory.py`` writes checkpoints as real files.
+``log_dirs.py`` says which log lies where, and writes checkpoints as real files. ``logs.py`` cuts
+and records logs, and knows what of them is on disk; ``checkpoints.py`` what a start finds there.
 """

@@ -6,7 +6,7 @@ log was flushed goes to another every log.flush.offset.checkpoint.interval.ms. A
 leader epochs are written to its own file at each change, so the cache is the file.
 
 In the tables the files are fields of ``LogOnDisk``. A scenario can have them as real files,
-too, and then a start reads those (``engine/log_directories.py``).
+too, and then a start reads those (``engine/row_stream.py``).
 """
 
 from __future__ import annotations
@@ -17,16 +17,13 @@ from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoin
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, RECOVERY_POINTS
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.broker_timers import (
-    HighWatermarkCheckpoint,
-    RecoveryPointCheckpoint,
-)
+from tidegauge.simulation.messages.timers import HighWatermarkCheckpoint, RecoveryPointCheckpoint
 from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.trace_rows.codes import HIGH_WATERMARKS, RECOVERY_POINTS
+from tidegauge.simulation.trace_rows.detail_rows import CheckpointWritten
 from tidegauge.simulation.trace_rows.replica_rows import EpochAssigned, EpochsCut
-from tidegauge.simulation.trace_rows.request_rows import CheckpointWritten
 
 _TRUE = code(True)
 _FALSE = code(False)

@@ -16,15 +16,13 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.costs import OFFSETS_LOAD, OFFSETS_LOAD_MEBIBYTE, cost_us
 from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.broker_timers import MemberExpires, OffsetsLoaded
 from tidegauge.simulation.messages.client_requests import (
     GroupAppendRequest,
     GroupOffset,
@@ -33,9 +31,16 @@ from tidegauge.simulation.messages.client_requests import (
     OffsetCommitRequest,
 )
 from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.timers import MemberExpires, OffsetsLoaded
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.coordinator_rows import (
+from tidegauge.simulation.rows import (
+    OFFSETS_LOAD,
+    OFFSETS_LOAD_MEBIBYTE,
+    cost_us,
+    new_row,
+    write_row,
+)
+from tidegauge.simulation.trace_rows.process_rows import (
     CoordinatorLoaded,
     CoordinatorLoading,
     CoordinatorUnloaded,

@@ -1,15 +1,31 @@
-"""What happens to a replica's log as a whole: it is cut, begun anew, written down."""
+"""What happens to a replica's log as a whole: it is cut, begun anew, written down.
+
+What of a log is on disk: flushes, and the operating system's own writing.
+
+Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop,
+and leaves the rest to the operating system, which writes what has been in memory for its
+write-back time. Until then a loss of power takes it.
+
+A loss of power leaves whole batches: the recovery of a log cuts off what follows the last one that
+is whole. The kernel knows no batches in logs, but their sizes do not vary within a producer: the
+ends of batches are the multiples of that size, or where producers differ of the greatest common
+divisor.
+
+How long records have been in memory is remembered in spans: appends within a sixth of the
+write-back time are one, and count as written when the whole span is old enough. (Linux looks
+only every 5 s, too, at what is older than 30 s.)
+"""
 
 from __future__ import annotations
 
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.actors.storage.producers import cut_producers, forget_producers
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.log import truncate_fully_and_start_at, truncate_to
-from tidegauge.simulation.codes.occasions import REASON_TRUNCATION
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.kernel import NONE, Context
 from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.trace_rows.codes import REASON_TRUNCATION
 from tidegauge.simulation.trace_rows.replica_rows import LogEnd, Truncated
 
 
@@ -101,3 +117,70 @@ def write_log_runs(world: Brokers, row: int, reason: int) -> None:
         written.reason = reason
         written.high_watermark = partition.high_watermark
         write_row(world, written)
+
+
+#: Spans that are remembered of each log, and how many make up the write-back time.
+MARKS = code(8)
+_SPANS = code(6)
+
+#: Kafka's default of log.flush.interval.messages.
+NEVER_FLUSHED = code(2**63 - 1)
+
+
+@inner_rule
+def note_append(context: Context, world: Brokers, row: int, base_offset: int) -> None:
+    """Records were appended from ``base_offset`` on: they lie in memory from now on."""
+    if len(world.marks) == 0:
+        return
+    on_disk = world.on_disk[row]
+    span_us = world.brokers[world.hosted[row].broker].write_back_us // _SPANS
+    last = world.marks[row * MARKS + (on_disk.marks + MARKS - 1) % MARKS]
+    if on_disk.marks > 0 and context.time_us < last.time_us + span_us:
+        # A log that was cut meanwhile begins its span where it is now.
+        last.offset = min(last.offset, base_offset)
+        return
+    mark = world.marks[row * MARKS + on_disk.marks % MARKS]
+    mark.time_us = context.time_us
+    mark.offset = base_offset
+    on_disk.marks += 1
+
+
+@inner_rule
+def offset_on_disk(context: Context, world: Brokers, row: int) -> int:
+    """Up to which offset a log is on disk now, if it was not cut to less."""
+    on_disk = world.on_disk[row]
+    broker = world.brokers[world.hosted[row].broker]
+    log_end_offset = world.replicas[row].log_end_offset
+    written = log_end_offset
+    span_us = broker.write_back_us // _SPANS
+    for back in range(1, min(on_disk.marks, MARKS) + 1):
+        mark = world.marks[row * MARKS + (on_disk.marks - back) % MARKS]
+        if mark.time_us + span_us + broker.write_back_us > context.time_us:
+            written = min(written, mark.offset)
+    return max(written, min(on_disk.recovery_point, log_end_offset))
+
+
+@inner_rule
+def whole_batches(world: Brokers, row: int, offset: int) -> int:
+    """The end of the last batch of a log that ends at an offset or before it.
+
+    Source: LogSegment.recover@2.6.0.
+    """
+    partition = world.partitions[world.hosted[row].partition]
+    written = offset - partition.existing_records
+    return offset - written % partition.batch_records if written > 0 else offset
+
+
+@inner_rule
+def flush_if_due(world: Brokers, row: int) -> None:
+    """Flush a log in which enough records have gathered.
+
+    Source: Log.append and unflushedMessages@0.10.2.0 and @2.4.0.
+    """
+    interval = world.brokers[world.hosted[row].broker].log_flush_interval_messages
+    if interval == NEVER_FLUSHED:
+        return
+    on_disk = world.on_disk[row]
+    end_offset = world.replicas[row].log_end_offset
+    if end_offset - on_disk.recovery_point >= interval:
+        on_disk.recovery_point = end_offset

@@ -32,7 +32,7 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchedRecords, PartitionAppend
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.broker_rows import DuplicateFound
+from tidegauge.simulation.trace_rows.process_rows import DuplicateFound
 
 
 @inner_rule

@@ -1,8 +1,7 @@
 """How result tables are made and kept: by an engine, as Parquet, on demand.
 
 ======================  ===========================================================================
-``engine.py``           what makes tables: the interface, and which relations a table needs
-``trace_relations.py``  the rows of runs, and the origins of rows, as Arrow tables
+``engine.py``           what makes tables: the interface, the relations that a table needs, as Arrow
 ``duckdb_engine.py``    DuckDB, in this process: for a run on this machine
 ``written_tables.py``   tables as Parquet, run by run, put in place as a whole
 ``run_tables.py``       the tables of some runs: made where they are missing, and asked in SQL

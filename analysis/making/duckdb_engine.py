@@ -10,9 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from tidegauge.analysis.making.engine import CAUSES, in_making_order, sql_of
-from tidegauge.analysis.making.trace_relations import TraceRelations
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.making.engine import CAUSES, TraceRelations, in_making_order, sql_of
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.dialect import DUCKDB, for_duckdb
 from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.analysis.tables.topology import TOPOLOGY, Topology, ends_us_of

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected, quoted
 from tidegauge.analysis.making.engine import Engine
 from tidegauge.analysis.making.written_tables import files_of, made_of, write_tables
-from tidegauge.analysis.run_paths import FoundRun, Paths, runs_at
+from tidegauge.analysis.requests import FoundRun, Paths, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.dialect import for_duckdb
 from tidegauge.analysis.tables.result_table import read_by

@@ -22,7 +22,7 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
 from tidegauge.analysis import attribution, cause_table, causes, cluster_course, fault_reach
 from tidegauge.analysis.making.engine import Engine, sql_of
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.dialect import DUCKDB, SPARK
 from tidegauge.analysis.tables.result_table import ResultTable

@@ -1,10 +1,8 @@
 """Questions about runs: one small module each, answered from the result tables.
 
 ======================  ===========================================================================
-``question.py``         a question: its name, text, documented columns and query
+``question.py``         a question: its name, text, columns and query; the time of a fault
 ``all_questions.py``    all of them
-``fault_windows.py``    the time that belongs to each fault
-``run_settings.py``     the settings in which runs differ: the axes of a sweep
 ======================  ===========================================================================
 
 Each other module is a question; its docstring explains the answer.

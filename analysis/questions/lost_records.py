@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
 
 _SQL = f"""
     with promised as (

@@ -22,8 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.questions.fault_windows import FAULT_WINDOWS
-from tidegauge.analysis.questions.question import Question
+from tidegauge.analysis.questions.question import FAULT_WINDOWS, Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 from tidegauge.traces.run_files import read_manifest
 

@@ -1,6 +1,10 @@
-"""A question: its name, its text, and its answer from result tables."""
+"""A question: its name, its text, and its answer from result tables.
 
-# ruff: noqa: S608 - queries are put together from texts of these rooms
+The time that belongs to each fault, for questions about single faults.
+
+Many effects of a fault follow its end: sessions expire, replicas catch up. So its time lasts until
+the next fault begins, or the run ends.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.result_table import Column
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
 
 
 class Question(NamedTuple):
@@ -53,3 +59,17 @@ def worth_showing(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) 
 
 class QuestionError(ValueError):
     """These runs cannot answer the question; the message is the reason, in one line."""
+
+
+#: A query for each time that a fault was on, with ``next_us``: when another began, or the run's
+#: end.
+FAULT_WINDOWS = """
+    select f.*, coalesce(
+        min(f.begin_us) over (
+            partition by f.run order by f.begin_us
+            range between 1 following and unbounded following
+        ),
+        runs.ends_us
+    ) as next_us
+    from faults as f join runs on runs.run = f.run
+"""

@@ -10,8 +10,7 @@ later than its end.
 
 from __future__ import annotations
 
-from tidegauge.analysis.questions.fault_windows import FAULT_WINDOWS
-from tidegauge.analysis.questions.question import Question
+from tidegauge.analysis.questions.question import FAULT_WINDOWS, Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 
 _AT = "headroom = 0"

@@ -2,23 +2,34 @@
 
 Runs whose scenarios differ only in the seed belong together; a seed that was run twice counts once,
 since it gives the same run. ``analysis/over_seeds.py`` has the rules of interval and percentiles.
-"""
 
-# ruff: noqa: S608 - queries are put together from texts of these rooms
+In which settings runs differ: the axes of a sweep, found in their manifests.
+
+The swept settings need not be given: the differences between the scenarios of the runs, apart from
+the seed, distinguish them. So does what the seed has drawn: a manifest lists faults that come of
+``fault_rates`` like any others. In faults, therefore, only what differs between runs of the same
+seed counts.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import over_seeds
 from tidegauge.analysis.questions.question import Question
-from tidegauge.analysis.questions.run_settings import RunSetting, settings_at
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.traces.run_files import read_summary
+from tidegauge.simulation.quantities import parse_duration
+from tidegauge.traces.run_files import read_manifest, read_summary
 from tidegauge.traces.summary_figures import LEAST, MOST, worst_is
+
+# ruff: noqa: S608 - queries are put together from texts of these rooms
+
 
 _AN_HOUR = "{} * 3600 / (virtual_seconds - figures_from_seconds)"
 
@@ -157,3 +168,158 @@ SWEEP = Question(
     _sweep,
     "figure by figure, the most important first",
 )
+
+
+#: A name with more settings than this would be too long.
+_MOST_AXES = 6
+_FAULTS = "faults"
+#: Scenarios of different names are compared as wholes.
+_NAME = ("name",)
+#: What decides about much else in a scenario: defaults, and which settings there are.
+_DECIDING = (("mode",), ("release",))
+#: The text for a value that a scenario does not have.
+_NOT_SET = "not set"
+#: Differences between runs that do not distinguish their settings.
+_NOT_COMPARED = frozenset({"seed", "description"})
+
+
+#: Where a value is within a scenario, and all of them.
+_Path = tuple[str, ...]
+_Leaves = dict[_Path, Any]
+
+
+class RunSetting(NamedTuple):
+    """In what a run differs from others."""
+
+    #: ``replica.lag.time.max.ms=10000``, of several axes with commas; empty if nothing differs.
+    text: str
+    #: The value, if there is one axis and all its values are numbers; of durations, in seconds.
+    value: float | None
+    #: The sort key of settings by their values, with numbers in numeric order.
+    order: tuple[tuple[bool, float, str], ...]
+    seed: int | None
+
+
+def settings_at(runs: Iterable[FoundRun]) -> dict[str, RunSetting]:
+    """The settings that distinguish these runs, by the names of the runs.
+
+    Raises:
+        RunError: a manifest cannot be read.
+    """
+    manifests = ((run.name, read_manifest(run.folder)) for run in runs)
+    return settings_of(
+        {run: manifest["scenario"] | {"seed": manifest["seed"]} for run, manifest in manifests}
+    )
+
+
+def settings_of(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, RunSetting]:
+    """The settings that distinguish runs, by the names of the runs.
+
+    Args:
+        scenarios: the whole scenario of each run, as manifests have it.
+    """
+    flat = {run: dict(_leaves(scenario, ())) for run, scenario in scenarios.items()}
+    of_seed: dict[Any, list[_Leaves]] = {}
+    for run, leaves in flat.items():
+        of_seed.setdefault(scenarios[run].get("seed"), []).append(leaves)
+    paths = dict.fromkeys(path for leaves in flat.values() for path in leaves)
+    axes = [
+        path
+        for path in paths
+        if (
+            any(_differ(path, same) for same in of_seed.values())
+            if path[0] == _FAULTS
+            else _differ(path, flat.values())
+        )
+    ]
+    axes = [_NAME] if _NAME in axes else _without_what_follows(axes, flat.values())
+    names = _axis_names(axes)
+    is_numeric = len(axes) == 1 and all(
+        _number(leaves.get(axes[0])) is not None for leaves in flat.values()
+    )
+    return {
+        run: RunSetting(
+            _joined(
+                f"{name}={_text(leaves.get(path, _NOT_SET))}"
+                for name, path in zip(names, axes, strict=True)
+            ),
+            _number(leaves[axes[0]]) if is_numeric else None,
+            tuple(_order(leaves.get(path, _NOT_SET)) for path in axes),
+            scenarios[run].get("seed"),
+        )
+        for run, leaves in flat.items()
+    }
+
+
+def _differ(path: _Path, runs: Iterable[_Leaves]) -> bool:
+    return len({_text(leaves.get(path, _NOT_SET)) for leaves in runs}) > 1
+
+
+def _without_what_follows(axes: list[_Path], runs: Iterable[_Leaves]) -> list[_Path]:
+    """The axes without those whose values are the same wherever mode and release are."""
+    deciding = [path for path in _DECIDING if path in axes]
+    if not deciding:
+        return axes
+    of_each: dict[tuple[str, ...], list[_Leaves]] = {}
+    for leaves in runs:
+        decided = tuple(_text(leaves.get(path, _NOT_SET)) for path in deciding)
+        of_each.setdefault(decided, []).append(leaves)
+    return [
+        path
+        for path in axes
+        if path in deciding or any(_differ(path, those) for those in of_each.values())
+    ]
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The differences in one readable line."""
+    every = list(texts)
+    more = len(every) - _MOST_AXES
+    return ", ".join([*every[:_MOST_AXES], *([f"... {more} more"] if more > 0 else [])])
+
+
+def _leaves(value: object, path: _Path) -> Iterator[tuple[_Path, Any]]:
+    """All values without nested ones, each with its path; an empty value has none."""
+    if isinstance(value, Mapping):
+        inside: Iterable[tuple[Any, Any]] = value.items()
+    elif isinstance(value, list):
+        # As people name them when they change one: faults.crash.for.
+        inside = ((_name_of(each, place), each) for place, each in enumerate(value))
+    else:
+        yield path, value
+        return
+    for name, each in inside:
+        if path or name not in _NOT_COMPARED:
+            yield from _leaves(each, (*path, str(name)))
+
+
+def _name_of(each: object, place: int) -> object:
+    return each.get("name", place) if isinstance(each, Mapping) else place
+
+
+def _axis_names(axes: list[_Path]) -> list[str]:
+    """A setting by its name if that tells it apart, else as much of its path as is needed."""
+    for depth in range(1, max((len(axis) for axis in axes), default=0) + 1):
+        names = [".".join(axis[-depth:]) for axis in axes]
+        if len({*names}) == len(axes):
+            return names
+    return [".".join(axis) for axis in axes]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _number(value: object) -> float | None:
+    """A number as it is, a duration in seconds; None for what is neither."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return parse_duration(value) / 1e6
+    return None
+
+
+def _order(value: object) -> tuple[bool, float, str]:
+    number = _number(value)
+    return (number is None, number or 0.0, _text(value))

@@ -3,9 +3,9 @@
 ========================  =========================================================================
 ``result_table.py``       a table: its name, its documented columns, its query; views
 ``all_tables.py``         all of them, and the page ``TABLES.md`` that documents them
-``dialect.py``            functions for queries, defined for DuckDB and for Spark
+``dialect.py``            functions for queries, defined for DuckDB and for Spark; changes made
+                          to intervals, intervals laid over each other
 ``topology.py``           relations of the objects behind the numbers in rows
-``interval_queries.py``   changes made to intervals, intervals laid over each other
 ``partition_states.py``   the state of every partition over time; the intervals of
 ``isrs.py``               ISRs, their members and leaders, with each change; and of times
 ``unavailable.py``        stalled, offline, not accepting, under or at min ISR, under-replicated
@@ -19,8 +19,7 @@
 ``control_plane.py``      the cost of a control plane, in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals;
                           acknowledgements; what came of the records of each group
-``gauges.py``             values of nodes' own gauges
-``logs.py``               truncations, and the lag of high watermarks
+``logs.py``               truncations, the lag of high watermarks, nodes' own gauges
 ``acknowledged.py``       acknowledged ranges, the lost ones, and the causes
 ``faults.py``             times of active faults, and the service meanwhile; steps
 ``fault_costs.py``        the effects that are charged to each fault

@@ -23,8 +23,8 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     REASON_END,
     REASON_LEADER,

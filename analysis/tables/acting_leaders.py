@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER, merged, tiled
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged, tiled
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,

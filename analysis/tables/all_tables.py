@@ -39,14 +39,13 @@ from tidegauge.analysis.tables.fault_costs import (
     FAULT_SESSIONS,
 )
 from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
-from tidegauge.analysis.tables.gauges import BROKER_SAMPLES, METADATA_SAMPLES
 from tidegauge.analysis.tables.isrs import (
     ISR_CHANGES,
     ISR_INTERVALS,
     ISR_MEMBERS,
     LEADER_INTERVALS,
 )
-from tidegauge.analysis.tables.logs import HW_LAG, TRUNCATIONS
+from tidegauge.analysis.tables.logs import BROKER_SAMPLES, HW_LAG, METADATA_SAMPLES, TRUNCATIONS
 from tidegauge.analysis.tables.notifications import NOTIFICATIONS
 from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES
 from tidegauge.analysis.tables.partition_states import PARTITION_STATES

@@ -4,13 +4,7 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import (
-    FROM_THE_BEGINNING,
-    IN_ORDER,
-    merged,
-    overlaid,
-    tiled,
-)
+from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, merged, overlaid, tiled
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     RUN,

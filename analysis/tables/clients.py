@@ -9,7 +9,7 @@ until batches had an outcome is in the summary (``produce_ms``), and in ``produc
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import united
+from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,
@@ -19,7 +19,7 @@ from tidegauge.analysis.tables.result_table import (
     View,
 )
 from tidegauge.analysis.tables.unavailable import CLIENT_GROUP
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
 
 _SECOND = "time_us - time_us % 1000000"
 _COUNTS = (

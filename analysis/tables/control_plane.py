@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from tidegauge.analysis.tables.clients import GIVEN_UP
-from tidegauge.analysis.tables.interval_queries import (
+from tidegauge.analysis.tables.dialect import (
     FROM_THE_BEGINNING,
     IN_ORDER,
     merged,
@@ -19,16 +19,16 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.faults import PAUSE, RESTART
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
+    LEADER,
     STATE_DELETED,
     STOP_CLEAN,
     STOP_KILLED,
     STOP_LOG_DIRECTORY,
     STOP_POWER,
 )
-from tidegauge.simulation.codes.voter_states import LEADER
-from tidegauge.simulation.faults import PAUSE, RESTART
 
 #: The mode of each run.
 _MODES = View(

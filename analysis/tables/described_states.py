@@ -8,12 +8,7 @@ after that, too: the liveness phase shows whether it recovers.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import (
-    FROM_THE_BEGINNING,
-    IN_ORDER,
-    overlaid,
-    tiled,
-)
+from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
 from tidegauge.analysis.tables.result_table import (
     PARTITION,
     RUN,
@@ -21,7 +16,7 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_SHUTTING_DOWN,
     STATE_CREATED,

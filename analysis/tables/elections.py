@@ -27,7 +27,7 @@ last moment that is known.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER, ORDER, merged
+from tidegauge.analysis.tables.dialect import IN_ORDER, ORDER, merged
 from tidegauge.analysis.tables.result_table import (
     FAULT,
     MOMENT,

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
+from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.elections import PARTS as ELECTION_PARTS
-from tidegauge.analysis.tables.interval_queries import united
 from tidegauge.analysis.tables.result_table import (
     RUN,
     Column,

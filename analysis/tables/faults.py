@@ -14,7 +14,7 @@ is taken off the outages of a fault.
 from __future__ import annotations
 
 from tidegauge.analysis.tables.charged_outages import CHARGED
-from tidegauge.analysis.tables.interval_queries import IN_ORDER, united
+from tidegauge.analysis.tables.dialect import IN_ORDER, united
 from tidegauge.analysis.tables.result_table import INTERVAL, RUN, Column, ResultTable, View
 
 # A step can begin a fault again: each time that it is on anywhere is a span of its own.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegauge.analysis.tables.interval_queries import merged
+from tidegauge.analysis.tables.dialect import merged
 from tidegauge.analysis.tables.result_table import (
     FAULT,
     INTERVAL,

@@ -10,7 +10,7 @@ parts: until one of the two became true, and then for the next look.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER
+from tidegauge.analysis.tables.dialect import IN_ORDER
 from tidegauge.analysis.tables.result_table import (
     MOMENT,
     RUN,

@@ -9,12 +9,7 @@ partition-seconds, whose meanings are defined in ``traces/checks/figures.py``.
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import (
-    FROM_THE_BEGINNING,
-    IN_ORDER,
-    overlaid,
-    tiled,
-)
+from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,
@@ -23,13 +18,13 @@ from tidegauge.analysis.tables.result_table import (
     ResultTable,
     View,
 )
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     BROKER_FENCED,
     STATE_CREATED,
     STATE_DELETED,
 )
-from tidegauge.simulation.faults import PAUSE
 
 _KEYS = ("run", "partition")
 _HELD = ("leader", "leader_epoch", "isr")

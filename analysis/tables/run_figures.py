@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import merged
+from tidegauge.analysis.tables.dialect import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
 from tidegauge.traces.summary_figures import FIGURES

@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.analysis.run_paths import FoundRun
-from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.enumerations import Enumerations
+from tidegauge.analysis.requests import FoundRun
+from tidegauge.simulation.quantities import parse_duration
+from tidegauge.simulation.trace_rows.schema import Enumerations
 from tidegauge.traces.directory import Directory, created_later
 from tidegauge.traces.run_files import OF_LOGS, read_manifest
 

@@ -12,7 +12,7 @@ both down (``simulation/trace_rows/client_rows.py``); logs of real brokers do no
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.interval_queries import IN_ORDER, merged, tiled, united
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged, tiled, united
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,

@@ -1,4 +1,6 @@
-"""Becoming controller, and ceasing to be.
+"""A controller's context: taken when it becomes controller, given back when it resigns.
+
+Becoming controller, and ceasing to be.
 
 The broker that creates /controller first is controller. It takes the next controller epoch
 (from 2.1 on in the same transaction), watches what it has to know and reads everything. Then
@@ -10,26 +12,36 @@ died with the controller has its leader epoch raised twice.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.events.context import forget_everything, give_back_context, take_context
 from tidegauge.controller.events.log_dir_changes import watch_log_dir_events
 from tidegauge.controller.events.preferred_elections import rebalance_later
-from tidegauge.controller.partitions.channels import close_channel
-from tidegauge.controller.partitions.partition_changes import bring_online, read_state
-from tidegauge.controller.partitions.partition_state_machine import (
+from tidegauge.controller.partitions.channels import (
+    add_leader_and_isr_request_for_replicas,
+    close_channel,
+    send_requests_to_brokers,
+    send_update_metadata_request,
+)
+from tidegauge.controller.partitions.partition_changes import (
+    NEW_PARTITION,
     OFFLINE_PARTITION,
     ONLINE_PARTITION,
+    bring_online,
+    read_state,
 )
 from tidegauge.controller.partitions.replica_state_machine import (
+    NON_EXISTENT_REPLICA,
     ONLINE_REPLICA,
     REPLICA_DELETION_INELIGIBLE,
 )
 from tidegauge.controller.partitions.replica_states import ALL_REPLICAS, take_replicas_offline
-from tidegauge.controller.partitions.request_batch import (
-    add_leader_and_isr_request_for_replicas,
-    send_requests_to_brokers,
-    send_update_metadata_request,
+from tidegauge.controller.state.assignments import (
+    issue_children,
+    issue_exists,
+    issue_for_children,
+    issue_get,
+    issue_write,
+    new_request,
+    take_up_reassignments,
 )
-from tidegauge.controller.state.assignments import take_up_reassignments
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     broker_at,
@@ -39,19 +51,7 @@ from tidegauge.controller.state.control_plane import (
     state_at,
     topic_at,
 )
-from tidegauge.controller.state.zookeeper_requests import (
-    issue_children,
-    issue_exists,
-    issue_for_children,
-    issue_get,
-    issue_write,
-    new_request,
-)
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.codes.controller_events import PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
-from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.costs import CONTROLLER_FAILOVER_PARTITION, cost_us
+from tidegauge.replication.records import EMPTY, UNDEFINED, contains
 from tidegauge.simulation.events import free_all, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -60,8 +60,9 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkSetRequest,
     ZnodeData,
 )
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import CONTROLLER_FAILOVER_PARTITION, cost_us, new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.trace_rows.codes import OK, PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
@@ -73,6 +74,77 @@ from tidegauge.simulation.zookeeper_tree import (
     delete_topics_znode,
     is_administered,
 )
+
+
+@inner_rule
+def take_context(world: ControlPlane, controller: int) -> None:
+    """Take a context that is free; there is one, and will be one for the next."""
+    world.context[0].needs_room = True
+    for context in range(len(world.controller_contexts)):
+        if world.controller_contexts[context].controller == NONE:
+            world.controller_contexts[context].controller = controller
+            world.controllers[controller].context = context
+            return
+
+
+@inner_rule
+def give_back_context(world: ControlPlane, controller: int) -> None:
+    """Leave the context to the next controller."""
+    state = world.controllers[controller]
+    world.controller_contexts[state.context].controller = NONE
+    state.context = NONE
+
+
+@inner_rule
+def forget_everything(world: ControlPlane, controller: int) -> None:
+    """Begin with an empty context."""
+    sizes = world.sizes[0]
+    state = world.controllers[controller]
+    state.told = 0
+    state.tells_all = False
+    state.removing = NONE
+    state.strategy = 0
+    state.first_touched = NONE
+    state.last_touched = NONE
+    state.first_move = NONE
+    state.last_move = NONE
+    state.moves_refused = False
+    for partition in range(sizes.partitions):
+        known = partition_at(world, controller, partition)
+        known.known = False
+        known.replicas = EMPTY
+        known.adding = EMPTY
+        known.removing = EMPTY
+        known.reassigned = False
+        known.moves = False
+        known.move_refused = False
+        known.has_state = False
+        known.is_new = False
+        known.state = NEW_PARTITION
+        known.touched = False
+        known.led_anew = False
+        known.row_sequence = NONE
+        known.selected = False
+        known.is_followed = False
+        known.unclean_enabled = False
+    for topic in range(sizes.topics):
+        known_topic = topic_at(world, controller, topic)
+        known_topic.deleted = False
+        known_topic.ineligible = False
+        known_topic.deletion_started = False
+    for row in range(len(world.slots)):
+        replica = replica_at(world, controller, row)
+        replica.state = NON_EXISTENT_REPLICA
+        replica.directory_offline = 0
+    for broker in range(sizes.brokers):
+        known_broker = broker_at(world, controller, broker)
+        known_broker.alive = False
+        known_broker.shutting_down = False
+        known_broker.log_dir_failed = False
+        known_broker.told_alive = NONE
+        known_broker.deadline_timer = False
+        known_broker.in_flight = NONE
+
 
 # Phases of ELECT.
 _LOOK = code(0)

@@ -16,24 +16,25 @@ processLeaderAndIsrResponseReceived and onReplicasBecomeOffline@2.6.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions.channels import (
+    add_leader_and_isr_request,
+    send_requests_to_brokers,
+    send_update_metadata_request,
+)
 from tidegauge.controller.partitions.partition_changes import (
+    OFFLINE_PARTITION,
     bring_online,
     live_replicas,
+    may_enter,
     remove_from_isr,
 )
-from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION, may_enter
 from tidegauge.controller.partitions.replica_state_machine import OFFLINE_REPLICA
 from tidegauge.controller.partitions.replica_states import (
     bring_replica_online,
     enter_replica_state,
     set_aside,
 )
-from tidegauge.controller.partitions.request_batch import (
-    add_leader_and_isr_request,
-    send_requests_to_brokers,
-    send_update_metadata_request,
-)
-from tidegauge.controller.state.assignments import is_assigned
+from tidegauge.controller.state.assignments import is_assigned, issue_children, issue_for_children
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     broker_at,
@@ -42,8 +43,7 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue_children, issue_for_children
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import ControlResponse
 from tidegauge.simulation.rows import new_row, write_row

@@ -13,19 +13,23 @@ checkAndTriggerAutoLeaderRebalance@2.6.3, PreferredReplicaPartitionLeaderSelecto
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.partitions.elections import PREFERRED, needs_preferred_election
+from tidegauge.controller.partitions.channels import send_requests_to_brokers
+from tidegauge.controller.partitions.leader_and_isr import PREFERRED, needs_preferred_election
 from tidegauge.controller.partitions.partition_changes import elect_selected, live_replicas
-from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
-from tidegauge.controller.state.assignments import is_anything_reassigned
+from tidegauge.controller.state.assignments import (
+    is_anything_reassigned,
+    issue_delete,
+    issue_exists,
+    issue_get,
+)
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
-from tidegauge.controller.state.zookeeper_requests import issue_delete, issue_exists, issue_get
-from tidegauge.replication.replica_list import contains, first
-from tidegauge.simulation.codes.zookeeper_errors import OK
+from tidegauge.replication.records import contains, first
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import AutoLeaderRebalance
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.trace_rows.codes import OK
 from tidegauge.simulation.zookeeper_tree import PREFERRED_ELECTION_ZNODE
 
 #: After its election a controller first looks so long after.

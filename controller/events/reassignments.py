@@ -38,9 +38,15 @@ Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.events.asked_moves import CHOOSE
+from tidegauge.controller.events.topic_changes import CHOOSE
 from tidegauge.controller.events.topic_deletions import is_any_topic_deleted, resume_deletion
-from tidegauge.controller.partitions.elections import RAISE_EPOCH, REASSIGN
+from tidegauge.controller.partitions.channels import (
+    add_leader_and_isr_request,
+    add_stop_replica_request,
+    add_update_metadata_request,
+    send_requests_to_brokers,
+)
+from tidegauge.controller.partitions.leader_and_isr import RAISE_EPOCH, REASSIGN
 from tidegauge.controller.partitions.partition_changes import (
     decide_on,
     live_replicas,
@@ -55,13 +61,13 @@ from tidegauge.controller.partitions.replica_state_machine import (
     REPLICA_DELETION_SUCCESSFUL,
 )
 from tidegauge.controller.partitions.replica_states import bring_replica_online, enter_replica_state
-from tidegauge.controller.partitions.request_batch import (
-    add_leader_and_isr_request,
-    add_stop_replica_request,
-    add_update_metadata_request,
-    send_requests_to_brokers,
+from tidegauge.controller.state.assignments import (
+    full_replica_set,
+    issue_exists,
+    issue_get,
+    issue_write,
+    new_request,
 )
-from tidegauge.controller.state.assignments import full_replica_set
 from tidegauge.controller.state.control_plane import (
     ControllerPartition,
     ControlPlane,
@@ -70,30 +76,24 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import (
-    issue_exists,
-    issue_get,
-    issue_write,
-    new_request,
-)
-from tidegauge.replication.replica_list import EMPTY, contains, first, rest, single, without
-from tidegauge.simulation.codes.controller_events import (
+from tidegauge.replication.records import EMPTY, contains, first, rest, single, without
+from tidegauge.simulation.events import new_item
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
+from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.topology import Cluster, broker_of, controller_process
+from tidegauge.simulation.trace_rows.codes import (
+    OK,
     PREFERRED_ELECTION,
     REASSIGNMENT_ALTERED,
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_ISR_CHANGE,
     TOPIC_DELETION_RESUMED,
 )
-from tidegauge.simulation.codes.zookeeper_errors import OK
-from tidegauge.simulation.events import new_item
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import Cluster, broker_of, controller_process
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
 
-# Phases. What begins with the znode looks for it first; then comes CHOOSE (``asked_moves.py``).
+# Phases. What begins with the znode looks for it first; then comes CHOOSE (``topic_changes.py``).
 _LOOK = code(0)
 _READ = code(1)
 _CHECKED = code(3)

@@ -1,16 +1,45 @@
-"""Topics that are new, and topics that now allow unclean election."""
+"""Topics that are new, and topics that now allow unclean election.
+
+Which replicas a controller is asked to move, by a znode or by AlterPartitionReassignments.
+
+What /admin/reassign_partitions names stays there until it is done, so whoever wants to know whether
+anything is being moved looks whether it is there. What is asked of the controller itself replaces
+what the znode says of a partition (``reassignments.py`` does what is asked).
+"""
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions.channels import send_requests_to_brokers
 from tidegauge.controller.partitions.partition_changes import bring_online
 from tidegauge.controller.partitions.replica_states import bring_replica_online
-from tidegauge.controller.partitions.request_batch import send_requests_to_brokers
-from tidegauge.controller.state.control_plane import ControlPlane, partition_at
-from tidegauge.controller.state.zookeeper_requests import issue_children
-from tidegauge.replication.replica_list import contains
+from tidegauge.controller.state.assignments import (
+    issue_children,
+    issue_delete,
+    issue_write,
+    new_request,
+    want_move,
+)
+from tidegauge.controller.state.control_plane import (
+    ControlPlane,
+    broker_at,
+    is_deleted,
+    partition_at,
+)
+from tidegauge.replication.records import EMPTY, contains, first, rest, without
+from tidegauge.simulation.events import append_event, free_event, new_event, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.zookeeper_tree import TOPICS_ZNODE
+from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
+from tidegauge.simulation.messages.zookeeper_requests import (
+    NamedPartition,
+    ZkResponse,
+    ZkSetRequest,
+    ZkWatch,
+)
+from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.trace_rows.codes import REASSIGNMENT_ALTERED, REASSIGNMENT_ASKED_FOR
+from tidegauge.simulation.zookeeper_tree import TOPICS_ZNODE, reassign_partitions_znode
 
 _TRUE = code(True)
 
@@ -59,3 +88,119 @@ def advance_unclean_election(world: ControlPlane, controller: int) -> None:
     else:
         send_requests_to_brokers(world, controller)
         state.event = NONE
+
+
+#: The phase in which the next partition is chosen; the znode was read just before.
+CHOOSE = code(2)
+
+
+@inner_rule
+def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+    """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
+
+    Source: KafkaController.processZkPartitionReassignment@2.6.3.
+    """
+    state = world.controllers[controller]
+    if state.phase != CHOOSE or state.event == REASSIGNMENT_ALTERED:
+        _ask_less(world, controller, response)
+        return
+    cursor = response.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], NamedPartition)
+        cursor = item.next
+        known = partition_at(world, controller, item.partition)
+        # Kafka fails on one without a leader only after it has written the assignment.
+        is_gone = is_deleted(world, controller, item.partition)
+        says_what_moves = world.rules[controller].assignment_says_what_moves
+        is_there = not says_what_moves and known.replicas == item.replicas
+        if known.known and known.has_state and not is_gone and not is_there:
+            known.target = item.replicas
+            want_move(world, controller, item.partition)
+        else:
+            known.move_refused = True
+            state.moves_refused = True
+
+
+@inner_rule
+def note_altered_moves(
+    world: ControlPlane, controller: int, request: AlterReassignmentsRequest
+) -> None:
+    """Take what an AlterPartitionReassignments asks for; without replicas it cancels.
+
+    It is refused if a replica that it adds is on a broker that is not alive; what
+    /admin/reassign_partitions asks for waits for that broker instead.
+
+    Source: KafkaController.processApiPartitionReassignment, maybeBuildReassignment@2.6.3 (KIP-455).
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], NamedPartition)
+        cursor = item.next
+        known = partition_at(world, controller, item.partition)
+        is_gone = is_deleted(world, controller, item.partition)
+        is_cancelled = item.replicas == EMPTY
+        if not known.has_state or is_gone or (is_cancelled and not known.reassigned):
+            continue
+        if _adds_dead(world, controller, item.partition, item.replicas):
+            continue
+        known.target = item.replicas
+        if is_cancelled:
+            known.target = without(known.replicas, known.adding)
+        want_move(world, controller, item.partition)
+
+
+@inner_rule
+def _adds_dead(world: ControlPlane, controller: int, partition: int, target: int) -> bool:
+    """Whether a replica that was not there before is on a broker that is dead or stops.
+
+    Source: KafkaController.replicasAreValid@2.4.1, validateReplicas@2.6.3.
+    """
+    known = partition_at(world, controller, partition)
+    origin = without(known.replicas, known.adding)
+    while target != EMPTY:
+        slot = first(target)
+        target = rest(target)
+        broker = broker_at(world, controller, broker_of(world, partition, slot))
+        is_live = broker.alive and not broker.shutting_down
+        if not contains(origin, slot) and not is_live:
+            return True
+    return False
+
+
+@inner_rule
+def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+    """Leave in the znode what is neither done nor refused; delete it if that is nothing.
+
+    Source: KafkaController.maybeRemoveFromZkReassignment@2.6.3.
+    """
+    state = world.controllers[controller]
+    znode = reassign_partitions_znode(world)
+    request = new_request(world, controller, ZkSetRequest)
+    cursor = response.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], NamedPartition)
+        cursor = item.next
+        known = partition_at(world, controller, item.partition)
+        is_done = item.partition == state.moving
+        is_done = is_done and item.replicas == known.replicas
+        # Before the first of those that somebody replaces is taken up.
+        is_done = is_done or (state.phase == CHOOSE and known.moves)
+        if not is_done and not known.move_refused:
+            kept = new_item(world, request, item.partition, NamedPartition)
+            kept.replicas = item.replicas
+    if request.item_count > 0:
+        issue_write(world, controller, request, znode)
+        return
+    free_event(world, request)
+    _look_again(world, controller)
+    issue_delete(world, controller, znode)
+
+
+@inner_rule
+def _look_again(world: ControlPlane, controller: int) -> None:
+    """Watch for the next reassignment, which may be there already: an event for the queue."""
+    process = controller_process(world, controller)
+    event = new_event(world, process, process, ZkWatch)
+    event.time_us = world.context[0].time_us
+    event.phase = REASSIGNMENT_ASKED_FOR
+    append_event(world, world.controllers[controller].queue, event)

@@ -24,12 +24,18 @@ completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.partitions.partition_changes import has_directory, remove_from_isr
-from tidegauge.controller.partitions.partition_state_machine import (
+from tidegauge.controller.partitions.channels import (
+    add_stop_replica_request,
+    add_update_metadata_request,
+    send_requests_to_brokers,
+)
+from tidegauge.controller.partitions.partition_changes import (
     NEW_PARTITION,
     NON_EXISTENT_PARTITION,
+    has_directory,
+    remove_from_isr,
 )
 from tidegauge.controller.partitions.replica_state_machine import (
     NON_EXISTENT_REPLICA,
@@ -39,11 +45,7 @@ from tidegauge.controller.partitions.replica_state_machine import (
     REPLICA_DELETION_SUCCESSFUL,
 )
 from tidegauge.controller.partitions.replica_states import enter_replica_state, set_aside
-from tidegauge.controller.partitions.request_batch import (
-    add_stop_replica_request,
-    add_update_metadata_request,
-    send_requests_to_brokers,
-)
+from tidegauge.controller.state.assignments import issue_children, issue_delete
 from tidegauge.controller.state.control_plane import (
     Controller,
     ControlPlane,
@@ -52,13 +54,8 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     topic_at,
 )
-from tidegauge.controller.state.zookeeper_requests import issue_children, issue_delete
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import contains
-from tidegauge.simulation.codes.controller_events import (
-    PREFERRED_ELECTION,
-    TOPIC_DELETION_ASKED_FOR,
-)
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
     StopReplicaPartition,
@@ -67,6 +64,7 @@ from tidegauge.simulation.messages.controller_requests import (
 from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
+from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 from tidegauge.simulation.zookeeper_tree import (
     TOPIC_DELETIONS,

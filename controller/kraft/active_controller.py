@@ -7,37 +7,32 @@ Kafka                           here
 ==============================  =========================================================
 QuorumController, event queue   ``event_queue.py``
 KafkaRaftClient, its batches    ``metadata_log.py``; observers' fetches: ``observers.py``
-ClusterControlManager           ``broker_registrations.py``
-BrokerHeartbeatManager          ``broker_heartbeats.py``
+ClusterControlManager,          ``broker_heartbeats.py``
+BrokerHeartbeatManager
 PartitionChangeBuilder          the room ``kraft_partitions``
-ReplicationControlManager       ``partition_records.py``, ``broker_changes.py``,
-..                              ``isr_proposals.py``, ``topics.py``, ``elections.py``,
-..                              ``reassignments.py``
+ReplicationControlManager       ``partition_records.py``, ``elections.py``, ``topics.py``
 PeriodicTaskControlManager      ``periodic_tasks.py``
-QuorumControllerMetrics         ``controller_stats.py``
+QuorumControllerMetrics         ``state.py``
 claim, renounce                 ``claims.py``; ``activity.py``
-SnapshotGenerator               ``snapshots.py``
+SnapshotGenerator               ``metadata_log.py``
 ControllerServer                ``controller_processes.py``
-ConfigurationControlManager     ``topic_configs.py``
+ConfigurationControlManager     ``topics.py``
 (what an operator asks)         ``described.py``
 ==============================  =========================================================
 """
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft import (
-    broker_registrations,
+    broker_heartbeats,
     claims,
     described,
-    isr_proposals,
     metadata_log,
     observers,
+    partition_records,
     periodic_tasks,
-    reassignments,
-    snapshots,
-    topic_configs,
     topics,
 )
 from tidegauge.controller.kraft.activity import decides, is_active, refuse_as_not_active
@@ -45,52 +40,47 @@ from tidegauge.controller.kraft.broker_heartbeats import note_arrival
 from tidegauge.controller.kraft.controller_processes import refuse_event
 from tidegauge.controller.kraft.elections import plan_elections
 from tidegauge.controller.kraft.event_queue import be_busy, begin_event, end_event, waits_for_turn
-from tidegauge.controller.kraft.handlers import QUORUM, WRITES
-from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft import deadlines, elections, follower, leadership, replication
-from tidegauge.controller.raft.handlers import RAFT
+from tidegauge.controller.kraft.state import QUORUM, WRITES, Quorum
+from tidegauge.controller.raft import elections, follower, replication
 from tidegauge.controller.raft.measured import note_response
-from tidegauge.controller.raft.state import Raft
-from tidegauge.controller.raft.voters import this_voter
-from tidegauge.simulation.codes import controller_events
+from tidegauge.controller.raft.state import RAFT, Raft, this_voter
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages import quorum_requests, quorum_timers
+from tidegauge.simulation.messages import controller_timers, quorum_requests
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
-from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.kinds import KINDS
-from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
-from tidegauge.simulation.messages.quorum_timers import (
+from tidegauge.simulation.messages.controller_timers import (
     ControllerTask,
     NoOpDue,
     QuorumStart,
     QuorumWorks,
 )
-from tidegauge.simulation.raft_channel import IS_RAFT_RESPONSE
+from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.kinds import KINDS
+from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatRequest
+from tidegauge.simulation.sampled_stats import IS_RAFT_RESPONSE
+from tidegauge.simulation.trace_rows import codes
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
-    *(broker_registrations, isr_proposals, topics, topic_configs, reassignments),
-    *(described, metadata_log, observers, periodic_tasks, claims, snapshots),
-    *(deadlines, elections, follower, leadership, replication),
+    *(broker_heartbeats, partition_records, topics, topics, topics),
+    *(described, metadata_log, observers, periodic_tasks, claims, metadata_log),
+    *(elections, elections, follower, elections, replication),
 )
 
 #: The types of the events of the queue.
 _TYPES = {
-    quorum_requests.BrokerRegistrationRequest: controller_events.REGISTER_BROKER,
-    quorum_requests.BrokerHeartbeatRequest: controller_events.PROCESS_BROKER_HEARTBEAT,
-    AlterPartitionRequest: controller_events.ALTER_PARTITION_OF_LEADER,
-    quorum_requests.CreateTopicsRequest: controller_events.CREATE_TOPICS,
-    quorum_requests.DeleteTopicsRequest: controller_events.DELETE_TOPICS,
-    quorum_requests.ElectLeadersRequest: controller_events.ELECT_LEADERS,
-    quorum_requests.AlterPartitionReassignmentsRequest: (
-        controller_events.ALTER_PARTITION_REASSIGNMENTS
-    ),
-    quorum_requests.IncrementalAlterConfigsRequest: controller_events.INCREMENTAL_ALTER_CONFIGS,
-    quorum_timers.FencingCheck: controller_events.MAYBE_FENCE_STALE_BROKER,
-    quorum_timers.PreferredLeaderBalance: controller_events.ELECT_PREFERRED,
-    quorum_timers.UncleanElectionCheck: controller_events.ELECT_UNCLEAN,
-    quorum_timers.NoOpDue: controller_events.WRITE_NO_OP_RECORD,
+    quorum_requests.BrokerRegistrationRequest: codes.REGISTER_BROKER,
+    quorum_requests.BrokerHeartbeatRequest: codes.PROCESS_BROKER_HEARTBEAT,
+    AlterPartitionRequest: codes.ALTER_PARTITION_OF_LEADER,
+    quorum_requests.CreateTopicsRequest: codes.CREATE_TOPICS,
+    quorum_requests.DeleteTopicsRequest: codes.DELETE_TOPICS,
+    quorum_requests.ElectLeadersRequest: codes.ELECT_LEADERS,
+    quorum_requests.AlterPartitionReassignmentsRequest: (codes.ALTER_PARTITION_REASSIGNMENTS),
+    quorum_requests.IncrementalAlterConfigsRequest: codes.INCREMENTAL_ALTER_CONFIGS,
+    controller_timers.FencingCheck: codes.MAYBE_FENCE_STALE_BROKER,
+    controller_timers.PreferredLeaderBalance: codes.ELECT_PREFERRED,
+    controller_timers.UncleanElectionCheck: codes.ELECT_UNCLEAN,
+    controller_timers.NoOpDue: codes.WRITE_NO_OP_RECORD,
 }
 _TYPE_BY_KIND = {each.KIND: int(number) for each, number in _TYPES.items()}
 #: By kind of event; -1: it passes by the queue.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.responses import respond
-from tidegauge.controller.raft.voters import this_voter, voter_of
+from tidegauge.controller.raft.measured import respond
+from tidegauge.controller.raft.state import this_voter, voter_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
@@ -23,6 +22,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     BrokerRegistrationRequest,
     BrokerRegistrationResponse,
 )
+from tidegauge.simulation.trace_rows.codes import LEADER
 
 
 @inner_rule

@@ -7,27 +7,20 @@ state, as in ZooKeeper mode.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.controller_stats import these_controller_stats
-from tidegauge.controller.kraft.registrations import (
+from tidegauge.controller.kraft.state import (
     BROKER_RECORD,
     CONFIG_RECORD,
     PARTITION_RECORD,
     REMOVE_TOPIC_RECORD,
     TOPIC_RECORD,
+    CommittedPartition,
+    MetadataRecord,
+    Quorum,
     copy_registration,
+    these_controller_stats,
 )
-from tidegauge.controller.kraft.state import CommittedPartition, MetadataRecord, Quorum
-from tidegauge.controller.raft.voters import name_of_voter, this_voter
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import EMPTY, first, only, rest, without
-from tidegauge.simulation.codes.occasions import (
-    BROKER_ACTIVE,
-    BROKER_SHUTTING_DOWN,
-    FORMER_WRITER,
-    STATE_CREATED,
-    STATE_DELETED,
-    STATE_WRITTEN,
-)
+from tidegauge.controller.raft.state import name_of_voter, this_voter
+from tidegauge.replication.records import EMPTY, PartitionRegistration, first, only, rest, without
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.metadata_log import (
     ALIVE,
@@ -41,17 +34,23 @@ from tidegauge.simulation.topology import (
     broker_of,
     slots_by_broker,
 )
-from tidegauge.simulation.trace_rows.control_plane_rows import (
-    BrokerState,
-    PartitionReplicas,
-    PartitionState,
-    TopicConfigured,
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_ACTIVE,
+    BROKER_SHUTTING_DOWN,
+    FORMER_WRITER,
+    STATE_CREATED,
+    STATE_DELETED,
+    STATE_WRITTEN,
 )
 from tidegauge.simulation.trace_rows.controller_rows import (
+    BrokerState,
     LeaderElected,
+    PartitionReplicas,
+    PartitionState,
     ReassignmentBegun,
     ReassignmentDone,
     RemovedFromIsr,
+    TopicConfigured,
 )
 from tidegauge.simulation.trace_rows.row import Row
 

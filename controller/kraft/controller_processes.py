@@ -17,12 +17,9 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.kraft.claims import forget_claim
-from tidegauge.controller.kraft.controller_stats import forget_controller_stats
-from tidegauge.controller.kraft.former_states import restore_former_states
-from tidegauge.controller.kraft.handlers import QUORUM
+from tidegauge.controller.kraft.claims import forget_claim, restore_former_states
 from tidegauge.controller.kraft.periodic_tasks import sample_later
-from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_stats
 from tidegauge.controller.raft.processes import (
     end_voter,
     found_quorum,
@@ -30,8 +27,7 @@ from tidegauge.controller.raft.processes import (
     start_voter,
     stop_voter,
 )
-from tidegauge.controller.raft.voters import this_voter
-from tidegauge.simulation.costs import BROKER_START_COST, cost_us
+from tidegauge.controller.raft.state import this_voter
 from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
 from tidegauge.simulation.faults import (
     POWER_LOSS,
@@ -42,11 +38,11 @@ from tidegauge.simulation.faults import (
     refuse_connection,
     reset_all,
 )
+from tidegauge.simulation.messages.controller_timers import QuorumStart, VoterStopped
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import FaultBegin, FaultChange
 from tidegauge.simulation.messages.kinds import IS_REFUSED
-from tidegauge.simulation.messages.quorum_timers import QuorumStart
-from tidegauge.simulation.messages.raft_timers import VoterStopped
+from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
+from tidegauge.simulation.rows import BROKER_START_COST, cost_us
 
 
 @rule

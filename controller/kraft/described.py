@@ -8,19 +8,11 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
-from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.responses import respond
-from tidegauge.controller.raft.voters import this_voter
+from tidegauge.controller.kraft.state import QUORUM, Quorum
+from tidegauge.controller.raft.measured import respond
+from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, contains
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_SHUTTING_DOWN
-from tidegauge.simulation.codes.questions import (
-    LIVE_BROKERS,
-    PARTITION_STATE,
-    QUIESCENT,
-    REASSIGNED,
-)
+from tidegauge.replication.records import EMPTY, contains
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import (
@@ -33,6 +25,14 @@ from tidegauge.simulation.topology import (
     broker_of,
     is_kraft,
     quorum_process,
+)
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_ACTIVE,
+    BROKER_SHUTTING_DOWN,
+    LIVE_BROKERS,
+    PARTITION_STATE,
+    QUIESCENT,
+    REASSIGNED,
 )
 
 #: So long nothing is committed where everything has come to rest.

@@ -10,15 +10,13 @@ Events that append records, other than a NoOpRecord, are rows of the trace.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.controller_stats import note_event, note_event_end
-from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.voters import this_voter
-from tidegauge.simulation.costs import METADATA_RECORD, cost_us
+from tidegauge.controller.kraft.state import Quorum, note_event, note_event_end
+from tidegauge.controller.raft.state import this_voter
 from tidegauge.simulation.events import append_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_timers import QuorumWorks
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.quorum_timers import QuorumWorks
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import METADATA_RECORD, cost_us, new_row, write_row
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
 
@@ -34,7 +32,7 @@ def waits_for_turn(world: Quorum, event: Event) -> bool:
 
 @inner_rule
 def begin_event(world: Quorum, event: Event, kind: int) -> None:
-    """The thread takes an event, of a type of ``simulation/codes/controller_events.py``."""
+    """The thread takes an event, of a type of ``simulation/trace_rows/codes.py``."""
     voter = this_voter(world)
     voter.event_kind = kind
     voter.event_came_us = event.time_us

@@ -1,4 +1,11 @@
-"""The metadata log as its controller sees it: records are appended, committed, and written down.
+"""Snapshots as the controller has them: what is in one, and who is sent it.
+
+A snapshot has a record for each broker, each topic, its settings and each of its partitions. It
+costs the time of its transfer; writing it stops nothing.
+
+Source: SnapshotGenerator, MetadataImage.write, KafkaRaftClient.handleFetchSnapshotRequest@3.9.0.
+
+The metadata log as its controller sees it: records are appended, committed, and written down.
 
 A record changes the state in memory of the active controller at once. The log of its voter
 (``controller/raft``) knows a record by its epoch and its offset; here is what it says, until it is
@@ -10,23 +17,97 @@ Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
+from tidegauge.compiled.records import view_as
+from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.committed_rows import write_committed
 from tidegauge.controller.kraft.event_queue import new_event_row
-from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.observers import answer_fetches
-from tidegauge.controller.kraft.registrations import PARTITION_RECORD, copy_registration
-from tidegauge.controller.kraft.state import MetadataRecord, Quorum
-from tidegauge.controller.raft.log import epoch_of
-from tidegauge.controller.raft.replication import append_offset
-from tidegauge.controller.raft.responses import respond
-from tidegauge.controller.raft.voters import this_voter
-from tidegauge.simulation.events import append_event, new_event, set_timer, take_first
+from tidegauge.controller.kraft.observers import answer_fetches, name_changes
+from tidegauge.controller.kraft.state import (
+    PARTITION_RECORD,
+    QUORUM,
+    MetadataRecord,
+    Quorum,
+    copy_registration,
+)
+from tidegauge.controller.raft.measured import respond, respond_after
+from tidegauge.controller.raft.replication import (
+    append_offset,
+    count_fetching_voter,
+    error_of_request,
+)
+from tidegauge.controller.raft.snapshots import (
+    epoch_of,
+    snapshot_at,
+    snapshot_number,
+    write_snapshot,
+)
+from tidegauge.controller.raft.state import this_voter
+from tidegauge.replication import errors
+from tidegauge.simulation.events import append_event, new_event, new_response, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
-from tidegauge.simulation.messages.raft_timers import QuorumCommits
-from tidegauge.simulation.rows import write_row
+from tidegauge.simulation.messages.controller_timers import QuorumCommits, SnapshotDue
+from tidegauge.simulation.messages.quorum_requests import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+)
+from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, write_row
+
+_MEBIBYTE = code(1024 * 1024)
+#: KafkaRaftClient.MAX_BATCH_SIZE_BYTES
+_PIECE_BYTES = code(8 * 1024 * 1024)
+
+
+@QUORUM.handles(SnapshotDue)
+@inner_rule
+def handle_snapshot_due(world: Quorum, timer: SnapshotDue) -> bool:
+    """Write a snapshot of what is committed."""
+    write_snapshot(world, timer.epoch, timer.offset, _live_records(world))
+    return False
+
+
+@inner_rule
+def _live_records(world: Quorum) -> int:
+    """How many records say all that is committed."""
+    records = 0
+    for broker in world.quorum_brokers:
+        records += 1 if broker.committed_epoch != NONE else 0
+    for topic in world.quorum_topics:
+        # Its own record, and one with its settings.
+        records += 2 if topic.committed else 0
+    for partition in world.committed_partitions:
+        records += 1 if partition.exists else 0
+    return records
+
+
+@QUORUM.handles(FetchSnapshotRequest)
+@inner_rule
+def handle_fetch_snapshot(world: Quorum, request: FetchSnapshotRequest) -> bool:
+    """Send a piece of a snapshot; an observer learns from the last one what it has missed."""
+    voter = this_voter(world)
+    response = new_response(world, request, FetchSnapshotResponse)
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    response.error = error_of_request(world, request.current_leader_epoch)
+    number = snapshot_number(world, request.snapshot_epoch, request.snapshot_offset)
+    if response.error == errors.NONE and number == NONE:
+        response.error = errors.SNAPSHOT_NOT_FOUND
+    if response.error != errors.NONE:
+        respond(world, response)
+        return False
+    snapshot = snapshot_at(world, number)
+    response.snapshot_epoch = snapshot.epoch
+    response.snapshot_offset = snapshot.end_offset
+    response.position = request.position
+    response.size_bytes = snapshot.bytes
+    response.bytes = min(_PIECE_BYTES, snapshot.bytes - request.position)
+    if request.voter != NONE:
+        count_fetching_voter(world, request.voter)
+    elif response.position + response.bytes == response.size_bytes:
+        name_changes(world, response, request.source, request.high_watermark, snapshot.end_offset)
+    mebibyte_us = cost_us(world, request.destination, METADATA_SNAPSHOT_MEBIBYTE)
+    respond_after(world, response, mebibyte_us * response.bytes // _MEBIBYTE)
+    return False
 
 
 @inner_rule

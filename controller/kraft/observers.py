@@ -10,20 +10,19 @@ Source: KafkaRaftClient.handleFetchRequest and tryCompleteFetchRequest@4.1.0 (KI
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.handlers import QUORUM
-from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.follower import lose_connection
+from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.replication import (
     FETCH_WAIT_US,
     refuses_fetch,
     take_voter_fetch,
 )
-from tidegauge.controller.raft.responses import respond
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
-from tidegauge.controller.raft.voters import this_voter
-from tidegauge.replication.replica_list import contains
+from tidegauge.controller.raft.state import this_voter
+from tidegauge.replication.records import contains
 from tidegauge.simulation.events import (
     append_event,
     free_event,
@@ -34,12 +33,14 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_timers import QuorumAppended, RaftFetchExpires
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.quorum_requests import PublishedPartition
-from tidegauge.simulation.messages.quorum_timers import RaftFetchExpires
-from tidegauge.simulation.messages.raft_requests import RaftFetchRequest, RaftFetchResponse
-from tidegauge.simulation.messages.raft_timers import QuorumAppended
+from tidegauge.simulation.messages.quorum_requests import (
+    PublishedPartition,
+    RaftFetchRequest,
+    RaftFetchResponse,
+)
+from tidegauge.simulation.messages.timers import Disconnected
 from tidegauge.simulation.topology import slot_of
 
 

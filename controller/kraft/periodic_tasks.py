@@ -11,26 +11,20 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.activity import decides
-from tidegauge.controller.kraft.broker_changes import fence_broker
 from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue
-from tidegauge.controller.kraft.elections import AGAIN_US, plan_elections
+from tidegauge.controller.kraft.elections import AGAIN_US, fence_broker, plan_elections
 from tidegauge.controller.kraft.event_queue import new_event_row
-from tidegauge.controller.kraft.handlers import QUORUM, WRITES
-from tidegauge.controller.kraft.state import Quorum
+from tidegauge.controller.kraft.state import QUORUM, WRITES, Quorum
 from tidegauge.controller.raft.replication import append_offset
-from tidegauge.controller.raft.voters import name_of_voter, this_voter
-from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
+from tidegauge.controller.raft.state import name_of_voter, this_voter
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.quorum_timers import (
-    FencingCheck,
-    NoOpDue,
-    QuorumSample,
-)
+from tidegauge.simulation.messages.controller_timers import FencingCheck, NoOpDue, QuorumSample
 from tidegauge.simulation.random_streams import FENCING, PERIODIC_TASKS, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.sample_rows import MetadataSampled
+from tidegauge.simulation.trace_rows.codes import BROKER_SESSION_EXPIRED
+from tidegauge.simulation.trace_rows.detail_rows import MetadataSampled
 
 
 @inner_rule

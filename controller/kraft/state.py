@@ -1,4 +1,12 @@
-"""What the active controller of a KRaft quorum remembers.
+"""Who handles which kind of event: ``@QUORUM.handles(...)``, ``@WRITES.handles(...)``.
+
+Records of partitions: sorts of records of the metadata log, and how one is copied.
+
+What a controller counts and measures of its events; nothing in a run reads it.
+
+Source: QuorumController.handleEventEnd, updateEventStartMetricsAndGetTime@4.1.0.
+
+What the active controller of a KRaft quorum remembers.
 
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
@@ -9,12 +17,85 @@ becomes active begins with what is committed (``claims.py``).
 
 from __future__ import annotations
 
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.handlers import Handlers
+from tidegauge.compiled.records import Record, Records, blank, flag, i64
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
-from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
-from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.state import Raft, voter_of
 from tidegauge.replication.records import PartitionRegistration
-from tidegauge.simulation.histograms import Bucket, Measured
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, Measured, bucket_of, weight_at
+
+#: Events that pass by the queue; their handlers return whether they keep the event.
+QUORUM = Handlers()
+#: Events of the queue (Kafka: ControllerWriteEvent); their handlers append records.
+WRITES = Handlers()
+
+
+# MetadataRecord.type
+PARTITION_RECORD = code(0)
+BROKER_RECORD = code(1)
+TOPIC_RECORD = code(2)
+REMOVE_TOPIC_RECORD = code(3)
+CONFIG_RECORD = code(4)
+
+
+@inner_rule
+def copy_registration(target: PartitionRegistration, source: PartitionRegistration) -> None:
+    """Take over all that is said of a partition."""
+    target.replicas = source.replicas
+    target.adding = source.adding
+    target.removing = source.removing
+    target.isr = source.isr
+    target.elr = source.elr
+    target.last_known_elr = source.last_known_elr
+    target.leader = source.leader
+    target.leader_epoch = source.leader_epoch
+    target.partition_epoch = source.partition_epoch
+    target.recovering = source.recovering
+
+
+#: The histograms of a controller, in their order.
+QUEUE_TIMES = code(0)
+PROCESSING_TIMES = code(1)
+
+
+@inner_rule
+def these_controller_stats(world: Quorum) -> ControllerStats:
+    """Those of the controller that handles the event."""
+    return world.controller_stats[voter_of(world, world.context[0].handling)]
+
+
+@inner_rule
+def note_event(world: Quorum, queued_us: int) -> None:
+    """The thread takes an event that has waited for so long."""
+    these_controller_stats(world).events += 1
+    _measure(world, QUEUE_TIMES, queued_us)
+
+
+@inner_rule
+def note_event_end(world: Quorum, processing_us: int) -> None:
+    """The thread is done with an event, which has taken it so long."""
+    _measure(world, PROCESSING_TIMES, processing_us)
+
+
+@inner_rule
+def _measure(world: Quorum, histogram: int, time_us: int) -> None:
+    stats = these_controller_stats(world)
+    first = 2 * voter_of(world, world.context[0].handling) * BUCKETS
+    times = world.controller_event_times[first : first + 2 * BUCKETS]
+    weight = weight_at(world.context[0].time_us, stats, times)
+    times[histogram * BUCKETS + bucket_of(time_us)].weight += weight
+
+
+@inner_rule
+def forget_controller_stats(world: Quorum) -> None:
+    """The next process of this controller counts from 0."""
+    blank(these_controller_stats(world), ControllerStats)
+    first = 2 * voter_of(world, world.context[0].handling) * BUCKETS
+    for index in range(first, first + 2 * BUCKETS):
+        world.controller_event_times[index].weight = 0
+
 
 #: The process of a broker that was down as the run begins: it has not shut down cleanly.
 FORMER_INCARNATION = -2
@@ -43,7 +124,7 @@ class ActiveController(Record):
     leader_imbalance_check_interval_us: i64
     unclean_leader_election_interval_us: i64
 
-    # Switches by release (``kraft_partitions/switches.py`` has those of one partition's change).
+    # Switches by release (``kraft_partitions/alter_partition.py`` has those of a partition).
     #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,
     #: KAFKA-16164; from 4.0).
     has_heartbeat_tracker: flag
@@ -188,7 +269,7 @@ class MetadataRecord(Record):
 
     offset: i64
     epoch: i64
-    #: Which sort of record: ``*_RECORD`` of ``registrations.py``.
+    #: Which sort of record: ``*_RECORD`` of ``state.py``.
     type: i64
     #: A partition, a broker, a topic.
     subject: i64

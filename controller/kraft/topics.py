@@ -2,33 +2,70 @@
 
 A creation is one batch of records, and a batch has 10,000 at most. A topic with more is refused;
 before 3.5 its batch fails, and an active controller that fails renounces (KAFKA-14996).
+
+Settings of topics (Kafka: ConfigurationControlManager).
+
+Another min.insync.replicas empties the ELRs of the topic's partitions: who was eligible under the
+old number need not be under the new one. A topic that allows unclean election from now on gets no
+leader by that.
+
+Replicas that are moved (Kafka: AlterPartitionReassignments, ReplicationControlManager).
+
+The request writes one record: the replicas are the new ones and then those to be removed. Each new
+replica that has caught up is an ISR change of the leader. The one that makes the target complete
+ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.handlers import WRITES
 from tidegauge.controller.kraft.metadata_log import (
     append_partition,
     append_record,
     respond_when_committed,
 )
-from tidegauge.controller.kraft.partition_records import acceptable_leaders, count_partition
-from tidegauge.controller.kraft.registrations import REMOVE_TOPIC_RECORD, TOPIC_RECORD
-from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER, create_partition
-from tidegauge.controller.raft.leadership import resign
-from tidegauge.controller.raft.responses import respond
+from tidegauge.controller.kraft.partition_records import (
+    acceptable_leaders,
+    append_change,
+    begin_change,
+    count_partition,
+    election_of,
+)
+from tidegauge.controller.kraft.state import (
+    CONFIG_RECORD,
+    REMOVE_TOPIC_RECORD,
+    TOPIC_RECORD,
+    WRITES,
+    Quorum,
+)
+from tidegauge.controller.kraft_partitions.partition_change import (
+    NO_LEADER,
+    clear_elr,
+    create_partition,
+)
+from tidegauge.controller.kraft_partitions.partition_target import (
+    ONLINE,
+    cancel_reassignment,
+    reassign,
+)
+from tidegauge.controller.raft.elections import resign
+from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
-from tidegauge.replication.replica_list import EMPTY, only
-from tidegauge.simulation.events import new_response
+from tidegauge.replication.records import EMPTY, first, only, rest
+from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.quorum_requests import (
     MOST_RECORDS,
     AdminResponse,
+    AlterPartitionReassignmentsRequest,
+    AskedReassignment,
     CreateTopicsRequest,
     DeleteTopicsRequest,
+    IncrementalAlterConfigsRequest,
+    PartitionOutcome,
 )
+from tidegauge.simulation.topology import broker_of, slots_by_broker
 
 
 @WRITES.handles(CreateTopicsRequest)
@@ -104,3 +141,88 @@ def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
     topic.exists = False
     append_record(world, REMOVE_TOPIC_RECORD, request.topic)
     respond_when_committed(world, response)
+
+
+@WRITES.handles(IncrementalAlterConfigsRequest)
+@inner_rule
+def handle_incremental_alter_configs(
+    world: Quorum, request: IncrementalAlterConfigsRequest
+) -> None:
+    """Set what an operator asks for.
+
+    Source: ConfigurationControlManager.incrementalAlterConfigs,
+    ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
+    """
+    response = new_response(world, request, AdminResponse)
+    topic = world.quorum_topics[request.topic]
+    if not topic.exists:
+        response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
+        respond(world, response)
+        return
+    clears = request.min_insync_replicas not in (NONE, topic.min_insync_replicas)
+    if request.min_insync_replicas != NONE:
+        topic.min_insync_replicas = request.min_insync_replicas
+    if request.unclean_leader_election != NONE:
+        topic.unclean_leader_election = request.unclean_leader_election == 1
+    record = append_record(world, CONFIG_RECORD, request.topic)
+    record.min_insync_replicas = topic.min_insync_replicas
+    record.unclean_leader_election = topic.unclean_leader_election
+    if clears and world.kraft_switches[0].eligible_leader_replicas:
+        for number in range(topic.partition_count):
+            partition = topic.first_partition + number
+            if clear_elr(world.registrations[partition]):
+                append_partition(world, partition)
+    respond_when_committed(world, response)
+
+
+@WRITES.handles(AlterPartitionReassignmentsRequest)
+@inner_rule
+def handle_alter_partition_reassignments(
+    world: Quorum, request: AlterPartitionReassignmentsRequest
+) -> None:
+    """Begin to move replicas, or go back to where they were.
+
+    Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
+    """
+    response = new_response(world, request, AdminResponse)
+    cursor = request.first_item
+    while cursor != NONE:
+        asked = view_as(world.items[cursor], AskedReassignment)
+        cursor = asked.next
+        outcome = new_item(world, response, asked.partition, PartitionOutcome)
+        if not world.quorum_topics[world.partitions[asked.partition].topic].exists:
+            outcome.error = errors.UNKNOWN_TOPIC_OR_PARTITION
+        elif asked.target == EMPTY:
+            outcome.error = _cancel(world, asked.partition)
+        else:
+            outcome.error = _reassign(world, asked.partition, asked.target)
+    respond_when_committed(world, response)
+
+
+@inner_rule
+def _reassign(world: Quorum, partition: int, replicas: int) -> int:
+    """Source: ReplicationControlManager.changePartitionReassignment@4.1.0."""
+    left = replicas
+    while left != EMPTY:
+        if not world.quorum_brokers[broker_of(world, partition, first(left))].registered:
+            return errors.INVALID_REPLICA_ASSIGNMENT
+        left = rest(left)
+    target = begin_change(world, partition, ONLINE)
+    reassign(target, replicas, slots_by_broker(world, partition))
+    append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
+    return errors.NONE
+
+
+@inner_rule
+def _cancel(world: Quorum, partition: int) -> int:
+    """Source: ReplicationControlManager.cancelPartitionReassignment@4.1.0."""
+    registration = world.registrations[partition]
+    if registration.adding == EMPTY and registration.removing == EMPTY:
+        return errors.NO_REASSIGNMENT_IN_PROGRESS
+    target = begin_change(world, partition, election_of(world, partition))
+    is_unclean = cancel_reassignment(target)
+    topic = world.quorum_topics[world.partitions[partition].topic]
+    if is_unclean and not topic.unclean_leader_election:
+        return errors.INVALID_REPLICA_ASSIGNMENT
+    append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
+    return errors.NONE

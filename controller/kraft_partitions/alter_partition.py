@@ -1,4 +1,6 @@
-"""What KRaft's controller answers to a leader that asks for another ISR (AlterPartition).
+"""The rules of KRaft's controller that differ between releases, metadata versions and features.
+
+What KRaft's controller answers to a leader that asks for another ISR (AlterPartition).
 
 The first line that applies decides:
 
@@ -29,10 +31,25 @@ comes first.
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import Record, flag
 from tidegauge.compiled.rules import rule
 from tidegauge.replication import errors
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import EMPTY, contains, single, without
+from tidegauge.replication.records import EMPTY, PartitionRegistration, contains, single, without
+
+
+class KRaftSwitches(Record):
+    """The switches of one cluster; their defaults are those of 4.1 without ELR."""
+
+    #: The feature eligible.leader.replicas.version is on (KIP-966; possible from 4.0, the default
+    #: of new clusters from 4.1).
+    eligible_leader_replicas: flag
+    #: A shrinking ISR raises the leader epoch (KAFKA-15021; metadata.version below 3.6-IV0).
+    isr_shrink_raises_leader_epoch: flag
+    #: A last known leader is elected although it is fenced (KAFKA-19522; 4.0).
+    fenced_last_known_leader_elected: flag
+    #: A reassignment is complete once all that it adds are in the ISR, even if others of its
+    #: target are not (KAFKA-15665; before 3.8).
+    reassignment_waits_for_added_only: flag
 
 
 @rule

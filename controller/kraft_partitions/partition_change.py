@@ -25,15 +25,16 @@ Kafka keeps log directories in the same record; here they are the broker's matte
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_target import (
     PREFERRED,
     UNCLEAN,
     PartitionTarget,
 )
-from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
-from tidegauge.replication.records import SLOTS, PartitionRegistration
-from tidegauge.replication.replica_list import (
+from tidegauge.replication.records import (
     EMPTY,
+    SLOTS,
+    PartitionRegistration,
     append,
     contains,
     first,

@@ -28,9 +28,9 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import (
+from tidegauge.replication.records import (
     EMPTY,
+    PartitionRegistration,
     append,
     first,
     only,

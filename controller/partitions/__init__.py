@@ -1,5 +1,5 @@
 """Partitions and replicas as a controller moves them: state machines, elections, requests.
 
-``partition_changes.py`` reads, decides and writes; ``request_batch.py`` gathers what brokers must
-know, ``channels.py`` sends it.
+``partition_changes.py`` reads, decides and writes; ``channels.py`` gathers what brokers must know,
+and sends it.
 """

@@ -1,4 +1,13 @@
-"""How a controller changes leaders and ISRs: what it reads, decides, writes and then tells.
+"""The states of a partition, as the controller sees it (``PartitionStateMachine``).
+
+A table and nothing else: the state that is entered, and the states that it may be entered
+from. A transition that is not in the table is refused and changes nothing. Entering ONLINE
+from NEW initialises leader and ISR, from OFFLINE or ONLINE it elects; what is written for
+either stands in ``leader_and_isr.py``.
+
+Source: ``PartitionState`` with ``validPreviousStates``, PartitionStateMachine@2.4.0.
+
+How a controller changes leaders and ISRs: what it reads, decides, writes and then tells.
 
 The state of each partition that an event is about is read from ZooKeeper first: its leader may
 have changed the ISR since the controller knew it. Then the rules decide, and what they decide
@@ -8,9 +17,12 @@ was faster the state is read again and the rules decide anew.
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.partitions.elections import (
+from typing import Final
+
+from tidegauge.compiled.records import view_as
+from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.partitions.channels import add_leader_and_isr_request_for_replicas
+from tidegauge.controller.partitions.leader_and_isr import (
     CONTROLLED_SHUTDOWN,
     ELECTED_UNCLEAN,
     NOBODY_ELECTED,
@@ -19,22 +31,20 @@ from tidegauge.controller.partitions.elections import (
     RAISE_EPOCH,
     REASSIGN,
     controlled_shutdown_partition_leader_election,
+    initialize_leader_and_isr,
+    new_leader_and_isr,
     offline_partition_leader_election,
     preferred_replica_partition_leader_election,
     reassign_partition_leader_election,
-)
-from tidegauge.controller.partitions.leader_and_isr import (
-    initialize_leader_and_isr,
-    new_leader_and_isr,
     remove_replica_from_isr,
 )
-from tidegauge.controller.partitions.partition_state_machine import (
-    NEW_PARTITION,
-    OFFLINE_PARTITION,
-    ONLINE_PARTITION,
-    may_enter,
+from tidegauge.controller.state.assignments import (
+    DECIDE,
+    TAKE_OVER,
+    issue,
+    issue_write,
+    new_request,
 )
-from tidegauge.controller.partitions.request_batch import add_leader_and_isr_request_for_replicas
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     because_of_registration,
@@ -44,18 +54,9 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     state_at,
 )
-from tidegauge.controller.state.zookeeper_requests import (
-    DECIDE,
-    TAKE_OVER,
-    issue,
-    issue_write,
-    new_request,
-)
+from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.isr_update import alters_partition
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, append
-from tidegauge.simulation.codes.controller_events import AUTO_REBALANCE, BROKER_CHANGE
-from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, OK
+from tidegauge.replication.records import EMPTY, UNDEFINED, append
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -68,12 +69,37 @@ from tidegauge.simulation.messages.zookeeper_requests import (
 )
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, slot_of
+from tidegauge.simulation.trace_rows.codes import AUTO_REBALANCE, BAD_VERSION, BROKER_CHANGE, OK
 from tidegauge.simulation.trace_rows.controller_rows import (
     LeaderElected,
     LeaderEpochRaised,
     RemovedFromIsr,
 )
 from tidegauge.simulation.zookeeper_tree import state_znode
+
+NEW_PARTITION = code(0)
+ONLINE_PARTITION = code(1)
+OFFLINE_PARTITION = code(2)
+NON_EXISTENT_PARTITION = code(3)
+
+#: State entered -> states from which it may be.
+VALID_PREVIOUS_STATES: Final[dict[int, frozenset[int]]] = {
+    NEW_PARTITION: frozenset({NON_EXISTENT_PARTITION}),
+    ONLINE_PARTITION: frozenset({NEW_PARTITION, ONLINE_PARTITION, OFFLINE_PARTITION}),
+    OFFLINE_PARTITION: frozenset({NEW_PARTITION, ONLINE_PARTITION, OFFLINE_PARTITION}),
+    NON_EXISTENT_PARTITION: frozenset({OFFLINE_PARTITION}),
+}
+
+_VALID_PREVIOUS = previous_state_bits(VALID_PREVIOUS_STATES)
+
+
+@rule
+def may_enter(state: int, target: int) -> bool:
+    """Whether a partition in ``state`` may enter ``target``.
+
+    Source: ControllerContext.checkValidPartitionStateChange@2.4.0.
+    """
+    return (_VALID_PREVIOUS[target] >> state) & 1 == 1
 
 
 @inner_rule

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from tidegauge.compiled.rules import code, rule
-from tidegauge.controller.state.transitions import previous_state_bits
+from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.release_rules import ReleaseRules
 
 NEW_REPLICA = code(1)

@@ -21,7 +21,7 @@ from tidegauge.controller.state.control_plane import (
     replica_at,
     topic_at,
 )
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 
 #: A ``turn``: whenever theirs is.
 ALL_REPLICAS = code(-1)

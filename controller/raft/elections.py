@@ -1,4 +1,6 @@
-"""Elections: who asks for votes, who gets one, and what a lost election leads to.
+"""What a voter does when its time in a state is over (Kafka: KafkaRaftClient.pollCurrentState).
+
+Elections: who asks for votes, who gets one, and what a lost election leads to.
 
 From 4.0 on a voter asks first whether it would be elected (pre-vote, KIP-996), which raises no
 epoch and is refused by voters that hear from a leader. Before, it begins an epoch at once, and so
@@ -6,29 +8,46 @@ unseats a leader that the others are content with.
 
 Source: KafkaRaftClient.handleVoteRequest, handleVoteResponse, maybeHandleElectionLoss, the methods
 canGrantVote of each state @4.1.0; @3.9.0.
+
+A leader notifies the other voters that its epoch has begun, and that it resigns.
+
+Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRequest,
+endEpochElectionBackoff@4.1.0.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft.follower import follow, learn
-from tidegauge.controller.raft.handlers import RAFT
-from tidegauge.controller.raft.leadership import lead, resign
-from tidegauge.controller.raft.log import is_up_to_date, last_epoch
-from tidegauge.controller.raft.responses import respond_when_written
-from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.follower import follow, learn, tell_stopped
+from tidegauge.controller.raft.measured import respond_when_written
+from tidegauge.controller.raft.replication import append_leader_change
+from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
+from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import (
     become_candidate,
+    become_leader,
     become_prospective,
+    become_resigned,
     become_unattached,
     draw_raft,
     send_when_written,
     vote_for,
     wait_until,
 )
-from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
-from tidegauge.simulation.codes.voter_states import (
+from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
+from tidegauge.simulation.messages.quorum_requests import (
+    BeginQuorumEpochRequest,
+    BeginQuorumEpochResponse,
+    EndQuorumEpochRequest,
+    EndQuorumEpochResponse,
+    VoteRequest,
+    VoteResponse,
+)
+from tidegauge.simulation.topology import quorum_process
+from tidegauge.simulation.trace_rows.codes import (
     CANDIDATE,
     FOLLOWER,
     LEADER,
@@ -36,10 +55,37 @@ from tidegauge.simulation.codes.voter_states import (
     RESIGNED,
     UNATTACHED,
 )
-from tidegauge.simulation.events import new_event, new_response
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.raft_requests import VoteRequest, VoteResponse
-from tidegauge.simulation.topology import quorum_process
+
+
+@RAFT.handles(VoterDeadline)
+@inner_rule
+def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
+    """Do what is due, or wait on if the time in the state was prolonged."""
+    voter = this_voter(world)
+    if timer.number != voter.deadline_number:
+        return False
+    voter.deadline_timer_us = NONE
+    deadline_us = voter.deadline_us
+    if deadline_us == NONE:
+        return False
+    if deadline_us > world.context[0].time_us:
+        wait_until(world, deadline_us)
+        return False
+    voter.deadline_us = NONE
+    if voter.stops:
+        tell_stopped(world)
+    elif voter.state in (UNATTACHED, FOLLOWER):
+        begin_election(world)
+    elif voter.state == PROSPECTIVE:
+        end_pre_vote(world)
+    elif voter.state == CANDIDATE:
+        end_candidacy(world)
+    elif voter.state == LEADER:
+        resign(world)
+    elif voter.state == RESIGNED:
+        end_resignation(world)
+    return False
+
 
 #: KafkaRaftClient.RETRY_BACKOFF_BASE_MS
 _BACKOFF_BASE_US = code(100_000)
@@ -230,3 +276,131 @@ def end_resignation(world: Raft) -> None:
         become_unattached(world, voter.epoch + 1, NONE)
     else:
         stand_for_election(world)
+
+
+@inner_rule
+def lead(world: Raft) -> None:
+    """Lead the epoch that the voter was elected for: append its first record, tell the others."""
+    become_leader(world)
+    append_leader_change(world)
+    tell_epoch(world)
+
+
+@inner_rule
+def tell_epoch(world: Raft) -> None:
+    """Tell each voter of the epoch that has not fetched for half a fetch time-out."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    own = voter_of(world, process)
+    count = len(world.voters)
+    if count == 1:
+        return
+    now_us = world.context[0].time_us
+    period_us = voter.fetch_timeout_us // 2
+    for other in range(count):
+        fetched_us = world.follower_progress[own * count + other].fetched_us
+        if other == own or (fetched_us != NONE and fetched_us > now_us - period_us):
+            continue
+        request = new_event(world, process, quorum_process(world, other), BeginQuorumEpochRequest)
+        request.leader = own
+        request.epoch = voter.epoch
+        send_when_written(world, request)
+    timer = new_event(world, process, process, BeginQuorumEpochDue)
+    timer.epoch = voter.epoch
+    set_timer(world, timer, now_us + period_us)
+
+
+@RAFT.handles(BeginQuorumEpochDue)
+@inner_rule
+def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
+    """Tell those again that do not fetch, as long as the voter leads this epoch."""
+    voter = this_voter(world)
+    if voter.state == LEADER and voter.epoch == timer.epoch:
+        tell_epoch(world)
+    return False
+
+
+@RAFT.handles(BeginQuorumEpochRequest)
+@inner_rule
+def handle_begin_quorum_epoch(world: Raft, request: BeginQuorumEpochRequest) -> bool:
+    """Hear of a leader: follow it, unless its epoch is over."""
+    voter = this_voter(world)
+    learn(world, request.epoch, request.leader)
+    response = new_response(world, request, BeginQuorumEpochResponse)
+    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    respond_when_written(world, response)
+    return False
+
+
+@RAFT.handles(BeginQuorumEpochResponse)
+@inner_rule
+def handle_begin_quorum_epoch_response(world: Raft, response: BeginQuorumEpochResponse) -> bool:
+    """Hear whether there is a later epoch."""
+    learn(world, response.leader_epoch, response.leader)
+    return False
+
+
+@inner_rule
+def resign(world: Raft) -> None:
+    """Give up the leadership, and tell each of the others its place among the successors."""
+    voter = this_voter(world)
+    process = world.context[0].handling
+    own = voter_of(world, process)
+    become_resigned(world)
+    for other in range(len(world.voters)):
+        if other != own:
+            request = new_event(world, process, quorum_process(world, other), EndQuorumEpochRequest)
+            request.leader = own
+            request.epoch = voter.epoch
+            request.successor = _place_of(world, own, other)
+            send_when_written(world, request)
+
+
+@inner_rule
+def _place_of(world: Raft, own: int, other: int) -> int:
+    """The place of a voter among the successors of a leader: who has fetched most comes first."""
+    count = len(world.voters)
+    end_offset = world.follower_progress[own * count + other].end_offset
+    place = 0
+    for one in range(count):
+        if one in (own, other):
+            continue
+        end_of_one = world.follower_progress[own * count + one].end_offset
+        if end_of_one > end_offset or (end_of_one == end_offset and one < other):
+            place += 1
+    return place
+
+
+@RAFT.handles(EndQuorumEpochRequest)
+@inner_rule
+def handle_end_quorum_epoch(world: Raft, request: EndQuorumEpochRequest) -> bool:
+    """The leader resigns: the first of its successors begins an election at once.
+
+    The one ``k`` places behind it waits (election.backoff.max >> (n - 1)) << (k - 1), of n.
+
+    Source: KafkaRaftClient.strictExponentialElectionBackoffMs@4.1.0.
+    """
+    voter = this_voter(world)
+    learn(world, request.epoch, request.leader)
+    if voter.epoch == request.epoch and voter.state == FOLLOWER:
+        delay_us = 0
+        if request.successor > 0:
+            listed = len(world.voters) - 1
+            delay_us = voter.election_backoff_max_us >> (listed - 1) << (request.successor - 1)
+        wait_until(world, world.context[0].time_us + delay_us)
+    response = new_response(world, request, EndQuorumEpochResponse)
+    response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
+    response.leader = voter.leader
+    response.leader_epoch = voter.epoch
+    respond_when_written(world, response)
+    return False
+
+
+@RAFT.handles(EndQuorumEpochResponse)
+@inner_rule
+def handle_end_quorum_epoch_response(world: Raft, response: EndQuorumEpochResponse) -> bool:
+    """Hear whether there is a later epoch."""
+    learn(world, response.leader_epoch, response.leader)
+    return False

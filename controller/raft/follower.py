@@ -6,20 +6,20 @@ maybeTransition@4.1.0.
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.raft.handlers import RAFT
-from tidegauge.controller.raft.log import (
+from tidegauge.controller.raft.measured import note_fetched, note_snapshot
+from tidegauge.controller.raft.replication import advance_high_watermark
+from tidegauge.controller.raft.snapshots import (
     begin_epoch,
     flush_later,
     last_epoch,
+    load_snapshot,
+    look_after_snapshots,
     truncate_to_diverging,
     write_log_row,
 )
-from tidegauge.controller.raft.measured import note_fetched, note_snapshot
-from tidegauge.controller.raft.replication import advance_high_watermark
-from tidegauge.controller.raft.snapshots import load_snapshot, look_after_snapshots
-from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import (
     become_follower,
     become_unattached,
@@ -27,14 +27,16 @@ from tidegauge.controller.raft.transitions import (
     wait_for_leader,
     wait_until,
 )
-from tidegauge.controller.raft.voters import this_voter, voter_of
-from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER
-from tidegauge.simulation.costs import METADATA_APPEND, cost_us
 from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages.controller_timers import (
+    RaftFlushed,
+    VoterFetchDue,
+    VoterFetchGivesUp,
+    VoterStopped,
+)
 from tidegauge.simulation.messages.event import ControllerRequest
-from tidegauge.simulation.messages.fault_events import Disconnected
-from tidegauge.simulation.messages.raft_requests import (
+from tidegauge.simulation.messages.quorum_requests import (
     FetchedEpoch,
     FetchSnapshotRequest,
     FetchSnapshotResponse,
@@ -42,13 +44,10 @@ from tidegauge.simulation.messages.raft_requests import (
     RaftFetchResponse,
     RaftResponse,
 )
-from tidegauge.simulation.messages.raft_timers import (
-    RaftFlushed,
-    VoterFetchDue,
-    VoterFetchGivesUp,
-    VoterStopped,
-)
+from tidegauge.simulation.messages.timers import Disconnected
+from tidegauge.simulation.rows import METADATA_APPEND, cost_us
 from tidegauge.simulation.topology import quorum_process
+from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER
 
 
 @inner_rule

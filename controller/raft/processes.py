@@ -9,14 +9,17 @@ Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft.elections import ask_for_votes, stand_for_election
+from tidegauge.controller.raft.elections import (
+    ask_for_votes,
+    resign,
+    stand_for_election,
+    tell_epoch,
+)
 from tidegauge.controller.raft.follower import follow, tell_stopped
-from tidegauge.controller.raft.leadership import resign, tell_epoch
-from tidegauge.controller.raft.log import truncate_to, write_log_row
-from tidegauge.controller.raft.measured import forget_measurements
+from tidegauge.controller.raft.measured import forget_measurements, forget_request_times
 from tidegauge.controller.raft.replication import claim
-from tidegauge.controller.raft.responses import forget_request_times
-from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
+from tidegauge.controller.raft.state import Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import (
     become_resigned,
     become_unattached,
@@ -25,10 +28,9 @@ from tidegauge.controller.raft.transitions import (
     wait_until,
     write_state_row,
 )
-from tidegauge.controller.raft.voters import this_voter, voter_of
-from tidegauge.simulation.codes.voter_states import FOLLOWER, LEADER, VOTER_STOPPED
 from tidegauge.simulation.events import free_all
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER, VOTER_STOPPED
 
 #: Kafka: raft.graceful.shutdown of KafkaRaftManager.
 _GRACE_US = code(5_000_000)

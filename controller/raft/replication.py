@@ -11,27 +11,30 @@ KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest@4.1.0 (KIP-1166).
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft.handlers import RAFT
-from tidegauge.controller.raft.log import epoch_end, epoch_place, flush_later, write_log_row
-from tidegauge.controller.raft.measured import note_batch, note_committed, these_stats
-from tidegauge.controller.raft.responses import respond_when_written
+from tidegauge.controller.raft.measured import (
+    note_batch,
+    note_committed,
+    respond_when_written,
+    these_stats,
+)
 from tidegauge.controller.raft.snapshots import (
+    epoch_end,
+    epoch_place,
+    flush_later,
     look_after_snapshots,
     needs_snapshot,
     offer_snapshot,
+    write_log_row,
 )
-from tidegauge.controller.raft.state import Raft
+from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import (
     NO_TIME_US,
     check_quorum_later,
     refuse_fetch,
 )
-from tidegauge.controller.raft.voters import this_voter, voter_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.voter_states import LEADER
-from tidegauge.simulation.costs import METADATA_APPEND, cost_us
 from tidegauge.simulation.events import (
     append_event,
     free_event,
@@ -42,12 +45,7 @@ from tidegauge.simulation.events import (
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.raft_requests import (
-    FetchedEpoch,
-    RaftFetchRequest,
-    RaftFetchResponse,
-)
-from tidegauge.simulation.messages.raft_timers import (
+from tidegauge.simulation.messages.controller_timers import (
     LeadershipClaimed,
     QuorumAppended,
     QuorumCommits,
@@ -55,6 +53,13 @@ from tidegauge.simulation.messages.raft_timers import (
     RaftAppended,
     VoterFetchExpires,
 )
+from tidegauge.simulation.messages.quorum_requests import (
+    FetchedEpoch,
+    RaftFetchRequest,
+    RaftFetchResponse,
+)
+from tidegauge.simulation.rows import METADATA_APPEND, cost_us
+from tidegauge.simulation.trace_rows.codes import LEADER
 
 #: KafkaRaftClient.MAX_FETCH_WAIT_MS
 FETCH_WAIT_US = code(500_000)

@@ -1,17 +1,31 @@
-"""What the voters of a KRaft quorum remember: one record each.
+"""Who handles which kind of event of Raft: ``@RAFT.handles(...)``.
+
+What the voters of a KRaft quorum remember: one record each.
 
 On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
 log. A crash takes all the rest, a power failure also what was not flushed of the log.
+
+Which controller of the quorum an event is handled by.
 """
 
 from __future__ import annotations
 
+from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.records import Record, Records, flag, i64
-from tidegauge.simulation.histograms import Bucket, ErrorCount, Measured
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.raft_channel import ChannelStats
-from tidegauge.simulation.sampled_stats import SampledStat
-from tidegauge.simulation.topology import Cluster
+from tidegauge.simulation.sampled_stats import (
+    Bucket,
+    ChannelStats,
+    ErrorCount,
+    Measured,
+    SampledStat,
+)
+from tidegauge.simulation.topology import Cluster, Topology
+
+#: The handlers return whether they keep the event.
+RAFT = Handlers()
 
 
 class Voter(Record):
@@ -50,7 +64,7 @@ class Voter(Record):
     #: It resigns if a majority does not fetch (KAFKA-15489; from 3.7).
     checks_quorum: flag
 
-    # Its state (Kafka: QuorumState): one of ``simulation/codes/voter_states.py``. The epoch, the
+    # Its state (Kafka: QuorumState): one of ``simulation/trace_rows/codes.py``. The epoch, the
     # leader and the vote are on its disk.
     state: i64
     epoch: i64
@@ -225,8 +239,26 @@ class Raft(Cluster, part=7):
     voter_stats: Records[VoterStats]
     #: A ring for each voter: ``len(appended_batches) // len(voters)`` places.
     appended_batches: Records[AppendedBatch]
-    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/request_types.py``),
+    #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/kinds.py``),
     #: with the errors and the histogram of each.
     controller_requests: Records[ControllerRequestStats]
     controller_request_errors: Records[ErrorCount]
     controller_request_times: Records[Bucket]
+
+
+@inner_rule
+def this_voter(world: Raft) -> Voter:
+    """The controller that handles the event."""
+    return world.voters[voter_of(world, world.context[0].handling)]
+
+
+@inner_rule
+def voter_of(world: Topology, process: int) -> int:
+    """Which controller of the quorum a process is."""
+    return process - world.process_ranges[QUORUM_CONTROLLER].first
+
+
+@inner_rule
+def name_of_voter(world: Topology, process: int) -> int:
+    """A controller as rows name it: the number of brokers + its own."""
+    return world.sizes[0].brokers + voter_of(world, process)

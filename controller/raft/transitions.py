@@ -13,7 +13,7 @@ leader         1.5 fetch time-outs since a majority has    appends; announces it
 resigned       an election time-out, drawn                 announces that it has resigned
 =============  ==========================================  ======================================
 
-``deadlines.py`` has what follows when the time is over. The epoch, the leader and the vote are
+``elections.py`` has what follows when the time is over. The epoch, the leader and the vote are
 written to disk before anything is answered.
 
 Source: QuorumState.transitionTo*@4.1.0.
@@ -22,20 +22,15 @@ Source: QuorumState.transitionTo*@4.1.0.
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.raft.log import begin_epoch, write_to_disk
-from tidegauge.controller.raft.measured import note_candidacy, note_leader, these_stats
-from tidegauge.controller.raft.responses import respond_when_written
-from tidegauge.controller.raft.state import Raft
-from tidegauge.controller.raft.voters import name_of_voter, this_voter, voter_of
-from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
-from tidegauge.simulation.codes.voter_states import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    RESIGNED,
-    UNATTACHED,
+from tidegauge.controller.raft.measured import (
+    note_candidacy,
+    note_leader,
+    respond_when_written,
+    these_stats,
 )
+from tidegauge.controller.raft.snapshots import begin_epoch, write_to_disk
+from tidegauge.controller.raft.state import Raft, name_of_voter, this_voter, voter_of
+from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
 from tidegauge.simulation.events import (
     free_event,
     new_event,
@@ -45,13 +40,21 @@ from tidegauge.simulation.events import (
 )
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages.controller_timers import LeadershipLost, VoterDeadline
 from tidegauge.simulation.messages.event import Event, EventList
-from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
-from tidegauge.simulation.messages.raft_timers import LeadershipLost, VoterDeadline
-from tidegauge.simulation.raft_channel import count_request
+from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
 from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.quorum_rows import VoterState
+from tidegauge.simulation.sampled_stats import count_request
+from tidegauge.simulation.trace_rows.codes import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    RESIGNED,
+    UNATTACHED,
+)
+from tidegauge.simulation.trace_rows.controller_rows import VoterState
 
 #: A follower notices up to so much later that its fetch time-out is over. The last responses of a
 #: leader reach all followers within a millisecond; if they all noticed in the same one, most

@@ -3,16 +3,22 @@
 ZooKeeper is one process: znodes with versions, ephemeral owners and one-shot watches, and a
 session per broker. Each broker has a controller context beside it; at most one of them is
 controller, the others wait for /controller to go away.
+
+Records that were in a partition's log before the run count as acknowledged with acks=all.
 """
 
 from __future__ import annotations
 
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import EventList
+from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, zookeeper_process
+from tidegauge.simulation.trace_rows.codes import REASON_EXISTED
+from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
 from tidegauge.simulation.trace_rows.row import Row
 
 
@@ -155,7 +161,7 @@ class Controller(Record):
 
     #: The event queue.
     queue: EventList
-    #: What is being processed: ELECT, ... of ``simulation/codes/controller_events.py``; -1 nothing.
+    #: What is being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
     event: i64 = -1
     #: How far it has come, and when it was taken from the queue.
     phase: i64
@@ -194,7 +200,7 @@ class Controller(Record):
     #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
     deleting: i64 = -1
     deleting_broker: i64
-    #: How leaders are being elected: a strategy of ``partitions/elections.py``.
+    #: How leaders are being elected: a strategy of ``partitions/leader_and_isr.py``.
     strategy: i64
     #: The broker that states are being written without; -1: leaders are elected.
     removing: i64 = -1
@@ -272,7 +278,7 @@ class ControllerPartition(Record):
     #: Its state znode exists; it was made just now, and its replicas have not been told.
     has_state: flag
     is_new: flag
-    #: *_PARTITION of ``partitions/partition_state_machine.py``.
+    #: *_PARTITION of ``partitions/partition_changes.py``.
     state: i64
     controller_epoch: i64
     #: The row about the last write of its state, of which replicas have still to be told; -1: none.
@@ -402,3 +408,19 @@ def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerRepl
     """What a controller knows of a replica."""
     context = world.controllers[controller].context
     return world.controller_replicas[context * len(world.slots) + row]
+
+
+@inner_rule
+def write_existing_records(world: Cluster, process: int, partition: int, epoch: int) -> None:
+    """Write down what a partition's replicas must not lose, if it has any record."""
+    facts = world.partitions[partition]
+    if facts.existing_records == 0:
+        return
+    row = new_row(world, process, Acknowledged)
+    row.partition = partition
+    row.leader_epoch = epoch
+    row.acks = ACKS_ALL
+    row.first_offset = 0
+    row.end_offset = facts.existing_records
+    row.reason = REASON_EXISTED
+    write_row(world, row)

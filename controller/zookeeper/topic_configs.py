@@ -5,24 +5,48 @@ broker watches that, reads the settings and applies them. Here both are one requ
 reads the settings of all topics.
 
 Source: AdminZkClient.changeTopicConfig@2.4.0, DynamicConfigManager@2.4.0.
+
+Throttles of replication in ZooKeeper: rates of brokers, throttled replicas of topics (KIP-73).
+
+They are settings like others: /config/brokers/<id> has leader.replication.throttled.rate and
+follower.replication.throttled.rate, /config/topics/<topic> has
+leader.replication.throttled.replicas and follower.replication.throttled.replicas. A broker is told
+of what concerns it: its rates, and its own replicas that are throttled.
+
+kafka-reassign-partitions --throttle throttles, of each partition that is to be moved, the replicas
+where it is as leaders and those that it gets as followers, and sets the rate of all brokers that
+have any of them. Whoever asks with --verify after the last one has come removes all throttles.
+
+Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
+ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
 from __future__ import annotations
 
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.replication.records import contains, without
+from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import (
     ConfigChanged,
+    NamedPartition,
+    ThrottledReplica,
+    ThrottlesChanged,
+    ThrottleTarget,
     TopicSettings,
     ZkConfigureRequest,
     ZkResponse,
+    ZkThrottleRequest,
 )
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.control_plane_rows import TopicConfigured
+from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED
+from tidegauge.simulation.trace_rows.controller_rows import TopicConfigured
+from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
 
 
 @inner_rule
@@ -62,3 +86,131 @@ def _add_settings(world: ControlPlane, event: Event, topic: int) -> None:
     settings.topic = topic
     settings.min_insync_replicas = world.topic_configs[topic].min_insync_replicas
     settings.unclean_leader_election = world.topic_configs[topic].unclean_leader_election
+
+
+@inner_rule
+def write_throttles(world: ControlPlane, request: ZkThrottleRequest, departure_us: int) -> None:
+    """Write throttles, and tell all brokers that have a session of their own."""
+    if request.scope == THROTTLE_NAMED:
+        _write_named(world, request)
+    elif request.scope == THROTTLE_MOVES:
+        _write_moves(world, request)
+    elif _is_reassigning(world):
+        return
+    else:
+        _remove_all(world)
+    number = world.ensemble[0].first_session
+    while number != NONE:
+        tell_throttles(world, request.destination, number, departure_us)
+        number = world.zookeeper_sessions[number].next
+
+
+@inner_rule
+def _is_reassigning(world: ControlPlane) -> bool:
+    znode = reassign_partitions_znode(world)
+    return is_administered(world) and world.znodes[znode].exists
+
+
+@inner_rule
+def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_us: int) -> None:
+    """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
+    broker = world.zookeeper_sessions[session].broker
+    news = new_event(world, zookeeper, broker, ThrottlesChanged)
+    news.session = session
+    news.leader_rate = world.throttled_rates[broker].leader_rate
+    news.follower_rate = world.throttled_rates[broker].follower_rate
+    for row in range(len(world.slots)):
+        throttled = world.replica_throttles[row]
+        is_throttled = throttled.leader or throttled.follower
+        if is_throttled and world.slots[row].broker == broker:
+            item = new_item(world, news, world.slots[row].partition, ThrottledReplica)
+            item.as_leader = throttled.leader
+            item.as_follower = throttled.follower
+    send(world, news, departure_us)
+
+
+@inner_rule
+def has_throttles(world: ControlPlane) -> bool:
+    """Whether anything is throttled, or any broker has a limit."""
+    for broker in range(world.sizes[0].brokers):
+        rates = world.throttled_rates[broker]
+        if rates.leader_rate != UNLIMITED or rates.follower_rate != UNLIMITED:
+            return True
+    for row in range(len(world.slots)):
+        if world.replica_throttles[row].leader or world.replica_throttles[row].follower:
+            return True
+    return False
+
+
+@inner_rule
+def _write_named(world: ControlPlane, request: ZkThrottleRequest) -> None:
+    cursor = request.first_item
+    while cursor != NONE:
+        target = view_as(world.items[cursor], ThrottleTarget)
+        cursor = target.next
+        if target.broker != NONE:
+            _set_rates(world, target.broker, request)
+        else:
+            _set_throttled(world, target.partition, target.leaders, target.followers)
+
+
+@inner_rule
+def _write_moves(world: ControlPlane, request: ZkThrottleRequest) -> None:
+    """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
+
+    Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
+    """
+    cursor = request.first_item
+    while cursor != NONE:
+        _forget_topic(world, world.partitions[world.items[cursor].partition].topic)
+        cursor = world.items[cursor].next
+    cursor = request.first_item
+    while cursor != NONE:
+        moved = view_as(world.items[cursor], NamedPartition)
+        cursor = moved.next
+        facts = world.partitions[moved.partition]
+        sources = world.assignments[moved.partition].replicas
+        destinations = without(moved.replicas, sources)
+        _set_throttled(world, moved.partition, sources, destinations)
+        for slot in range(facts.slot_count):
+            if contains(sources, slot) or contains(destinations, slot):
+                _set_rates(world, world.slots[facts.first_slot + slot].broker, request)
+
+
+@inner_rule
+def _set_rates(world: ControlPlane, broker: int, request: ZkThrottleRequest) -> None:
+    rates = world.throttled_rates[broker]
+    if request.leader_rate != NONE:
+        rates.leader_rate = request.leader_rate
+    if request.follower_rate != NONE:
+        rates.follower_rate = request.follower_rate
+
+
+@inner_rule
+def _set_throttled(world: ControlPlane, partition: int, leaders: int, followers: int) -> None:
+    facts = world.partitions[partition]
+    for slot in range(facts.slot_count):
+        throttled = world.replica_throttles[facts.first_slot + slot]
+        if leaders != NONE:
+            throttled.leader = contains(leaders, slot)
+        if followers != NONE:
+            throttled.follower = contains(followers, slot)
+
+
+@inner_rule
+def _forget_topic(world: ControlPlane, topic: int) -> None:
+    for row in range(len(world.slots)):
+        if world.partitions[world.slots[row].partition].topic == topic:
+            world.replica_throttles[row].leader = False
+            world.replica_throttles[row].follower = False
+
+
+@inner_rule
+def _remove_all(world: ControlPlane) -> None:
+    """Source: ReassignPartitionsCommand.clearAllThrottles@2.6.3."""
+    for broker in range(world.sizes[0].brokers):
+        world.throttled_rates[broker].leader_rate = UNLIMITED
+        world.throttled_rates[broker].follower_rate = UNLIMITED
+    for row in range(len(world.slots)):
+        world.replica_throttles[row].leader = False
+        world.replica_throttles[row].follower = False

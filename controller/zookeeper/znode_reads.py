@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import list_assignments
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.state.handlers import ZOOKEEPER
-from tidegauge.controller.zookeeper.responses import read_us, response_to
+from tidegauge.controller.zookeeper.sessions import read_us, response_to
 from tidegauge.controller.zookeeper.znodes import add_watch, holds_chain, is_there
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -24,6 +23,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkResponse,
     ZnodeData,
 )
+from tidegauge.simulation.trace_rows.codes import NO_NODE, OK
 from tidegauge.simulation.zookeeper_tree import (
     BROKERS,
     DELETIONS,

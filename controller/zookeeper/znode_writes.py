@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import begin_assignments, store_assignments
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.state.handlers import ZOOKEEPER
-from tidegauge.controller.zookeeper.replication_throttles import write_throttles
-from tidegauge.controller.zookeeper.responses import leaves_us, response_to_write
-from tidegauge.controller.zookeeper.topic_configs import configure_topic
+from tidegauge.controller.zookeeper.sessions import leaves_us, response_to_write
+from tidegauge.controller.zookeeper.topic_configs import configure_topic, write_throttles
 from tidegauge.controller.zookeeper.znodes import (
     delete_znode,
     fire_child_watches,
@@ -24,8 +23,6 @@ from tidegauge.controller.zookeeper.znodes import (
     write_znode_row,
 )
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import BROKER_DELETED, STATE_CREATED, STATE_WRITTEN
-from tidegauge.simulation.codes.zookeeper_errors import BAD_VERSION, NO_NODE, NODE_EXISTS, OK
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -37,6 +34,15 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkSetRequest,
     ZkThrottleRequest,
     ZnodeData,
+)
+from tidegauge.simulation.trace_rows.codes import (
+    BAD_VERSION,
+    BROKER_DELETED,
+    NO_NODE,
+    NODE_EXISTS,
+    OK,
+    STATE_CREATED,
+    STATE_WRITTEN,
 )
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,

@@ -1,4 +1,11 @@
-"""The tree: creating, deleting and watching znodes.
+"""Rows of what the control plane holds: the states of partitions, brokers and the controller.
+
+These rows do not depend on the kind of control plane. Here ZooKeeper holds the truth, so each is
+written after the row of the znode that holds it: a partition's state in .../state, a broker in
+/brokers/ids, the active controller in /controller. The replicas of partitions are in
+``state/assignments.py``.
+
+The tree: creating, deleting and watching znodes.
 
 Parents count their children. Of /brokers/ids and /brokers/topics the children are the
 znodes of brokers and topics that exist; those of /isr_change_notification are a list in the
@@ -9,17 +16,26 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
-from tidegauge.controller.zookeeper.control_plane_rows import write_control_plane_row
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import BROKER_REGISTERS, STATE_CREATED, STATE_DELETED
+from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import Topology
-from tidegauge.simulation.trace_rows.zookeeper_rows import (
+from tidegauge.simulation.topology import Topology, broker_of
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_ABSENT,
+    BROKER_ACTIVE,
+    BROKER_REGISTERS,
+    STATE_CREATED,
+    STATE_DELETED,
+    STATE_WRITTEN,
+)
+from tidegauge.simulation.trace_rows.controller_rows import (
+    BrokerState,
+    ControllerActive,
+    PartitionState,
     ZnodeContent,
     ZnodeCreated,
     ZnodeDeleted,
@@ -28,12 +44,15 @@ from tidegauge.simulation.trace_rows.zookeeper_rows import (
 from tidegauge.simulation.zookeeper_tree import (
     BROKER_IDS_ZNODE,
     BROKERS,
+    CONTROLLER_EPOCH_ZNODE,
+    CONTROLLER_ZNODE,
     FIXED_ZNODES,
     LOG_DIR_EVENT,
     NOTIFICATIONS,
     NOTIFICATIONS_ZNODE,
     PREFERRED_ELECTION_ZNODE,
     REASSIGNMENT,
+    STATES,
     TOPIC_DELETIONS,
     TOPICS,
     TOPICS_ZNODE,
@@ -43,7 +62,69 @@ from tidegauge.simulation.zookeeper_tree import (
     is_administered,
     is_in,
     log_dir_events_znode,
+    place_in,
+    state_znode,
 )
+
+
+@inner_rule
+def write_control_plane_row(
+    world: ControlPlane,
+    zookeeper: int,
+    znode: int,
+    writer: int,
+    change: int,
+    reason: int,
+) -> None:
+    """Write down what a changed znode says of a partition, a broker or the controller.
+
+    Args:
+        world: with what ZooKeeper holds, after the change.
+        zookeeper: the process of ZooKeeper.
+        znode: the znode.
+        writer: the process that has changed it; -1: the operator or the end of a session.
+        change: one of STATE_CHANGES.
+        reason: of a broker's registration, one of STATE_REASONS.
+    """
+    if is_in(world, STATES, znode):
+        partition = place_in(world, STATES, znode)
+        _write_partition_state(world, zookeeper, partition, writer, change)
+    elif change == STATE_WRITTEN:
+        return
+    elif is_in(world, BROKERS, znode):
+        registered = new_row(world, zookeeper, BrokerState)
+        registered.broker = place_in(world, BROKERS, znode)
+        registered.state = BROKER_ABSENT if change == STATE_DELETED else BROKER_ACTIVE
+        registered.broker_epoch = world.znodes[znode].created_zxid
+        registered.state_reason = reason
+        write_row(world, registered)
+    elif znode == CONTROLLER_ZNODE:
+        active = new_row(world, zookeeper, ControllerActive)
+        active.broker = NONE if change == STATE_DELETED else writer
+        active.controller_epoch = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
+        write_row(world, active)
+
+
+@inner_rule
+def _write_partition_state(
+    world: ControlPlane,
+    zookeeper: int,
+    partition: int,
+    writer: int,
+    change: int,
+) -> None:
+    node = world.znodes[state_znode(world, partition)]
+    is_deleted = change == STATE_DELETED
+    row = new_row(world, zookeeper, PartitionState)
+    row.partition = partition
+    row.change = change
+    row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
+    row.leader_epoch = node.leader_epoch
+    row.partition_epoch = node.version
+    row.isr = EMPTY if is_deleted else node.isr
+    row.controller_epoch = node.controller_epoch
+    row.writer = writer
+    write_row(world, row)
 
 
 @inner_rule

@@ -14,33 +14,35 @@ from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import ZOOKEEPER
 from tidegauge.controller.zookeeper import znode_reads, znode_writes  # noqa: F401 - their handlers
-from tidegauge.controller.zookeeper.former_states import end_former_session, restore_former_states
-from tidegauge.controller.zookeeper.held_states import is_quiescent
-from tidegauge.controller.zookeeper.replication_throttles import has_throttles, tell_throttles
-from tidegauge.controller.zookeeper.responses import (
-    leaves_us,
-    read_us,
-    response_to,
-    response_to_write,
-    write_us,
+from tidegauge.controller.zookeeper.held_states import (
+    end_former_session,
+    is_quiescent,
+    restore_former_states,
 )
 from tidegauge.controller.zookeeper.sessions import (
     check_sessions,
     close_session,
+    leaves_us,
     lose_connections,
     open_session,
+    read_us,
     refresh_sessions,
+    response_to,
+    response_to_write,
+    write_us,
 )
-from tidegauge.controller.zookeeper.topic_configs import add_all_configs
+from tidegauge.controller.zookeeper.topic_configs import (
+    add_all_configs,
+    has_throttles,
+    tell_throttles,
+)
 from tidegauge.controller.zookeeper.znodes import delete_znode
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.codes.occasions import BROKER_DELETED
-from tidegauge.simulation.codes.zookeeper_errors import NO_NODE, OK
 from tidegauge.simulation.events import free_event, new_event, new_response, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.fault_events import Disconnected, FaultBegin, FaultChange
+from tidegauge.simulation.messages.timers import Disconnected, FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import (
     ZkCloseRequest,
     ZkConnectRequest,
@@ -49,6 +51,7 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ZkResponse,
     ZkTick,
 )
+from tidegauge.simulation.trace_rows.codes import BROKER_DELETED, NO_NODE, OK
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
 CONTROLLER_MOVE = FAULT_CODES.new("controller_move", 8)

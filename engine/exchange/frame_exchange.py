@@ -1,4 +1,15 @@
-"""The tables of a group that exchanges frames with others (``frames.py``), and how they grow."""
+"""What a group keeps of its exchange of frames with others (``frames.py``, ``windows.py``).
+
+The tables of a group that exchanges frames with others (``frames.py``), and how they grow.
+
+How soon what happens in one process can reach another: the least latencies, added up.
+
+A group of processes may run ahead of the others as long as nothing that has not been told to it
+can reach it. How far that is depends on where the processes are: a broker and the controller on
+its machine are near, two racks are not. What counts is the shortest way, over any processes in
+between. Between two machines it is a way over racks; a hop within a machine only adds to it.
+A link between racks that has a limit lies half-way between them.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +19,126 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.compiled.records import Records, column, dtype_of, new_records
-from tidegauge.engine.exchange.exchange_state import (
-    NEVER_US,
-    RECEIVES,
-    WRITES,
-    Exchange,
-    ExchangeState,
-    OtherGroup,
-    ProcessOwner,
-)
-from tidegauge.engine.exchange.lookahead import lookaheads_us
+from tidegauge.compiled.records import Record, Records, column, dtype_of, flag, i64, new_records
+from tidegauge.compiled.rules import Tables, code
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, ClockReading, Word
-from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.kernel import HUB, Kernel, MetadataChange, OffsetCommit
+from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedProcess
+from tidegauge.simulation.kernel import CLIENT, HUB, RACK_LINK, Kernel, MetadataChange, OffsetCommit
+
+#: Later than anything that happens.
+NEVER_US = code(2**62)
+
+# What comes of a step of the exchange, or why the driver is wanted.
+READY = code(0)  #: there are events before the horizon
+ENDED = code(1)  #: there are none before the end
+STOPPED = code(2)  #: somebody has asked for it
+NO_ROOM = code(3)  #: nothing was done: tables have to be enlarged first
+STRANGE = code(4)  #: nothing was done: the frame is of another generation or window
+DAMAGED = code(5)  #: nothing was done: the frame's checksum does not match
+AWAITS = code(6)  #: a frame has to be waited for
+UNSENT = code(7)  #: a frame did not go as a whole
+PACED = code(8)  #: a window begins that the driver may hold back
+REPORTS = code(9)  #: somebody wants a report
+
+# What a group is about to do (ExchangeState.phase).
+RUNS = code(0)  #: handle events up to the horizon
+RECEIVES = code(1)  #: take over the frames that it waits for
+PLANS = code(2)  #: the hub: choose who goes on
+WRITES = code(3)  #: write frames for those who are to have one
+SENDS = code(4)  #: send them
+
+
+class ProcessOwner(Record):
+    """The group that hosts a process."""
+
+    group: i64
+
+
+class OtherGroup(Record):
+    """What a group knows of each group, itself among them."""
+
+    #: It is let go in this window, and when its next event was due when it was heard of last.
+    goes: flag
+    next_us: i64
+    #: When its earliest event is due, what is on its way to it included; NEVER_US: there is none.
+    earliest_us: i64
+    #: How far it may go.
+    horizon_us: i64
+    #: How many frames have gone to it, and have come from it.
+    sent: i64
+    received: i64
+    #: The frame to it: where it begins among the words that go out, and how many it has.
+    first_word: i64
+    words: i64
+    #: How many events and items go to it, and the words at which the next of them is written.
+    events: i64
+    items: i64
+    next_event_word: i64
+    next_item_word: i64
+    #: The socket to it; only the hub and the leaves have one, each to the other.
+    descriptor: i64
+    #: The frame to it has not gone yet; its own has not been read yet.
+    unsent: flag
+    awaited: flag
+    #: How many changes and commits it has to be told.
+    changes: i64
+    commits: i64
+
+
+class ExchangeState(Record):
+    """How far a group has come in exchanging frames: one record."""
+
+    #: Its own number.
+    group: i64
+    generation: i64
+    #: It has been asked to stop, or to let somebody report, from outside.
+    asked_to_stop: flag
+    report_wanted: flag
+    #: It has links: what comes after a window is done without the driver (``windows.py``).
+    linked: flag
+    #: What it is about to do there, and up to when all groups run now.
+    phase: i64
+    end_us: i64
+    #: The driver wants to hold back each window for a while.
+    paced: flag
+    #: Whose frame the driver has to see to, and how many bytes of it came or went already.
+    peer: i64
+    received_bytes: i64
+    sent_bytes: i64
+    #: In how many windows it took part, or at the hub how many there were.
+    windows: i64
+    #: CPU time of the kernel, and of looking for frames that had not come yet.
+    kernel_cpu_ns: i64
+    waiting_cpu_ns: i64
+    #: The kernel handles events now.
+    in_kernel: flag
+    #: What the hub has to tell the leaves of this window.
+    order: i64
+    #: When the earliest event of all groups is due.
+    earliest_us: i64
+    #: How many words all frames that go out need.
+    outgoing_words: i64
+
+
+class Exchange(Tables):
+    """What is exchanged. Tables named ``..._words`` are others seen as words: one memory."""
+
+    state: Records[ExchangeState]
+    groups: Records[OtherGroup]
+    #: The least that it takes from one group to another: at ``from * groups + to``.
+    lookaheads: Records[Word]
+    owners: Records[ProcessOwner]
+    outgoing: Records[Word]
+    incoming: Records[Word]
+    event_words: Records[Word]
+    item_words: Records[Word]
+    #: Changes and commits on their way from one table to another.
+    changes: Records[MetadataChange]
+    change_words: Records[Word]
+    commits: Records[OffsetCommit]
+    commit_words: Records[Word]
+    clock: Records[ClockReading]
+
 
 #: Words that there is room for at first: in all outgoing frames, and in one that comes in.
 _FIRST_WORDS = 1 << 14
@@ -131,3 +248,69 @@ def _as_words(rows: Any) -> Records[Word]:
     """The same memory as words."""
     words: NDArray[np.void] = np.asarray(rows).view(np.ndarray).view(np.int64).view(dtype_of(Word))
     return cast("Records[Word]", words)
+
+
+#: Where clients without a rack are, what stands in no rack, and the first link between racks.
+_AT_CLIENTS = -2
+_IN_NO_RACK = -1
+_FIRST_RACK_LINK = -3
+
+
+def distances_us(plan: ClusterPlan, hosted: Sequence[int]) -> NDArray[np.int64]:
+    """For each process the least that it takes from there to any of those in ``hosted``.
+
+    Of the hosted ones themselves it is the least that it takes to another one of them.
+    """
+    places, ways = _ways_between(plan)
+    place_of = np.array([places.index(_place_of(process)) for process in plan.processes])
+    reached = np.unique(place_of[list(hosted)])
+    distances = ways[:, reached].min(axis=1)[place_of]
+    hosts = {plan.processes[process].host for process in hosted} - {-1}
+    within_host_us = plan.scenario.network.within_host.quantiles_us()[0]
+    on_same_host = np.array([process.host in hosts for process in plan.processes])
+    distances[on_same_host] = np.minimum(distances[on_same_host], within_host_us)
+    return np.asarray(distances, np.int64)
+
+
+def lookaheads_us(plan: ClusterPlan, grouping: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """The least that it takes from one group to another, at ``[from, to]``; 0 to itself."""
+    table = np.zeros((len(grouping), len(grouping)), np.int64)
+    for number, hosted in enumerate(grouping):
+        distances = distances_us(plan, hosted)
+        for other, processes in enumerate(grouping):
+            if other != number:
+                table[other, number] = distances[list(processes)].min()
+    return table
+
+
+def _place_of(process: PlannedProcess) -> int:
+    """Which place a process is at: a rack's number, or one of those above."""
+    if process.role == RACK_LINK:
+        return _FIRST_RACK_LINK - process.number
+    # A client with a rack is in it.
+    is_outside = process.role == CLIENT and process.rack == _IN_NO_RACK
+    return _AT_CLIENTS if is_outside else process.rack
+
+
+def _ways_between(plan: ClusterPlan) -> tuple[list[int], NDArray[np.int64]]:
+    """All places, and the shortest ways from one machine at a place to another at a place."""
+    network = plan.scenario.network
+    places = sorted({_place_of(process) for process in plan.processes})
+    ways = np.empty((len(places), len(places)), np.int64)
+    for row, one in enumerate(places):
+        for place, other in enumerate(places):
+            latency = network.between_racks
+            if _AT_CLIENTS in (one, other):
+                latency = network.clients
+            elif one == other != _IN_NO_RACK:
+                latency = network.within_rack
+            ways[row, place] = latency.quantiles_us()[0]
+    on_links = np.array(places) <= _FIRST_RACK_LINK
+    if on_links.any():
+        # A message over a link takes its latency in two parts, whose ends are in any two racks.
+        halves_us = max(1, network.between_racks.quantiles_us()[0] // 2)
+        ways[on_links] = ways[:, on_links] = halves_us
+    # Floyd and Warshall's algorithm.
+    for over in range(len(places)):
+        ways = np.minimum(ways, ways[:, [over]] + ways[[over], :])
+    return places, ways

@@ -8,7 +8,7 @@ waits at the hub until something of it is due. (All telling all in each window w
 brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
 How far a group may go: up to the earliest event of any other group plus the least that it takes
-from there to here (``lookahead.py``). What it sends itself may come back before that: then
+from there to here (``frame_exchange.py``). What it sends itself may come back before that: then
 ``links.route`` draws its horizon nearer.
 
 A frame is a list of 64-bit words in the machine's order: a head, then rows as they lie in memory.
@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.engine.exchange.exchange_state import (
+from tidegauge.engine.exchange.frame_exchange import (
     ENDED,
     NEVER_US,
     NO_ROOM,

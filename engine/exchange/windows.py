@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule, wrapped
-from tidegauge.engine.exchange.exchange_state import (
+from tidegauge.engine.exchange.frame_exchange import (
     AWAITS,
     DAMAGED,
     NO_ROOM,

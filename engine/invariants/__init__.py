@@ -3,17 +3,15 @@
 ==================  ========================================================================
 file                subject
 ==================  ========================================================================
-``registry.py``     how an invariant is declared, and the rule that looks at all of them
-``checked.py``      the tables that they read, and what they share
-``kernel.py``       lists of events, the heap, links, processes, faults
+``checked.py``      how an invariant is declared, the tables that they read, and the one rule that
+..                  looks at all of them
+``kernel.py``       lists of events, the heap, links, processes, faults; brokers' machines
 ``pools.py``        slots of events, entries and watches: each is in one place
 ``logs.py``         logs, roles and ISRs of replicas
 ``brokers.py``      processes, request handlers, purgatories, fetchers, fetch sessions, timers
-``machines.py``     disks and page caches of brokers' machines
 ``zookeeper.py``    znodes, watches, sessions
 ``controllers.py``  controllers, their contexts, queues and channels
-``quorum.py``       the active controller of a KRaft quorum: states, records, responses, timers
-``voters.py``       voters of that quorum: leaders, logs, timers
+``quorum.py``       the active controller of a KRaft quorum, and its voters: states, logs, timers
 ``clients.py``      producers, consumers, connections
 ``validator.py``    validates a group, and says in words what is wrong
 ==================  ========================================================================

@@ -8,17 +8,19 @@ from tidegauge.engine.invariants.checked import (
     ANY,
     HOLDS,
     Checked,
+    Invariants,
     clear_marks,
     is_live,
     pending,
     walk_of,
 )
 from tidegauge.engine.invariants.logs import is_led
-from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
-from tidegauge.replication.replica_list import EMPTY
+from tidegauge.replication.records import EMPTY
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.broker_timers import (
+from tidegauge.simulation.messages.client_requests import FetchRequest
+from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
+from tidegauge.simulation.messages.timers import (
     AlterPartitionGivesUp,
     FetcherGivesUp,
     FetcherWakes,
@@ -26,8 +28,6 @@ from tidegauge.simulation.messages.broker_timers import (
     IsrExpiration,
     SessionPing,
 )
-from tidegauge.simulation.messages.client_requests import FetchRequest
-from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
 from tidegauge.simulation.topology import broker_of, is_kraft
 
 BROKERS = Invariants()

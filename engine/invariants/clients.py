@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from tidegauge.clients.client_state import LEADERLESS, PRODUCER
 from tidegauge.compiled.rules import code
-from tidegauge.engine.invariants.checked import ANY, HOLDS, Checked, clear_marks, pending, walk_of
-from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.engine.invariants.checked import (
+    ANY,
+    HOLDS,
+    Checked,
+    Invariants,
+    clear_marks,
+    pending,
+    walk_of,
+)
 from tidegauge.simulation.kernel import CLIENT, NONE
-from tidegauge.simulation.messages.client_timers import (
+from tidegauge.simulation.messages.timers import (
     ConsumerPolls,
     MetadataRefresh,
     ProducerSends,

@@ -7,6 +7,7 @@ from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (
     HOLDS,
     Checked,
+    Invariants,
     all_slots,
     clear_marks,
     is_live,
@@ -14,8 +15,7 @@ from tidegauge.engine.invariants.checked import (
     mark,
     pending,
 )
-from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
     LeaderAndIsrRequest,

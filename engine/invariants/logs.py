@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from tidegauge.actors.state.brokers import epochs_of, now_ms, runs_of
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.engine.invariants.checked import HOLDS, Checked, all_slots, is_within
-from tidegauge.engine.invariants.registry import Invariants
+from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, all_slots, is_within
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import EMPTY, contains
+from tidegauge.replication.records import EMPTY, UNDEFINED, contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.zookeeper_tree import is_administered

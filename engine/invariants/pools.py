@@ -11,12 +11,12 @@ from tidegauge.engine.invariants.checked import (
     ANY,
     HOLDS,
     Checked,
+    Invariants,
     clear_marks,
     first_unmarked,
     mark,
     walk_of,
 )
-from tidegauge.engine.invariants.registry import Invariants
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList

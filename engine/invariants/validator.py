@@ -10,16 +10,21 @@ import numpy as np
 from tidegauge.compiled.compile_all import compile_all, is_compiled
 from tidegauge.compiled.records import column, new_records
 from tidegauge.engine.invariants.brokers import BROKERS
-from tidegauge.engine.invariants.checked import Checked, Finding, TimerCount, Visit, count_timers
+from tidegauge.engine.invariants.checked import (
+    Checked,
+    Finding,
+    Invariant,
+    Invariants,
+    TimerCount,
+    Visit,
+    count_timers,
+)
 from tidegauge.engine.invariants.clients import CLIENTS
 from tidegauge.engine.invariants.controllers import CONTROLLERS
-from tidegauge.engine.invariants.kernel import KERNEL
+from tidegauge.engine.invariants.kernel import KERNEL, MACHINES
 from tidegauge.engine.invariants.logs import LOGS
-from tidegauge.engine.invariants.machines import MACHINES
 from tidegauge.engine.invariants.pools import POOLS
-from tidegauge.engine.invariants.quorum import QUORUM_STATE
-from tidegauge.engine.invariants.registry import Invariant, Invariants
-from tidegauge.engine.invariants.voters import VOTERS
+from tidegauge.engine.invariants.quorum import QUORUM_STATE, VOTERS
 from tidegauge.engine.invariants.zookeeper import ZOOKEEPER
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import KINDS, NAMES

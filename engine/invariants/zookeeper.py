@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.zookeeper.former_states import FORMER_SESSION
-from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
+from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (
     ANY,
     HOLDS,
     Checked,
+    Invariants,
     all_slots,
     clear_marks,
     first_unmarked,
@@ -16,8 +16,7 @@ from tidegauge.engine.invariants.checked import (
     pending,
     walk_of,
 )
-from tidegauge.engine.invariants.registry import Invariants
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.topology import zookeeper_process

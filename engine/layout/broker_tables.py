@@ -1,4 +1,11 @@
-"""The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted."""
+"""Logs that existed before the run: those of topics with a size, on each broker's disks.
+
+Each has its records in the leader epoch that the partition's state has, and is flushed: the high
+watermark and the recovery point in the checkpoints are its end. A broker's first process loads them
+(``actors/process/lifecycle.py``).
+
+The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +42,13 @@ from tidegauge.actors.state.request_stats import (
     RequestStats,
     ZooKeeperClientStats,
 )
-from tidegauge.actors.storage.write_back import MARKS
+from tidegauge.actors.storage.logs import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
-from tidegauge.engine.layout.existing_logs import set_existing_logs
-from tidegauge.engine.layout.machine_tables import cache_tails, lay_out_machines
+from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
@@ -61,14 +67,63 @@ from tidegauge.replication.release_rules import (
     HEARTBEAT_TIMEOUT_INTERVAL,
 )
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
 from tidegauge.simulation.bandwidth import Bandwidth
-from tidegauge.simulation.histograms import BUCKETS, Bucket, ErrorCount
-from tidegauge.simulation.messages.request_types import ERROR_TYPES, TYPES
+from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
 from tidegauge.simulation.metadata_log import MetadataPosition
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
 from tidegauge.simulation.topology import Topology
+
+
+def set_existing_logs(plan: ClusterPlan, world: Brokers) -> None:
+    """Lay out the logs of all brokers; directories get them in turn, as they get new logs."""
+    counts = [0] * len(plan.brokers)
+    row = 0
+    for planned in plan.partitions:
+        existing = max(planned.existing_records)
+        for broker, records in zip(planned.slots, planned.existing_records, strict=True):
+            world.on_disk[row].existing_records = existing
+            if records > 0:
+                _set_log(plan, world, row, planned, records)
+                _list(world.brokers[broker], world, row)
+                # All directories can be used: the one with the fewest logs is the next in turn.
+                directories = plan.scenario.cluster.log_directories
+                world.on_disk[row].directory = counts[broker] % directories
+                counts[broker] += 1
+            row += 1
+
+
+def _set_log(
+    plan: ClusterPlan, world: Brokers, row: int, planned: PlannedPartition, records: int
+) -> None:
+    assert planned.state is not None
+    replica = world.replicas[row]
+    on_disk = world.on_disk[row]
+    first_entry = row * int(world.pools[0].epoch_room)
+    world.runs[first_entry].epoch = planned.state.leader_epoch
+    replica.run_count = 1
+    if world.rules[world.hosted[row].broker].records_carry_epoch:
+        world.epochs[first_entry].epoch = planned.state.leader_epoch
+        replica.epoch_count = 1
+    replica.log_end_offset = records
+    replica.high_watermark = records
+    on_disk.exists = True
+    on_disk.high_watermark = records
+    on_disk.recovery_point_checkpoint = records
+    on_disk.recovery_point = records
+    on_disk.epochs_due = plan.scenario.checkpoint_files
+
+
+def _list(state: Broker, world: Brokers, row: int) -> None:
+    """Enter a log behind those that its broker has."""
+    if state.last_log < 0:
+        state.first_log = row
+    else:
+        world.hosted[int(state.last_log)].next_log = row
+    state.last_log = row
+
 
 #: Epochs that each replica has room for at first.
 _EPOCH_ROOM = 16

@@ -26,26 +26,22 @@ from tidegauge.clients.client_state import (
 )
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
 from tidegauge.compiled.records import Records, column, grown, new_records
-from tidegauge.engine.layout.fault_tables import plan_faults
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
-from tidegauge.engine.layout.roll_tables import new_rolls
-from tidegauge.engine.layout.step_tables import new_steps
+from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
+from tidegauge.replication.records import pack
 from tidegauge.replication.release_rules import ReleaseRules
 from tidegauge.replication.release_versions import Release
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.cluster_plan import (
     UNCONDITIONAL_ISR,
     ClusterPlan,
     PlannedClient,
     PlannedPartition,
 )
-from tidegauge.scenario.model.client_settings import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
+from tidegauge.scenario.model.parts import CLOSEST_REPLICA, REBOOTSTRAP, STRATEGY
 from tidegauge.scenario.model.settings import OFFSETS_TOPIC
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
-from tidegauge.simulation.costs import COST_NAMES
-from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
-from tidegauge.simulation.jvm.scala_hash import set_order
+from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
 from tidegauge.simulation.kernel import (
     CLIENT,
     CommitKey,
@@ -69,7 +65,7 @@ from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS
 from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
-from tidegauge.simulation.rows import TRACE_ALL, TRACE_TRANSITIONS
+from tidegauge.simulation.rows import COST_NAMES, TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.topology import ClusterPartition, NumberRange, Sizes, Slot, Topology
 from tidegauge.simulation.trace_rows.row import RowSlot
 

@@ -26,9 +26,8 @@ from tidegauge.controller.state.control_plane import (
     ZnodeWatch,
 )
 from tidegauge.engine.layout.cluster_tables import chain_free
-from tidegauge.engine.layout.throttled_replicas import throttled_partitions
-from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.replication.replica_list import pack, unpack
+from tidegauge.engine.layout.step_tables import throttled_partitions
+from tidegauge.replication.records import LeaderAndIsr, pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation.kernel import NONE
@@ -90,7 +89,7 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
 
 
 def _set_former_states(plan: ClusterPlan, world: ControlPlane) -> None:
-    """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/former_states.py``)."""
+    """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/held_states.py``)."""
     for number, partition in enumerate(plan.partitions):
         if partition.state is None:
             continue

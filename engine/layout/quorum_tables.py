@@ -1,8 +1,11 @@
-"""The tables of a KRaft quorum, laid out for a scenario; in ZooKeeper mode they are empty."""
+"""The tables of a KRaft quorum, laid out for a scenario; in ZooKeeper mode they are empty.
+
+The tables of a quorum's voters, laid out for a scenario; in ZooKeeper mode they are empty.
+"""
 
 from __future__ import annotations
 
-from tidegauge.compiled.records import grown, new_records
+from tidegauge.compiled.records import R, Records, grown, new_records
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
@@ -14,15 +17,29 @@ from tidegauge.controller.kraft.state import (
     QuorumBroker,
     QuorumTopic,
 )
+from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
-from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
-from tidegauge.replication.kraft_releases import kraft_rules_of
-from tidegauge.replication.kraft_rules import STALE_BROKERS_PERIODICALLY
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import pack
+from tidegauge.controller.raft.state import (
+    AppendedBatch,
+    ControllerRequestStats,
+    EpochStart,
+    FollowerProgress,
+    Raft,
+    Snapshot,
+    Voter,
+    VoterStats,
+)
+from tidegauge.replication.errors import ERROR_COUNT
+from tidegauge.replication.kraft_releases import (
+    ELECTION_LOSS_WAITS,
+    STALE_BROKERS_PERIODICALLY,
+    kraft_rules_of,
+)
+from tidegauge.replication.records import PartitionRegistration, pack
 from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
-from tidegauge.simulation.histograms import BUCKETS, Bucket
+from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
@@ -84,7 +101,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
 
 
 def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
-    """Lay out what was there before the run (``controller/kraft/former_states.py``)."""
+    """Lay out what was there before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
     in_sync: set[int] = set()
@@ -176,3 +193,79 @@ def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
     switches.isr_shrink_raises_leader_epoch = rules.leader_epoch_raised_at_isr_shrink
     switches.fenced_last_known_leader_elected = rules.fenced_last_known_leader_elected
     switches.reassignment_waits_for_added_only = not rules.reassignment_requires_whole_target
+
+
+#: As the run begins this voter leads this epoch.
+_FIRST_LEADER = 0
+_FIRST_EPOCH = 1
+
+#: So many epochs each log has room for at first, and so many snapshots each voter.
+_EPOCHS = 16
+_SNAPSHOTS = 8
+#: So many batches that are not committed are measured at most.
+_BATCHES = 64
+
+
+def new_raft(plan: ClusterPlan) -> Raft:
+    """Voters that have elected a leader before the run."""
+    count = len(plan.controllers)
+    types = count * int(CONTROLLER_TYPE_COUNT)
+    raft = Raft(
+        voters=new_records(Voter, count),
+        epoch_starts=new_records(EpochStart, count * _EPOCHS),
+        snapshots=new_records(Snapshot, count * _SNAPSHOTS),
+        follower_progress=new_records(FollowerProgress, count * count),
+        voter_stats=new_records(VoterStats, count),
+        appended_batches=new_records(AppendedBatch, count * _BATCHES),
+        controller_requests=new_records(ControllerRequestStats, types),
+        controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
+        controller_request_times=new_records(Bucket, types * int(BUCKETS)),
+    )
+    if plan.quorum is not None:
+        _set_raft_settings(plan, plan.quorum, raft)
+    return raft
+
+
+def _set_raft_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None:
+    """The settings of the controllers, and what differs between releases."""
+    rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
+    for voter in raft.voters:
+        voter.epoch = _FIRST_EPOCH
+        voter.leader = _FIRST_LEADER
+        voter.append_linger_us = planned.append_linger_ms * 1000
+        voter.election_timeout_us = planned.election_timeout_ms * 1000
+        voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
+        voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
+        voter.request_timeout_us = planned.request_timeout_ms * 1000
+        voter.retry_backoff_us = planned.retry_backoff_ms * 1000
+        voter.snapshot_max_bytes = planned.snapshots.max_bytes
+        voter.snapshot_interval_us = planned.snapshots.interval_ms * 1000
+        voter.retention_bytes = planned.retention_bytes
+        voter.retention_us = planned.retention_ms * 1000
+        voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
+        voter.checks_quorum = rules.leader_checks_quorum
+        voter.has_pre_vote = rules.pre_vote
+        voter.waits_after_loss = rules.election_loss_rule == ELECTION_LOSS_WAITS
+
+
+def enlarge_raft(world: Raft) -> None:
+    """Enlarge the room for epochs and snapshots once half of that of one voter is in use."""
+    count = len(world.voters)
+    if count == 0:
+        return
+    epochs = max(int(voter.epoch_count) for voter in world.voters)
+    world.epoch_starts = _enlarged(world.epoch_starts, count, epochs)
+    snapshots = max(int(voter.snapshot_count) for voter in world.voters)
+    world.snapshots = _enlarged(world.snapshots, count, snapshots)
+
+
+def _enlarged(table: Records[R], voters: int, used: int) -> Records[R]:
+    """A table with twice the room for each voter, if more than half of that of one is used."""
+    room = len(table) // voters
+    if 2 * used <= room:
+        return table
+    larger = grown(table, 2 * len(table))
+    for number in range(1, voters):
+        for place in range(room):
+            larger[2 * number * room + place] = table[number * room + place]
+    return larger

@@ -1,18 +1,34 @@
-"""The steps of a scenario as records: when each is due, and what it does."""
+"""The steps of a scenario as records: when each is due, and what it does.
+
+The rolling restarts of a scenario as records.
+
+Which replicas the settings of a topic throttle, in numbers.
+
+The faults of a scenario as records: what each is, and which processes it hits.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.clients import step_codes
-from tidegauge.clients.client_state import Member, RequestedMove, Step, Throttled
-from tidegauge.clients.step_codes import STEP_CODES
+from tidegauge.clients import rolling_restarts, step_requests
+from tidegauge.clients.client_state import (
+    Member,
+    RequestedMove,
+    Roll,
+    RolledBroker,
+    Step,
+    Throttled,
+)
+from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.records import Records, column, new_records
-from tidegauge.engine.layout.throttled_replicas import ThrottledPartition, throttled_partitions
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication.records import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.settings import Value
+from tidegauge.scenario.model.fault import Stop
+from tidegauge.scenario.model.process_faults import LeadershipAfter, RollingRestartFault
+from tidegauge.scenario.model.settings import THROTTLED_REPLICAS, Value, throttled_replicas
 from tidegauge.scenario.model.step import (
     AlteredMove,
     Condition,
@@ -20,8 +36,11 @@ from tidegauge.scenario.model.step import (
     Numbers,
     StepOfAnyKind,
 )
-from tidegauge.simulation.jvm.java_hash import java_hash
-from tidegauge.simulation.kernel import CLIENT, NONE
+from tidegauge.simulation.faults import FAULT_CODES
+from tidegauge.simulation.jvm_orders import java_hash
+from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
+from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.rows import COST_NAMES
 
 #: Buckets of a hash map at first.
 _FEWEST_BUCKETS = 16
@@ -111,10 +130,10 @@ class _Numbers(Numbers):
 def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: Step) -> None:
     first = len(numbers.members)
     if planned.at_us is not None:
-        step.start = step_codes.AT
+        step.start = step_requests.AT
         step.time_us = planned.at_us
     elif planned.after_us is not None:
-        step.start = step_codes.AFTER
+        step.start = step_requests.AFTER
         step.time_us = planned.after_us
     elif planned.when is not None:
         step.within_us = planned.within_us or 0
@@ -124,35 +143,35 @@ def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: Step) -> None:
 
 def _plan_condition(numbers: _Numbers, when: Condition, step: Step) -> None:
     if when.isr is not None:
-        step.start = step_codes.WHEN_ISR
+        step.start = step_requests.WHEN_ISR
         step.condition_partition = numbers.partition(when.isr.topic, when.isr.partition)
         numbers.brokers(when.isr.members)
     elif when.leader is not None:
         _plan_leader(numbers, when.leader, step)
     elif when.controller is not None:
-        step.start = step_codes.WHEN_CONTROLLER
+        step.start = step_requests.WHEN_CONTROLLER
         step.condition_leader = numbers.broker(when.controller)
     elif when.quiescent is not None:
-        step.start = step_codes.WHEN_QUIESCENT
+        step.start = step_requests.WHEN_QUIESCENT
     elif when.reassigned is not None:
-        step.start = step_codes.WHEN_REASSIGNED
+        step.start = step_requests.WHEN_REASSIGNED
     elif when.answered is not None:
-        step.start = step_codes.WHEN_ANSWERED
+        step.start = step_requests.WHEN_ANSWERED
     elif when.unregistered is not None:
-        step.start = step_codes.WHEN_UNREGISTERED
+        step.start = step_requests.WHEN_UNREGISTERED
         numbers.brokers(when.unregistered)
     else:
-        step.start = step_codes.WHEN_REGISTERED
+        step.start = step_requests.WHEN_REGISTERED
         numbers.brokers(when.registered or ())
 
 
 def _plan_leader(numbers: _Numbers, leader: LeaderIs, step: Step) -> None:
     step.condition_partition = numbers.partition(leader.topic, leader.partition)
     if leader.leader is not None:
-        step.start = step_codes.WHEN_LEADER
+        step.start = step_requests.WHEN_LEADER
         step.condition_leader = numbers.broker(leader.leader)
     elif leader.former is not None:
-        step.start = step_codes.WHEN_LEADER_IS_NOT
+        step.start = step_requests.WHEN_LEADER_IS_NOT
         step.condition_leader = numbers.broker(leader.former)
 
 
@@ -173,3 +192,124 @@ def in_order_of_hashes(moves: Sequence[AlteredMove]) -> list[AlteredMove]:
         return hashed & (buckets - 1), hashed - (hashed >> 31 << 32)
 
     return sorted(moves, key=place)
+
+
+_LEADERSHIP_BACK = {
+    "none": rolling_restarts.NEVER,
+    "after_each_batch": rolling_restarts.AFTER_EACH_BATCH,
+    "at_end": rolling_restarts.AT_END,
+    "in_sync": rolling_restarts.ONCE_IN_SYNC,
+}
+
+
+def new_rolls(plan: ClusterPlan) -> tuple[Records[Roll], Records[RolledBroker]]:
+    """All rolling restarts, none of which has begun, and their brokers in turn."""
+    rolled = new_records(RolledBroker, len(plan.rolled))
+    column(rolled, "broker")[:] = [broker for _, broker in plan.rolled]
+    column(rolled, "fault")[:] = range(len(plan.scenario.faults), len(plan.faults))
+    places = list(dict.fromkeys(place for place, _ in plan.rolled))
+    planned = [plan.rolling_restart(place) for place in places]
+    counts = [len(each.hit_brokers(plan.scenario)) for each in planned]
+    batches = [
+        (number, position)
+        for number, each in enumerate(planned)
+        if isinstance(each.leadership_back, LeadershipAfter) or each.leadership_back == "in_sync"
+        for position in range(0, counts[number], each.batch)
+    ]
+    rolls = new_records(Roll, len(places) + len(batches))
+    first_broker = 0
+    for number, place in enumerate(places):
+        rolls[number].fault = place
+        rolls[number].first_broker = first_broker
+        rolls[number].broker_count = counts[number]
+        first_broker += counts[number]
+        _plan(planned[number], rolls[number])
+    for place, (number, position) in enumerate(batches, len(places)):
+        back = rolls[place]
+        back.fault = places[number]
+        back.gives_back_for = number
+        back.first_broker = rolls[number].first_broker
+        back.position = position
+        back.batch = planned[number].batch
+        back.broker_count = min(position + planned[number].batch, counts[number])
+        back.poll_us = planned[number].poll_us
+    return rolls, rolled
+
+
+def _plan(planned: RollingRestartFault, roll: Roll) -> None:
+    roll.batch = planned.batch
+    roll.waits_for_isr = planned.wait_for_full_isr
+    roll.poll_us = planned.poll_us
+    roll.timeout_us = planned.timeout_us
+    roll.stops_on_timeout = planned.on_timeout == "stop"
+    roll.pause_us = planned.pause_us
+    if isinstance(planned.leadership_back, LeadershipAfter):
+        roll.leadership_back = rolling_restarts.AFTER_A_WHILE
+        roll.leadership_back_us = planned.leadership_back.after_us
+    else:
+        roll.leadership_back = _LEADERSHIP_BACK[planned.leadership_back]
+
+
+class ThrottledPartition(NamedTuple):
+    """The replicas of a partition that are throttled; -1: that setting is not said."""
+
+    partition: int
+    #: What they send as leaders, and what they fetch as followers: replica lists.
+    leaders: int
+    followers: int
+
+
+def throttled_partitions(
+    plan: ClusterPlan, topic: str, settings: Mapping[str, Value]
+) -> list[ThrottledPartition]:
+    """What a topic's settings say of each of its partitions; none if they say nothing of it."""
+    said = [settings.get(name) for name in THROTTLED_REPLICAS]
+    if all(value is None for value in said):
+        return []
+    return [
+        ThrottledPartition(number, *(_slots(plan, number, value) for value in said))
+        for number, partition in enumerate(plan.partitions)
+        if partition.topic == topic
+    ]
+
+
+def _slots(plan: ClusterPlan, number: int, value: Value | None) -> int:
+    """The slots of a partition that a setting names; brokers without a replica do not count."""
+    if value is None:
+        return -1
+    partition = plan.partitions[number]
+    pairs = throttled_replicas(str(value))
+    if pairs is None:
+        return pack(range(len(partition.slots)))
+    named = {broker for part, broker in pairs if part == partition.number}
+    return pack(
+        slot for slot, broker in enumerate(partition.slots) if plan.brokers[broker] in named
+    )
+
+
+def plan_faults(plan: ClusterPlan, world: Kernel) -> None:
+    """Enter what each fault is and which processes it hits; none has begun."""
+    count = len(plan.processes)
+    for field in ("row_process", "row_sequence", "began_us", "acted_us"):
+        column(world.fault_roles, field)[:] = NONE
+    tables = itertools.count(int(NETWORK_TABLES) + len(COST_NAMES))
+    for number, planned in enumerate(plan.faults):
+        fault = world.faults[number]
+        fault.kind = FAULT_CODES[planned.kind]
+        fault.suspends = planned.suspends
+        fault.stops = planned.stop is not Stop.NEVER
+        fault.is_between = planned.is_between
+        fault.is_over_at_once = planned.is_over_at_once
+        fault.lasts_us = NONE
+        fault.stopped_us = NONE
+        if planned.at_us is None and planned.for_us is not None:
+            fault.lasts_us = planned.for_us
+        if planned.drawn_delay() is not None:
+            fault.delay_table = next(tables)
+        planned.plan(fault)
+        for bit, hit in enumerate(planned.sides(plan.scenario)):
+            for end in hit:
+                world.fault_roles[number * count + plan.process_of(end)].side |= 1 << bit
+    for place, (roll, _) in enumerate(plan.rolled):
+        stopped_us = plan.rolling_restart(roll).stopped_for_us
+        world.faults[len(plan.scenario.faults) + place].stopped_us = stopped_us

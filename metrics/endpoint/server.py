@@ -1,27 +1,114 @@
-"""The HTTP server of the endpoint: the page of each request, and responses to wrong requests.
+"""The page at ``/``, for browsers: the targets and their paths.
+
+Service discovery over HTTP, for Prometheus's ``http_sd_configs``.
+
+The HTTP server of the endpoint: the page of each request, and responses to wrong requests.
 
 Each connection has its own thread, so that a slow client delays no other. The number of connections
 is limited. The server writes nothing to the console.
 
 Pages are not compressed: over loopback that takes as long as rendering them, or longer.
+
+The endpoint: pages of metrics over HTTP during a run.
+
+It listens as soon as it is created, so that a port in use is an error before a run begins. It
+responds while it is entered as a context.
 """
 
 from __future__ import annotations
 
+import errno
+import json
+import os
+import re
 import socket
 import sys
+import threading
 import time
+from html import escape
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
-from typing import Any, cast
+from types import TracebackType
+from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
-from tidegauge.metrics.endpoint.discovery import discovered_targets, is_address
-from tidegauge.metrics.endpoint.formats import wanted_format
-from tidegauge.metrics.endpoint.front_page import front_page
+from tidegauge.metrics.endpoint.openmetrics_file import wanted_format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
-from tidegauge.metrics.samples.targets import metrics_path, targets_of
+from tidegauge.metrics.samples.exposition import AS_STRIMZI, Presentation
+from tidegauge.metrics.samples.health import Health
+from tidegauge.metrics.samples.targets import metrics_path, target_labels, target_name, targets_of
+from tidegauge.metrics.snapshots.snapshot import Snapshot
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
+from tidegauge.metrics.spellings.spelling import Spelling
+from tidegauge.scenario.cluster_plan import ClusterPlan
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>{name} - Tidegauge</title>
+<style>
+body {{ font: 1rem/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto }}
+td {{ padding-right: 2rem; vertical-align: top }}
+</style>
+<h1>{name}</h1>
+<p>A cluster that <b>Tidegauge</b> simulates: {time}. Single partitions are shown at level
+<b>{level}</b>, names are those of {exporter}.</p>
+<p><a href="/sd">/sd</a> lists the targets below for Prometheus (<code>http_sd_configs</code>);
+<a href="/metrics">/metrics</a> has the samples of all targets on one page, each with the labels
+of its target.</p>
+<table>
+{targets}
+</table>
+</html>
+"""
+
+
+def front_page(pages: Pages) -> bytes:
+    """The current page."""
+    rows = []
+    for target in targets_of(pages.plan):
+        path = metrics_path(pages.plan, target)
+        rows.append(
+            f'<tr><td>{target_name(pages.plan, target)}<td><a href="{path}">{path}</a>'
+            f"<td>{pages.why_not(target) or 'up'}"
+        )
+    time_us = pages.time_us
+    time = "the run has not begun" if time_us is None else f"{time_us / 1e6:,.1f} s of virtual time"
+    return _PAGE.format(
+        name=escape(pages.plan.scenario.name),
+        time=time,
+        level=pages.level,
+        exporter=escape(pages.spelling.exporter),
+        targets="\n".join(rows),
+    ).encode()
+
+
+#: A name, an IPv4 or a bracketed IPv6 address, with a port or without.
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+
+
+def is_address(text: str) -> bool:
+    """Whether this can be the address of a target."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def discovered_targets(plan: ClusterPlan, address: str, spelling: Spelling = STRIMZI) -> bytes:
+    """All targets at an address, each with its path and labels, as JSON."""
+    groups = [
+        {
+            "targets": [address],
+            "labels": {
+                "__metrics_path__": metrics_path(plan, target),
+                **target_labels(plan, target, spelling),
+            },
+        }
+        for target in targets_of(plan)
+    ]
+    return json.dumps(groups, indent=1).encode() + b"\n"
+
 
 #: Idle timeout of a connection. Prometheus keeps its own open between two scrapes.
 _SILENCE_SECONDS = 70.0
@@ -217,3 +304,75 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Write nothing: the console belongs to the run."""
+
+
+#: Default address of an endpoint: loopback, which other machines cannot reach.
+LOOPBACK = "127.0.0.1"
+DEFAULT_PORT = 9404
+LAST_PORT = 65_535
+
+
+class EndpointError(Exception):
+    """The endpoint cannot listen at its address; the message is the reason, in one line."""
+
+
+class Endpoint:
+    """Serves the metrics of one cluster; port 0 takes a free one."""
+
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        host: str = LOOPBACK,
+        port: int = DEFAULT_PORT,
+        presentation: Presentation = AS_STRIMZI,
+    ) -> None:
+        self._pages = Pages(plan, presentation)
+        self._server = _listening_server(self._pages, host, port)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), name="metrics", daemon=True
+        )
+
+    @property
+    def address(self) -> str:
+        """Host and port of the endpoint, as in a URL."""
+        return self._server.address
+
+    def publish(self, snapshot: Snapshot, health: Health | None = None) -> None:
+        """Serve this snapshot from now on. It is later than those before, and is not changed."""
+        self._pages.publish(snapshot, health)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.shutdown()
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening; scrapes in progress may finish within a short time."""
+        self._server.server_close()
+        self._server.end_connections()
+
+
+def _listening_server(pages: Pages, host: str, port: int) -> Server:
+    """A server that is bound to an address; or ``EndpointError``."""
+    if not 0 <= port <= LAST_PORT:
+        raise EndpointError(f"metrics: port {port} is not from 0 to {LAST_PORT}")
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return Server(pages, found[0][0], found[0][4])
+    except (socket.gaierror, UnicodeError):
+        reason = f"there is no host {host!r}"
+    except OSError as error:
+        reason = {
+            errno.EADDRINUSE: "the port is in use",
+            errno.EACCES: "this user has no permission to listen on that port",
+            errno.EADDRNOTAVAIL: "this machine does not have that address",
+        }.get(error.errno or 0, os.strerror(error.errno or 0))
+    raise EndpointError(f"metrics cannot be served on {joined_address(host, port)}: {reason}")

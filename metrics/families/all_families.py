@@ -1,7 +1,7 @@
 """The one table of metrics: an entry here, and nothing else, makes a metric.
 
 An entry (``family.py``) names a scope and says how its value is read from the scope's columns: the
-fields of its record in ``snapshots/gauges.py`` and what ``samples/tables.py`` adds. Its name
+fields of its record in ``snapshots/gauges.py`` and what ``samples/exposition.py`` adds. Its name
 follows from the spelling (``metrics/spellings``).
 
 Not served, as the simulation has no values for them: connections, and all metrics of the JVM and
@@ -13,10 +13,7 @@ from __future__ import annotations
 from tidegauge.metrics.families import (
     broker_families,
     controller_families,
-    exporter_families,
     own_families,
-    raft_families,
-    replica_families,
     request_families,
 )
 from tidegauge.metrics.families.family import Family
@@ -30,18 +27,18 @@ FAMILIES: tuple[Family, ...] = (
     *controller_families.EVERY_MODE,
     *controller_families.QUORUM,
     *controller_families.ZOOKEEPER,
-    *raft_families.STATE,
-    *raft_families.RAFT,
-    *raft_families.CHANNEL,
+    *controller_families.STATE,
+    *controller_families.RAFT,
+    *controller_families.CHANNEL,
     *controller_families.OUR_OWN,
     *request_families.REQUESTS,
     *request_families.ZOOKEEPER_CLIENT,
-    *replica_families.PARTITIONS,
-    *replica_families.LOGS,
-    *replica_families.OUR_OWN,
-    *exporter_families.CLUSTER,
-    *exporter_families.PARTITIONS,
-    *exporter_families.GROUPS,
+    *broker_families.PARTITIONS,
+    *broker_families.LOGS,
+    *broker_families.REPLICAS_OUR_OWN,
+    *own_families.CLUSTER,
+    *own_families.PARTITIONS,
+    *own_families.GROUPS,
     *own_families.METADATA,
     *own_families.ZOOKEEPER,
     *own_families.CLIENTS,

@@ -1,7 +1,7 @@
 """Metrics of requests and of a broker's ZooKeeper client.
 
 Exporters make gauges of a histogram's percentiles, most with a label ``quantile``. Kafka rounds the
-times in them to milliseconds; how exact quantiles are says ``simulation/histograms.py``.
+times in them to milliseconds; how exact quantiles are says ``simulation/sampled_stats.py``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.metrics.families.family import Columns, Expression, Family, Scope
-from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.family import Columns, Expression, Family, MBean, Scope
 
 #: The percentiles of Kafka's histograms: the attribute of each column.
 QUANTILES = {

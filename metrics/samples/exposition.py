@@ -1,30 +1,72 @@
-"""From a snapshot to samples: metric by metric, as arrays.
+"""How metrics are shown: in which detail, under which names, and which controllers count.
+
+From a snapshot to samples: metric by metric, as arrays.
 
 All output of metrics begins here: the pages of the endpoint, the file for backfilling, the
 rehearsal of alert rules.
+
+The scopes of metrics: the page of each, and its rows at one moment.
+
+The samples of a Prometheus that scrapes a run in virtual time, without HTTP in between.
+
+These are the samples that the endpoint of a live run serves, each with the labels that the
+discovery gives its target, and ``up``, which Prometheus adds itself: whether the target responded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Scope
-from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.family import Family, MBean, Scope
+from tidegauge.metrics.samples import broker_tables, controller_tables, exporter_tables
 from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
-from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, texts_of
-from tidegauge.metrics.samples.levels import Level, default_level, unhealthy_partitions
-from tidegauge.metrics.samples.presentation import AS_STRIMZI, Presentation
+from tidegauge.metrics.samples.layout import (
+    Flags,
+    Layout,
+    Level,
+    Numbers,
+    Texts,
+    default_level,
+    texts_of,
+    unhealthy_partitions,
+)
+from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.table import Sources, Table
-from tidegauge.metrics.samples.tables import is_on_page, table_of
+from tidegauge.metrics.samples.targets import (
+    CONTROL_PLANE,
+    EXPORTER,
+    SIMULATION,
+    is_node,
+    label_texts,
+    responds,
+    targets_of,
+)
 from tidegauge.metrics.snapshots.snapshot import Snapshot
-from tidegauge.metrics.spellings.spelling import SpelledFamily
+from tidegauge.metrics.spellings.all_spellings import STRIMZI
+from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
+
+
+class Presentation(NamedTuple):
+    """How metrics are to be presented."""
+
+    #: The level of detail for single partitions; None: by the number of partitions.
+    level: Level | None = None
+    spelling: Spelling = STRIMZI
+    #: Every controller of a quorum reports what is counted of the cluster, as in Kafka; else the
+    #: active one alone, so that a sum over controllers is right.
+    every_controller: bool = False
+
+
+#: The default.
+AS_STRIMZI = Presentation()
+
 
 _NOTHING_MORE = SnapshotContext()
 
@@ -157,3 +199,104 @@ def _of_target(samples: Samples, target: int) -> Samples:
 def _together(one: Samples, other: Samples) -> Samples:
     columns = zip(one[1:], other[1:], strict=True)
     return Samples(one.family, *(np.concatenate(pair) for pair in columns))
+
+
+class _Place(NamedTuple):
+    #: The target of a scope; None: each broker, or each controller, has its own rows.
+    target: int | None
+    table: Callable[[Sources], Table]
+
+
+_PLACES = {
+    Scope.BROKER: _Place(None, broker_tables.brokers),
+    Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
+    Scope.REQUEST: _Place(None, broker_tables.requests),
+    Scope.REQUEST_ERROR: _Place(None, broker_tables.request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(None, broker_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(None, broker_tables.controller_request_errors),
+    Scope.ZOOKEEPER_CLIENT: _Place(None, broker_tables.zookeeper_clients),
+    Scope.REPLICA: _Place(None, broker_tables.replicas),
+    Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
+    Scope.ZOOKEEPER_BROKER: _Place(None, broker_tables.brokers_with_zookeeper),
+    Scope.QUORUM_BROKER: _Place(None, broker_tables.brokers_of_quorum),
+    Scope.CONTROLLER: _Place(None, controller_tables.controllers),
+    Scope.QUORUM_CONTROLLER: _Place(None, controller_tables.quorum_controllers),
+    Scope.RAFT: _Place(None, controller_tables.raft),
+    Scope.RAFT_STATE: _Place(None, controller_tables.raft_states),
+    Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
+    Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
+    Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),
+    Scope.PARTITION: _Place(EXPORTER, exporter_tables.partitions),
+    Scope.GROUP: _Place(EXPORTER, exporter_tables.groups),
+    Scope.GROUP_TOPIC: _Place(EXPORTER, exporter_tables.group_topics),
+    Scope.GROUP_PARTITION: _Place(EXPORTER, exporter_tables.group_partitions),
+    Scope.METADATA: _Place(CONTROL_PLANE, exporter_tables.metadata),
+    Scope.ZOOKEEPER: _Place(CONTROL_PLANE, exporter_tables.zookeeper),
+    Scope.CLIENTS: _Place(SIMULATION, exporter_tables.clients),
+    Scope.SIMULATION: _Place(SIMULATION, exporter_tables.simulation),
+    Scope.METRICS_LEVEL: _Place(SIMULATION, exporter_tables.metrics_level),
+    Scope.ACTOR: _Place(SIMULATION, exporter_tables.actors),
+    Scope.SCRAPED_TARGET: _Place(SIMULATION, exporter_tables.scraped_targets),
+}
+
+
+def is_on_page(scope: Scope, target: int | None) -> bool:
+    """Whether a target's page has metrics of this scope; None is the page of all targets."""
+    place = _PLACES[scope]
+    if target is None:
+        return True
+    return is_node(target) if place.target is None else target == place.target
+
+
+def table_of(scope: Scope, sources: Sources) -> Table:
+    """The rows of a scope."""
+    return _PLACES[scope].table(sources)
+
+
+_HELP = "1 while the target responds."
+UP = SpelledFamily(
+    "up", "gauge", Family("up", "gauge", Scope.SCRAPED_TARGET, "answers", _HELP, "Prometheus")
+)
+
+
+class Scraped(NamedTuple):
+    """The samples of one metric that one scrape of all targets has found."""
+
+    family: SpelledFamily
+    #: All labels of each sample, as a page has them, and its value.
+    labels: list[str]
+    values: list[float]
+
+
+class Scraper:
+    """Scrapes one snapshot after the other, each later than those before."""
+
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        presentation: Presentation = AS_STRIMZI,
+        only: Collection[str] | None = None,
+    ) -> None:
+        """Scrape all metrics, or ``only`` those whose samples have these names."""
+        self._exposition = Exposition(plan, presentation)
+        self._history = SuccessiveSnapshots(self._exposition.layout)
+        self._only = only
+        texts = label_texts(plan, presentation.spelling)
+        self._targets = {target: texts[target] for target in targets_of(plan)}
+
+    def scrape(self, snapshot: Snapshot) -> Iterator[Scraped]:
+        """The samples of a scrape now; a metric can appear several times."""
+        if self._is_wanted(UP):
+            up = [float(responds(snapshot, target)) for target in self._targets]
+            yield Scraped(UP, list(self._targets.values()), up)
+        context = self._history.context(snapshot)
+        for family, targets, labels, values in self._exposition.series(snapshot, context):
+            if self._is_wanted(family):
+                whole = [
+                    joined(own, self._targets[target])
+                    for own, target in zip(labels.tolist(), targets.tolist(), strict=True)
+                ]
+                yield Scraped(family, whole, values.tolist())
+
+    def _is_wanted(self, family: SpelledFamily) -> bool:
+        return self._only is None or family.name in self._only

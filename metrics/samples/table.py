@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.families.family import Columns
 from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.layout import Flags, Layout, Numbers, Texts, Totals, texts_of
-from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.layout import Flags, Layout, Level, Numbers, Texts, Totals, texts_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 
 

@@ -10,7 +10,7 @@ from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.partitions.partition_state_machine import OFFLINE_PARTITION
+from tidegauge.controller.partitions.partition_changes import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper.held_states import (
     count_notifications,
@@ -43,8 +43,7 @@ from tidegauge.replication.in_sync_replicas import (
     is_under_replicated,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import UNDEFINED
-from tidegauge.replication.replica_list import contains, first, size
+from tidegauge.replication.records import UNDEFINED, contains, first, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of, is_kraft
 

@@ -5,30 +5,23 @@ from __future__ import annotations
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.controller.kraft.controller_stats import PROCESSING_TIMES, QUEUE_TIMES
 from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
-from tidegauge.controller.kraft.state import Quorum
-from tidegauge.controller.raft.log import last_epoch_of
+from tidegauge.controller.kraft.state import PROCESSING_TIMES, QUEUE_TIMES, Quorum
+from tidegauge.controller.raft.snapshots import last_epoch_of
 from tidegauge.controller.raft.state import Voter
 from tidegauge.metrics.snapshots.gauges import (
     BrokerGauges,
     ClusterGauges,
     ControllerGauges,
+    HistogramGauges,
     PartitionGauges,
+    read_histogram,
 )
-from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges, read_histogram
-from tidegauge.replication.replica_list import first, size
-from tidegauge.simulation.codes.voter_states import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    UNATTACHED,
-)
-from tidegauge.simulation.histograms import BUCKETS
+from tidegauge.replication.records import first, size
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.raft_channel import ChannelStats
 from tidegauge.simulation.sampled_stats import (
+    BUCKETS,
+    ChannelStats,
     SampledStat,
     most_of,
     total_of,
@@ -36,6 +29,13 @@ from tidegauge.simulation.sampled_stats import (
     window_us,
 )
 from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
+from tidegauge.simulation.trace_rows.codes import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    UNATTACHED,
+)
 
 #: RaftGauges.state: Kafka's texts, by their number.
 STATE_TEXTS = (

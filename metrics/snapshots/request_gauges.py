@@ -10,15 +10,10 @@ from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges, read_histogram
+from tidegauge.metrics.snapshots.gauges import HistogramGauges, read_histogram
 from tidegauge.replication.errors import ERROR_COUNT
-from tidegauge.simulation.histograms import (
-    BUCKETS,
-    Bucket,
-    faded_by,
-)
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
-from tidegauge.simulation.messages.request_types import (
+from tidegauge.simulation.messages.kinds import (
     CONTROLLER_TYPE_COUNT,
     CONTROLLER_TYPES,
     ERROR_TYPES,
@@ -28,6 +23,7 @@ from tidegauge.simulation.messages.request_types import (
     REQUEST_TYPES,
     TYPES,
 )
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, faded_by
 
 #: The types that are served: those of requests, and Fetch, of two of them.
 SERVED_TYPES = (*REQUEST_TYPES, FETCH)

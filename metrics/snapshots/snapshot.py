@@ -1,4 +1,6 @@
-"""All data for scrapes at one moment: columns, one array for each kind of object.
+"""The state that metrics are read from.
+
+All data for scrapes at one moment: columns, one array for each kind of object.
 
 Every group takes a snapshot of its own rows, between two windows; the driver adds them up. The
 endpoint renders from the last one that it was given, and never looks at a run itself.
@@ -32,12 +34,11 @@ from tidegauge.metrics.snapshots.gauges import (
     ClusterGauges,
     CommittedGauges,
     ControllerGauges,
+    HistogramGauges,
     MemberGauges,
     PartitionGauges,
     ReplicaGauges,
 )
-from tidegauge.metrics.snapshots.histogram_gauges import HistogramGauges
-from tidegauge.metrics.snapshots.measured_state import MeasuredState
 from tidegauge.metrics.snapshots.quorum_gauges import (
     RaftGauges,
     read_observers,
@@ -59,7 +60,11 @@ from tidegauge.metrics.snapshots.request_gauges import (
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
-from tidegauge.simulation.messages.request_types import CONTROLLER_TYPE_COUNT, ERROR_TYPES
+from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT, ERROR_TYPES
+
+
+class MeasuredState(Brokers, ControlPlane, Quorum, Clients):
+    """Brokers, control planes and clients of one group."""
 
 
 class Snapshot(NamedTuple):

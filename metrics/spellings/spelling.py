@@ -20,8 +20,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from tidegauge.metrics.families.family import Family
-from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.family import Family, MBean
 
 Kind = Literal["gauge", "counter", "unknown"]
 

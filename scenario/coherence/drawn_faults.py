@@ -14,13 +14,13 @@ from itertools import count
 from pydantic import TypeAdapter
 
 from tidegauge.compiled.records import column, new_records
+from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, Selector, as_written
 from tidegauge.scenario.text.errors import Problem
-from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.quantities import format_duration
 from tidegauge.simulation.random_streams import (
     FAILURE,
     QUANTILES,

@@ -20,25 +20,32 @@ from pydantic import (
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
-from tidegauge.scenario.model.duration_fields import DrawnDuration, Duration, PositiveDuration
-from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS
+from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
 from tidegauge.scenario.model.parts import (
     BrokerId,
     BrokerIds,
     BrokerKey,
+    DrawnDuration,
+    Duration,
     Listed,
     Name,
     Part,
     PartitionKey,
+    PositiveDuration,
     TopicName,
     without_repetition,
 )
-from tidegauge.scenario.model.resources import Size
+from tidegauge.scenario.model.replica_placement import Placement
 from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
-from tidegauge.scenario.placement.replica_assignment import Placement
 from tidegauge.scenario.text.errors import Problem, ProblemsError
-from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration, parse_duration
-from tidegauge.simulation.quantities import SIZE_SCHEMA, format_size, parse_size
+from tidegauge.simulation.quantities import (
+    DURATION_SCHEMA,
+    SIZE_SCHEMA,
+    format_duration,
+    format_size,
+    parse_duration,
+    parse_size,
+)
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"

@@ -1,17 +1,24 @@
-"""Faults of disks, links, ZooKeeper and the controller; all processes keep running."""
+"""Faults of disks, links, ZooKeeper and the controller; all processes keep running.
+
+The faults of a scenario: all kinds of them, and their names.
+
+A fault hits processes, or the links between two groups of them, which are written as lists of
+selectors (``selectors.py``). A fault without ``at`` waits for a step that begins it, and its
+``for`` counts from then. ``fault.py`` says how to add a kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Discriminator, Field, field_validator
 
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.duration_fields import PositiveDuration
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
-from tidegauge.scenario.model.parts import Some, Unit
+from tidegauge.scenario.model.parts import PositiveDuration, Some, Unit, kinds_of, one_of
+from tidegauge.scenario.model.process_faults import ProcessFault
 from tidegauge.scenario.model.references import selectors_are_there
 from tidegauge.scenario.model.selectors import (
     BROKER,
@@ -23,7 +30,7 @@ from tidegauge.scenario.model.selectors import (
     ServerSelector,
 )
 from tidegauge.scenario.text.errors import Path, Problem
-from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.quantities import format_duration
 
 if TYPE_CHECKING:  # as in fault.py
     from tidegauge.simulation.kernel import Fault as FaultRecord
@@ -256,3 +263,15 @@ ComponentFault = (
     | ZooKeeperOutageFault
     | ControllerMoveFault
 )
+
+
+#: The kinds of faults, by the names that scenarios give them.
+FAULTS: Mapping[str, type[FaultOfAnyKind]] = kinds_of(ProcessFault | ComponentFault, "kind")
+
+Fault = Annotated[ProcessFault | ComponentFault, Discriminator("kind"), one_of("kind", *FAULTS)]
+
+
+def fault_name(faults: Sequence[Fault], place: int) -> str:
+    """The name of a fault in output: its own, or its kind and its number among all faults."""
+    fault = faults[place]
+    return fault.name or f"{fault.kind}-{place + 1}"

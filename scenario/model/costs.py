@@ -19,9 +19,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
-from tidegauge.scenario.model.duration_fields import Duration
-from tidegauge.scenario.model.parts import Listed, Part
-from tidegauge.simulation.durations import DURATION_SCHEMA, format_duration
+from tidegauge.scenario.model.parts import Duration, Listed, Part
+from tidegauge.simulation.quantities import DURATION_SCHEMA, format_duration
 
 #: A table has the values at 0/16, 1/16, ... 16/16 of probability.
 _TABLE_STEPS = 16

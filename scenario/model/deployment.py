@@ -16,12 +16,6 @@ from pydantic import Field
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
-from tidegauge.scenario.model.client_settings import (
-    BY_RACK,
-    CLOSEST_REPLICA,
-    REPLICA_SELECTOR,
-    connection_defaults,
-)
 from tidegauge.scenario.model.cluster import (
     Cluster,
     Controllers,
@@ -31,9 +25,22 @@ from tidegauge.scenario.model.cluster import (
     ZooKeeper,
 )
 from tidegauge.scenario.model.costs import Costs, Network
-from tidegauge.scenario.model.duration_fields import PositiveDuration
-from tidegauge.scenario.model.parts import Listed, Name, Part
-from tidegauge.scenario.model.resources import Resources
+from tidegauge.scenario.model.limits import Resources
+from tidegauge.scenario.model.parts import (
+    BY_RACK,
+    CLOSEST_REPLICA,
+    REPLICA_SELECTOR,
+    Listed,
+    Name,
+    Part,
+    PositiveDuration,
+    connection_defaults,
+)
+from tidegauge.scenario.model.replica_placement import (
+    JavaRandom,
+    assign_replicas_to_brokers,
+    drawn_placement,
+)
 from tidegauge.scenario.model.selectors import (
     BROKER,
     CLIENT_GROUP,
@@ -58,11 +65,6 @@ from tidegauge.scenario.model.workload import (
     ConsumerGroup,
     ProducerGroup,
     Workload,
-)
-from tidegauge.scenario.placement.java_random import JavaRandom
-from tidegauge.scenario.placement.replica_assignment import (
-    assign_replicas_to_brokers,
-    drawn_placement,
 )
 
 

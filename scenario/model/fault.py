@@ -18,8 +18,7 @@ from pydantic import Field
 
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
-from tidegauge.scenario.model.parts import Name, Part, Some, kind_of
+from tidegauge.scenario.model.parts import Duration, Name, Part, PositiveDuration, Some, kind_of
 from tidegauge.scenario.model.references import selectors_are_there
 from tidegauge.scenario.model.selectors import (
     BROKER,
@@ -29,8 +28,7 @@ from tidegauge.scenario.model.selectors import (
     Selector,
     ServerSelector,
 )
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.errors import Path, Problem
+from tidegauge.scenario.text.errors import Path, Problem, counted
 
 if TYPE_CHECKING:  # scenarios are read without the kernel: its import takes a second
     from tidegauge.simulation.kernel import Fault as FaultRecord

@@ -12,10 +12,9 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import Latency
-from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
-from tidegauge.scenario.model.faults import Fault
-from tidegauge.scenario.model.parts import Name, Part
+from tidegauge.scenario.model.parts import Duration, Name, Part, PositiveDuration
 from tidegauge.scenario.text.errors import Problem, ProblemsError
 
 

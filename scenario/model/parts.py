@@ -1,8 +1,14 @@
-"""Common elements of the parts of a scenario: strictness, names, broker ids, partitions.
+"""Fields of a scenario that are durations in the file and integer microseconds in the model.
+
+Common elements of the parts of a scenario: strictness, names, broker ids, partitions.
 
 A part refuses unknown field names, and converts no value to another type: the text "5" is no
 number, and 1 is not true. In the file fields have plain names (``at``); in the model durations
 carry their unit (``at_us``).
+
+Settings that producers and consumers share: how a client reaches brokers.
+
+``client.rack`` is the field ``rack`` of a group, and ``bootstrap.servers`` its field ``bootstrap``.
 """
 
 from __future__ import annotations
@@ -11,9 +17,52 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
+from tidegauge.replication.release_versions import Cell, Release, Table, cells_that_apply
 from tidegauge.scenario.text.errors import Problem, ProblemsError, did_you_mean
+from tidegauge.simulation.quantities import (
+    DURATION_SCHEMA,
+    UNITS_US,
+    format_duration,
+    parse_duration,
+)
+
+
+def _positive(duration_us: int) -> int:
+    if duration_us == 0:
+        raise ValueError("must be longer than 0")
+    return duration_us
+
+
+Duration = Annotated[
+    int,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema(DURATION_SCHEMA),
+]
+#: A duration from which a time is drawn: a draw takes 31 bits of milliseconds, some 596 hours.
+LONGEST_DRAWN_US = 500 * UNITS_US["h"]
+
+
+def _drawn(duration_us: int) -> int:
+    if duration_us > LONGEST_DRAWN_US:
+        raise ValueError(f"must be {format_duration(LONGEST_DRAWN_US)} at most")
+    return duration_us
+
+
+DrawnDuration = Annotated[Duration, AfterValidator(_drawn)]
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+
 
 _Item = TypeVar("_Item")
 
@@ -129,3 +178,49 @@ class OfPartition(Part):
 
     topic: str = Field(description="Name of the topic.")
     partition: int = Field(ge=0, description="Number of the partition.")
+
+
+#: The first release in which consumers fetch from the closest replica (KIP-392).
+CLOSEST_REPLICA = Release.parse("2.4.0")
+#: A setting of brokers whose values are classes of Kafka, and the one that selects by rack.
+REPLICA_SELECTOR = "replica.selector.class"
+BY_RACK = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+REPLICA_SELECTORS = ("org.apache.kafka.common.replica.LeaderSelector", BY_RACK)
+
+REBOOTSTRAP = "rebootstrap"
+STRATEGY = "metadata.recovery.strategy"
+
+# fmt: off
+CONNECTION_DEFAULTS: Table = {
+    "reconnect.backoff.ms": (
+        Cell("0.10.2.0", 50, "CommonClientConfigs.RECONNECT_BACKOFF_MS_CONFIG@0.10.2.0"),
+    ),
+    "reconnect.backoff.max.ms": (
+        Cell("0.11.0.0", 1_000,
+             "KIP-144, CommonClientConfigs.RECONNECT_BACKOFF_MAX_MS_CONFIG@0.11.0.0"),
+    ),
+    "socket.connection.setup.timeout.ms": (
+        Cell("2.7.0", 10_000, "KIP-601, "
+             "CommonClientConfigs.DEFAULT_SOCKET_CONNECTION_SETUP_TIMEOUT_MS@2.7.0"),
+    ),
+    "socket.connection.setup.timeout.max.ms": (
+        Cell("2.7.0", 127_000, "KIP-601, "
+             "CommonClientConfigs.DEFAULT_SOCKET_CONNECTION_SETUP_TIMEOUT_MAX_MS@2.7.0"),
+        Cell("2.8.0", 30_000,
+             "CommonClientConfigs.DEFAULT_SOCKET_CONNECTION_SETUP_TIMEOUT_MAX_MS@2.8.0"),
+    ),
+    STRATEGY: (
+        Cell("3.8.0", "none", "KIP-899, "
+             "CommonClientConfigs.DEFAULT_METADATA_RECOVERY_STRATEGY@3.8.0"),
+        Cell("4.0.0", REBOOTSTRAP, "KIP-1102"),
+    ),
+    "metadata.recovery.rebootstrap.trigger.ms": (Cell("4.0.0", 300_000, "KIP-1102"),),
+}
+# fmt: on
+
+
+def connection_defaults(release: str) -> dict[str, int | str]:
+    """The defaults of a client of a release, of those of these settings that it has."""
+    return {
+        name: cell.value for name, cell in cells_that_apply(CONNECTION_DEFAULTS, release).items()
+    }

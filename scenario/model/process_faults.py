@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
 from tidegauge.scenario.model.fault import BrokerFault, Stop
 from tidegauge.scenario.model.parts import (
     BrokerId,
+    Duration,
     Listed,
     Offset,
     OfPartition,
     Part,
+    PositiveDuration,
     Some,
     Unit,
 )
 from tidegauge.scenario.model.references import no_replica, partition_is_there
 from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.errors import Path, Problem
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.errors import Path, Problem, counted
+from tidegauge.simulation.quantities import format_duration
 
 if TYPE_CHECKING:  # as in fault.py
     from tidegauge.simulation.kernel import Fault as FaultRecord

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.parts import OfPartition
 from tidegauge.scenario.model.selectors import CLIENT_GROUP, CONTROLLER, RACK, Selector
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.errors import Path, Problem, did_you_mean
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.errors import Path, Problem, counted, did_you_mean
+from tidegauge.simulation.quantities import format_duration
 
 
 def selectors_are_there(

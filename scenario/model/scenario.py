@@ -1,4 +1,9 @@
-"""A scenario as a whole: a deployment, and the faults and steps of a run.
+"""The alerts that a scenario expects when rules are rehearsed on it (``tidegauge alerts``).
+
+A run ignores these expectations. Alerts have the names that rule files give them. An alert that is
+not named here may fire or stay silent.
+
+A scenario as a whole: a deployment, and the faults and steps of a run.
 
 :meth:`Scenario.resolved` is an equal scenario with all effective values written out. The coherence
 of the parts is checked in ``coherence/coherence.py``: a scenario that ``reading.py`` has read is
@@ -9,20 +14,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, WithJsonSchema, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from tidegauge.replication.release_versions import Release
-from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import NEVER, Topic
+from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, read_of
-from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import Fault
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
-from tidegauge.scenario.model.parts import Listed
+from tidegauge.scenario.model.parts import (
+    Duration,
+    Listed,
+    Name,
+    Part,
+    PositiveDuration,
+    without_repetition,
+)
+from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
     Value,
@@ -30,7 +48,6 @@ from tidegauge.scenario.model.settings import (
     controller_defaults,
     settings_not_modelled,
 )
-from tidegauge.scenario.model.steps import Step
 from tidegauge.scenario.model.topic_steps import (
     ConfigureStep,
     CreateTopicStep,
@@ -38,9 +55,95 @@ from tidegauge.scenario.model.topic_steps import (
     ReassignStep,
 )
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError, did_you_mean
-from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.quantities import format_duration
 from tidegauge.traces.checks import CHECK_NAMES
 from tidegauge.traces.directory import created_later
+
+#: Instead of names: every alert that must not fire.
+ALL = "all"
+
+_SILENT_SCHEMA = {
+    "anyOf": [{"const": ALL}, {"type": "array", "items": {"type": "string", "minLength": 1}}]
+}
+
+
+class AlertExpectations(Part):
+    """The alerts that fire, how soon and until when, and the alerts that stay silent."""
+
+    after_us: Duration | None = Field(
+        default=None,
+        alias="after",
+        description="When the trouble begins; the delay of an alert is counted from here. "
+        "Default: the first fault or step that has an `at`.",
+    )
+    repaired_us: Duration | None = Field(
+        default=None,
+        alias="repaired",
+        description="When the trouble is over. Default: the end of the last fault that has `at` "
+        "and `for`.",
+    )
+    fire: dict[Name, PositiveDuration] = Field(
+        default_factory=dict,
+        description="Alerts that fire, each with the longest time from the beginning of the "
+        "trouble until it fires.",
+    )
+    clear: dict[Name, PositiveDuration] = Field(
+        default_factory=dict,
+        description="Alerts of `fire` that resolve, each with the longest time from the end of "
+        "the trouble until it is resolved; it stays resolved until the run ends.",
+    )
+    silent: Annotated[Literal["all"] | Listed[Name], WithJsonSchema(_SILENT_SCHEMA)] = Field(
+        default=(),
+        description="Alerts that never fire; all: every alert that `fire` and `may_fire` do not "
+        "name.",
+    )
+    may_fire: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
+        default=(), description="Alerts that `silent: all` excludes."
+    )
+
+    @field_validator("silent", mode="before")
+    @classmethod
+    def _is_all_or_names(cls, silent: object) -> object:
+        if silent == ALL:
+            return silent
+        if not isinstance(silent, list | tuple) or not all(
+            isinstance(name, str) for name in silent
+        ):
+            raise ValueError(f"must be {ALL}, or a list of alerts, not {silent!r}")
+        return without_repetition(tuple(silent))
+
+    @model_validator(mode="after")
+    def _does_not_contradict_itself(self) -> Self:
+        problems = [
+            Problem(("clear", name), "is resolved at some time, so it must be in `fire`, too")
+            for name in self.clear
+            if name not in self.fire
+        ]
+        if self.silent != ALL:
+            problems += [
+                Problem(("silent", place), f"{name} is in `fire`, too")
+                for place, name in enumerate(self.silent)
+                if name in self.fire
+            ]
+        if self.may_fire and self.silent != ALL:
+            problems.append(
+                Problem(("may_fire",), "has a meaning only together with `silent: all`")
+            )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+    def named(self) -> list[str]:
+        """The alerts that the expectations name, each once."""
+        silent = () if self.silent == ALL else self.silent
+        return list(dict.fromkeys([*self.fire, *silent, *self.may_fire]))
+
+    def stays_silent(self, alert: str) -> bool:
+        """Whether an alert of this name must not fire."""
+        if self.silent == ALL:
+            return alert not in self.fire and alert not in self.may_fire
+        return alert in self.silent
+
 
 _CHECKS_SCHEMA = {
     "type": "object",

@@ -30,7 +30,8 @@ from tidegauge.replication.release_versions import (
     Table,
     cells_that_apply,
 )
-from tidegauge.scenario.model.client_settings import (
+from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
+from tidegauge.scenario.model.parts import (
     CONNECTION_DEFAULTS,
     REBOOTSTRAP,
     REPLICA_SELECTOR,
@@ -38,7 +39,6 @@ from tidegauge.scenario.model.client_settings import (
     STRATEGY,
     connection_defaults,
 )
-from tidegauge.scenario.model.kafka_setting_names import KAFKA_NAMES, is_known_to_kafka
 from tidegauge.scenario.text.errors import Path, Problem, path_text
 
 PRODUCER_SETTINGS = (
@@ -68,7 +68,7 @@ CONTROLLER_SETTINGS = (*_OF_EVERY_NODE, *SETTINGS_OF_CONTROLLERS)
 OFFSETS_TOPIC = "__consumer_offsets"
 
 TOPIC_SETTINGS = ("min.insync.replicas", "unclean.leader.election.enable")
-#: Settings of retention (``scenario/retention.py``), of which not all have a default.
+#: Settings of retention (``scenario/timetable.py``), of which not all have a default.
 RETENTION_SETTINGS = {
     "topics": {"retention.bytes", "retention.ms", "segment.bytes", "cleanup.policy"},
     "brokers": {

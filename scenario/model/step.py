@@ -6,11 +6,11 @@ the end of the step before, or from the start of the run), or until a condition 
 that step and the later ones.
 
 **To add a step** takes two files. One is ``request_steps.py``, ``topic_steps.py`` or
-``operator_steps.py``: a class that gives the facts of :class:`StepOfAnyKind` that differ from the
+``request_steps.py``: a class that gives the facts of :class:`StepOfAnyKind` that differ from the
 defaults here, and its name in the union at the end of that file. The other has its rule in the
 kernel, with the code of its action beside it: ``X = STEP_CODES.new("x", number)``
-(``clients/steps.py``, ``clients/step_writes.py``, ``clients/step_requests.py``). Then the pages and
-the schema are written again.
+(``clients/steps.py``, ``clients/admin_requests.py``, ``clients/step_requests.py``). Then the pages
+and the schema are written again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
 from pydantic import Field, model_validator
 
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.duration_fields import Duration, PositiveDuration
-from tidegauge.scenario.model.parts import BrokerId, BrokerIds, OfPartition, Part, kind_of
+from tidegauge.scenario.model.parts import (
+    BrokerId,
+    BrokerIds,
+    Duration,
+    OfPartition,
+    Part,
+    PositiveDuration,
+    kind_of,
+)
 from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.text.errors import Path, Problem
 

@@ -22,6 +22,7 @@ from tidegauge.scenario.model.references import (
     partition_number_is_there,
     topic_is_there,
 )
+from tidegauge.scenario.model.replica_placement import assign_replicas_to_brokers
 from tidegauge.scenario.model.settings import (
     THROTTLED_RATES,
     Settings,
@@ -30,7 +31,6 @@ from tidegauge.scenario.model.settings import (
     problems_of_topic_settings,
 )
 from tidegauge.scenario.model.step import AlteredMove, Numbers, StepOfAnyKind
-from tidegauge.scenario.placement.replica_assignment import assign_replicas_to_brokers
 from tidegauge.scenario.text.errors import Path, Problem, ProblemsError
 
 if TYPE_CHECKING:  # as in step.py

@@ -6,13 +6,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tidegauge.scenario.model.duration_fields import Duration
 from tidegauge.scenario.model.limits import (
     LEAST_PER_SECOND,
     MOST_CLIENTS,
     MOST_PER_SECOND,
 )
-from tidegauge.scenario.model.parts import Listed, Name, Part, Some, without_repetition
+from tidegauge.scenario.model.parts import Duration, Listed, Name, Part, Some, without_repetition
 from tidegauge.scenario.model.settings import Settings
 
 

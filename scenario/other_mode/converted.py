@@ -9,20 +9,17 @@ from tidegauge.replication.release_versions import Mode, Release
 from tidegauge.scenario.model.cluster import DEFAULT_RACK
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.other_mode.conversion import (
+from tidegauge.scenario.other_mode.faults import faults, steps
+from tidegauge.scenario.other_mode.settings import (
     Change,
     Conversion,
     NotConvertibleError,
-    without,
-)
-from tidegauge.scenario.other_mode.faults import faults
-from tidegauge.scenario.other_mode.settings import (
     cluster_and_controllers,
     topic_settings,
     with_settings,
+    without,
     workload,
 )
-from tidegauge.scenario.other_mode.steps import steps
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.text.errors import Path, ScenarioError, scenario_error
 

@@ -1,4 +1,9 @@
-"""Faults in the other mode.
+"""Selectors of faults in the other mode.
+
+With ZooKeeper a broker's host has a controller, and one of them is active. With KRaft controllers
+are nodes of their own: controller 0 leads their quorum at the start.
+
+Faults in the other mode.
 
 ===========================================  ================================================
 with ZooKeeper                               with KRaft
@@ -14,25 +19,122 @@ a fault of the active controller's broker    the same fault of the broker, and o
 To ZooKeeper the table is read from right to left. A crash, pause or loss of power of the active
 controller is one of the broker that is controller, if the scenario says which one starts first. A
 controller that is not active has no counterpart: its faults are left out.
+
+Steps in the other mode: of one that has nothing to do there, the wait remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from tidegauge.scenario.model.selectors import CONTROLLER, HOST, RACK, ZOOKEEPER, Selector
-from tidegauge.scenario.other_mode.conversion import Conversion, NotConvertibleError, without
-from tidegauge.scenario.other_mode.selectors import (
-    Selected,
-    ends_with_kraft,
-    racks_with_controllers,
-    read_selectors,
-    selected,
-    with_controllers_as,
-    written_selectors,
+from pydantic import TypeAdapter
+
+from tidegauge.scenario.model.cluster import Controllers
+from tidegauge.scenario.model.selectors import (
+    CONTROLLER,
+    CONTROLLERS,
+    HOST,
+    RACK,
+    ZOOKEEPER,
+    Selector,
+    SelectorField,
+    as_written,
+)
+from tidegauge.scenario.other_mode.settings import (
+    Conversion,
+    NotConvertibleError,
+    configured_settings,
+    without,
 )
 from tidegauge.scenario.text.errors import Path
+
+#: The controller of a quorum that is active at the start.
+ACTIVE = Selector(CONTROLLER, 0)
+
+_SELECTOR: TypeAdapter[Selector] = TypeAdapter(SelectorField)
+
+
+def read_selectors(written: Iterable[Any]) -> list[Selector]:
+    """The selectors of a valid scenario."""
+    return [_SELECTOR.validate_python(each) for each in written]
+
+
+def written_selectors(selectors: Iterable[Selector]) -> list[int | str]:
+    """Selectors as a scenario has them, each once."""
+    return [as_written(each) for each in dict.fromkeys(selectors)]
+
+
+class Selected(NamedTuple):
+    """The targets that some selectors of a KRaft cluster select."""
+
+    #: Without those of single controllers or all of them.
+    others: list[Selector]
+    #: The numbers of the selected controllers, without those of racks.
+    controllers: set[int]
+    #: The number of all controllers.
+    quorum: int
+
+    @property
+    def is_majority(self) -> bool:
+        """Whether the others of the quorum are too few to commit."""
+        return 2 * len(self.controllers) > self.quorum
+
+    @property
+    def has_active(self) -> bool:
+        """Whether the controller that is active at the start is selected."""
+        return ACTIVE.broker in self.controllers
+
+
+def selected(selectors: Sequence[Selector], controllers: Controllers) -> Selected:
+    """Split selectors into those of controllers and others."""
+    numbers: set[int] = set()
+    for each in selectors:
+        if each.kind == CONTROLLERS:
+            numbers.update(range(controllers.count))
+        elif each.kind == CONTROLLER:
+            numbers.add(each.broker)
+    others = [each for each in selectors if each.kind not in {CONTROLLER, CONTROLLERS}]
+    return Selected(others, numbers, controllers.count)
+
+
+def with_controllers_as(selectors: Iterable[Selector], other: Selector) -> list[Selector]:
+    """Selectors with another one in the place of those of controllers."""
+    of_controllers = {CONTROLLER, CONTROLLERS}
+    changed = (other if each.kind in of_controllers else each for each in selectors)
+    return list(dict.fromkeys(changed))
+
+
+def ends_with_kraft(
+    sides: Sequence[Sequence[Selector]], controllers: int
+) -> tuple[list[Selector], list[Selector]]:
+    """Both ends of links, which were those of a cluster with ZooKeeper.
+
+    ZooKeeper's counterpart are the controllers; opposite the active controller, the other ones.
+    """
+    has_active = [any(each.kind == CONTROLLER for each in side) for side in sides]
+    changed = []
+    for side, is_opposite in zip(sides, reversed(has_active), strict=True):
+        ensemble = [Selector(CONTROLLERS)]
+        if is_opposite:
+            ensemble = [Selector(CONTROLLER, number) for number in range(1, controllers)]
+        ends: list[Selector] = []
+        for each in side:
+            if each.kind == ZOOKEEPER:
+                ends += ensemble
+            else:
+                ends.append(ACTIVE if each.kind == CONTROLLER else each)
+        if Selector(CONTROLLERS) in ends:
+            ends = [each for each in ends if each.kind != CONTROLLER]
+        changed.append(list(dict.fromkeys(ends)))
+    return changed[0], changed[1]
+
+
+def racks_with_controllers(selectors: Iterable[Selector], controllers: Controllers) -> list[str]:
+    """The selected racks in which controllers of a quorum stand."""
+    racks = controllers.racks[: controllers.count]
+    return [each.name for each in selectors if each.kind == RACK and each.name in racks]
+
 
 #: How long a controller is down, that with ZooKeeper gives up /controller and stays.
 _DOWN_FOR = "10s"
@@ -255,3 +357,54 @@ def _active(to: Conversion, path: Path) -> Selector:
 
 def _listed(selectors: Sequence[Selector]) -> str:
     return f"[{', '.join(map(str, selectors))}]"
+
+
+_BEGINS = ("at", "after", "when", "within")
+
+
+def steps(
+    to: Conversion,
+    written: Sequence[Mapping[str, Any]],
+    left_out: set[str],
+    over_at_once: set[str],
+) -> list[dict[str, Any]]:
+    """The steps.
+
+    Args:
+        to: the conversion.
+        written: the steps as they were.
+        left_out: the names of faults that are left out.
+        over_at_once: the names of faults that need no end any more.
+    """
+    return [
+        _step(to, ("steps", place), step, left_out, over_at_once)
+        for place, step in enumerate(written)
+    ]
+
+
+def _step(
+    to: Conversion,
+    path: Path,
+    step: Mapping[str, Any],
+    left_out: set[str],
+    over_at_once: set[str],
+) -> dict[str, Any]:
+    do, fault = step["do"], step.get("fault")
+    if do in {"begin_fault", "end_fault"} and fault in left_out:
+        to.note(path, f"waits only: the fault {fault} is left out")
+        return _wait(step)
+    if do == "end_fault" and fault in over_at_once:
+        to.note(path, f"waits only: the fault {fault} is over at once")
+        return _wait(step)
+    if do == "configure":
+        settings = configured_settings(to, (*path, "settings"), step["settings"])
+        return {**step, "settings": settings} if settings else _wait(step)
+    if do == "reassign" and to.to_kraft and "throttle" in step:
+        text = "left out: throttled replication is not simulated with KRaft yet"
+        to.note((*path, "throttle"), text)
+        return without(step, "throttle")
+    return dict(step)
+
+
+def _wait(step: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: step[name] for name in _BEGINS if name in step} | {"do": "wait"}

@@ -1,4 +1,6 @@
-"""Settings in the other mode: those of brokers, controllers, topics and clients.
+"""The conversion of a scenario: from where to where it leads, and what it changed so far.
+
+Settings in the other mode: those of brokers, controllers, topics and clients.
 
 Session timeouts are not converted: with ZooKeeper it is the client's, up to a tick more; with KRaft
 the controller's, counted from the last heartbeat. The target has its own default.
@@ -7,9 +9,12 @@ the controller's, counted from the last heartbeat. The target has its own defaul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from tidegauge.scenario.model.client_settings import connection_defaults
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
+from tidegauge.scenario.model.parts import connection_defaults
+from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
     NAMES,
     ONLY_WITH_KRAFT,
@@ -22,8 +27,70 @@ from tidegauge.scenario.model.settings import (
     instead_with_kraft,
     producer_defaults,
 )
-from tidegauge.scenario.other_mode.conversion import Conversion, without
-from tidegauge.scenario.text.errors import Path
+from tidegauge.scenario.text.errors import Path, Problem, path_text
+
+
+class Change(NamedTuple):
+    """A part of a scenario that is changed or left out in the other mode, and how."""
+
+    path: Path
+    text: str
+
+    def __str__(self) -> str:
+        return f"{path_text(self.path)}: {self.text}"
+
+
+class NotConvertibleError(ValueError):
+    """A part of a scenario that the target has no counterpart of."""
+
+    def __init__(self, path: Path, message: str) -> None:
+        super().__init__(message)
+        self.problem = Problem(path, message)
+
+
+@dataclass
+class Conversion:
+    """From where to where a scenario is converted, and the changes so far."""
+
+    #: As it is in its own mode.
+    scenario: Scenario
+    mode: Mode
+    #: In full, such as 4.1.1.
+    release: str
+    changes: list[Change] = field(default_factory=list)
+
+    @property
+    def to_kraft(self) -> bool:
+        """Whether ZooKeeper is left for KRaft."""
+        return self.mode == KRAFT_MODE and not self.scenario.has_kraft
+
+    @property
+    def to_zookeeper(self) -> bool:
+        """Whether KRaft is left for ZooKeeper."""
+        return self.mode != KRAFT_MODE and self.scenario.has_kraft
+
+    @property
+    def leaves_mode(self) -> bool:
+        """Whether the mode changes, and not the release alone."""
+        return self.to_kraft or self.to_zookeeper
+
+    def note(self, path: Path, text: str) -> None:
+        """Add a change."""
+        self.changes.append(Change(path, text))
+
+    def knows(self, version: str | None) -> bool:
+        """Whether the target's release knows a protocol version or metadata.version."""
+        try:
+            Release.parse(self.release).version(self.mode, version)
+        except ValueError:
+            return False
+        return True
+
+
+def without(part: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """A copy of a mapping without some of its keys."""
+    return {name: value for name, value in part.items() if name not in names}
+
 
 #: The setting of one mode, and the one with another meaning that the other has.
 _SESSION_WITH_ZOOKEEPER = "zookeeper.session.timeout.ms"

@@ -1,4 +1,6 @@
-"""The problems of a scenario, in words with which its author can correct them.
+"""How many of something, in words.
+
+The problems of a scenario, in words with which its author can correct them.
 
 Every problem has a path in the file (``faults[1].between[0]``). Its text says what is wrong and
 what is allowed. Validators find problems one by one; they are reported in one
@@ -12,7 +14,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.scenario.text.counted import counted
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: ``1 broker``, ``20,000 partitions``, ``2 leader epochs``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Several of it: partitions, batches, replicas."""
+    return f"{noun}es" if noun.endswith(("tch", "s", "x")) else f"{noun}s"
+
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -1,4 +1,8 @@
-"""Timers of a controller, and what its own broker tells it."""
+"""Timers of controllers: with ZooKeeper, of a quorum's active controller, of its voters.
+
+The broker's own messages to its controller, and the timers of a broker that deals with a quorum,
+are here too.
+"""
 
 from __future__ import annotations
 
@@ -52,3 +56,180 @@ class UncleanElectionEnabled(News, kind=79):
     """A topic's settings allow unclean election from now on."""
 
     topic: i64
+
+
+class QuorumStart(Timer, kind=112):
+    """The controller begins to run."""
+
+
+class QuorumWorks(Timer, kind=113):
+    """The controller's thread is done with an event, and takes the next one of its queue."""
+
+
+class ControllerTask(Timer):
+    """A task of the active controller: it ends with the epoch in which it was begun."""
+
+    epoch: i64
+
+
+class FencingCheck(ControllerTask, kind=116):
+    """The controller looks for brokers that it has not heard for their session time-out."""
+
+
+class NoOpDue(ControllerTask, kind=117):
+    """metadata.max.idle.interval.ms are over."""
+
+
+class PreferredLeaderBalance(ControllerTask, kind=118):
+    """leader.imbalance.check.interval.seconds are over."""
+
+
+class UncleanElectionCheck(ControllerTask, kind=119):
+    """unclean.leader.election.interval.ms are over."""
+
+
+class RaftFetchExpires(Timer, kind=120):
+    """An observer's fetch may have waited for long enough."""
+
+
+class RegistrationGivesUp(Timer, kind=121):
+    """A registration, or a heartbeat, may have got no response in time."""
+
+
+class ControllerLookedFor(Timer, kind=162):
+    """A broker looks again whom to send the registration or heartbeat that it has made."""
+
+    #: Which one it is about.
+    number: i64
+
+
+class HeartbeatDue(Timer, kind=122):
+    """It is time for a broker to register, or for its next heartbeat."""
+
+    #: Only the last one that was set counts.
+    number: i64
+
+
+class RaftFetchGivesUp(Timer, kind=123):
+    """A broker's fetch of the metadata log may have got no response in time."""
+
+
+class RaftFetchDue(Timer, kind=124):
+    """A broker fetches the metadata log: for the first time, or again after a failure."""
+
+
+class MetadataPublicationGoesOn(Timer, kind=125):
+    """A broker has come to the next phase of a publication of metadata."""
+
+
+class InitialRegistrationExpires(Timer, kind=126):
+    """initial.broker.registration.timeout.ms are over."""
+
+
+class LifecycleBegins(Timer, kind=140):
+    """The process of a broker is up: it looks for the controller, and registers."""
+
+
+class ReadyToUnfence(Timer, kind=141):
+    """A broker has published its first metadata, and all the rest of it is ready."""
+
+
+class ControlledShutdownExpires(Timer, kind=142):
+    """A broker has waited long enough for the controller's leave to shut down."""
+
+
+class LogDirFailureExpires(Timer, kind=143):
+    """log.dir.failure.timeout.ms are over."""
+
+    directory: i64
+
+
+class ControlledShutdownBegins(Timer, kind=144):
+    """A broker that was told to stop asks for the controller's leave from now on."""
+
+
+class QuorumSample(Timer, kind=127):
+    """The active controller's metadata log is looked at, every sample_every."""
+
+
+class LeadershipClaimed(Timer, kind=151):
+    """The voter is the leader of an epoch, and has committed a record of it."""
+
+    epoch: i64
+    #: All records before this one are committed; those were written before the claim.
+    offset: i64
+
+
+class LeadershipLost(Timer, kind=152):
+    """The voter is not the leader of an epoch any more."""
+
+    epoch: i64
+
+
+class QuorumCommits(Timer, kind=115):
+    """A majority has the log up to an offset, as the leader of an epoch knows."""
+
+    offset: i64
+    epoch: i64
+
+
+class QuorumAppended(Timer, kind=153):
+    """There is more in the leader's log, committed or not, for observers that wait."""
+
+
+class SnapshotDue(Timer, kind=165):
+    """The controller is to write a snapshot of what its voter has committed."""
+
+    #: The end of the snapshot, and the epoch of the last record in it.
+    offset: i64
+    epoch: i64
+
+
+class VoterStopped(Timer, kind=154):
+    """A voter that was told to stop has a successor, or has waited for long enough."""
+
+
+class QuorumDrains(Timer, kind=114):
+    """controller.quorum.append.linger.ms are over: what was appended is written."""
+
+    epoch: i64
+
+
+class RaftAppended(Timer, kind=155):
+    """The leader has written records to its log: they can be fetched."""
+
+    epoch: i64
+    offset: i64
+
+
+class RaftFlushed(Timer, kind=156):
+    """A voter's log is on its disk up to an offset."""
+
+    offset: i64
+    #: How often the log had been truncated when the flush began.
+    truncations: i64
+
+
+class VoterDeadline(Timer, kind=157):
+    """A voter's time in its state may be over."""
+
+    #: Only the last one that was set counts.
+    number: i64
+
+
+class BeginQuorumEpochDue(Timer, kind=158):
+    """It is time for a leader to tell those again that do not fetch."""
+
+    epoch: i64
+
+
+class VoterFetchDue(Timer, kind=159):
+    """A follower fetches again after a failure."""
+
+
+class VoterFetchGivesUp(Timer, kind=160):
+    """A follower's fetch may have got no response in time."""
+
+
+class VoterFetchExpires(Timer, kind=161):
+    """A fetch of a voter may have waited at the leader for long enough."""

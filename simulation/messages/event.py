@@ -2,7 +2,7 @@
 
 A kind of event is a class: its docstring says what it tells, and its fields are its body. An event
 lies in a slot of ``Kernel.events``, which has room for the body of any kind
-(``compiled/record_views.py``). What it carries of partitions hangs on it as a chain of entries,
+(``compiled/records.py``). What it carries of partitions hangs on it as a chain of entries,
 each a slot of ``Kernel.items``, as the requests of Kafka's protocol have it.
 """
 

@@ -118,7 +118,7 @@ class ZkThrottleRequest(ZkWrite, kind=64):
     (:class:`NamedPartition`).
     """
 
-    #: Which replicas are meant: one of ``simulation/codes/throttles.py``.
+    #: Which replicas are meant: one of ``simulation/trace_rows/codes.py``.
     scope: i64
     #: Bytes a second; -1: it stays as it is.
     leader_rate: i64 = -1

@@ -1,7 +1,7 @@
 """The columns of the trace's rows: the type, the unit and the meaning of each.
 
 A column's type says what its integer is: a broker is an index within the cluster, a slot is a place
-in a partition's own table of brokers, a replica list packs slots (``replication/replica_list.py``).
+in a partition's own table of brokers, a replica list packs slots (``replication/records.py``).
 A name's end is its unit: ``_us``, ``_ms``.
 """
 
@@ -13,22 +13,22 @@ from typing import Annotated, NamedTuple
 
 from tidegauge.compiled.records import i64
 from tidegauge.replication import errors
-from tidegauge.simulation.codes import controller_events, zookeeper_errors
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.messages import kinds
+from tidegauge.simulation.trace_rows import codes
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_STATES,
     CHECKPOINTS,
     LOG_START_CAUSES,
     MOMENTS,
     REASONS,
     ROLL_STATES,
+    SNAPSHOT_STEPS,
     STATE_CHANGES,
     STATE_REASONS,
     STOPS,
     UNSEEN,
+    VOTER_STATES,
 )
-from tidegauge.simulation.codes.snapshot_steps import SNAPSHOT_STEPS
-from tidegauge.simulation.codes.voter_states import VOTER_STATES
-from tidegauge.simulation.messages import kinds
 
 
 class Type(StrEnum):
@@ -229,11 +229,11 @@ Error = Annotated[
     Column(
         CODE,
         "Kafka's error code, or ZooKeeper's (-101 and below); 0: none",
-        names=zookeeper_errors.NAMES | errors.NAMES,
+        names=codes.ZOOKEEPER_ERROR_NAMES | errors.NAMES,
     ),
 ]
 EventKind = Annotated[
-    i64, Column(CODE, "kind of the controller's event", names=controller_events.NAMES)
+    i64, Column(CODE, "kind of the controller's event", names=codes.CONTROLLER_EVENT_NAMES)
 ]
 FaultKind = Annotated[i64, Column(CODE, "kind of the fault; the manifest names it")]
 MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAMES)]

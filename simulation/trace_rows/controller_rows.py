@@ -1,4 +1,7 @@
-"""Rows of the controller: its events, elections, reassignments and deletions."""
+"""Rows of the control plane: controllers, the state that it holds, voters, ZooKeeper.
+
+The state of partitions, brokers and the controller is written by the owner of the truth.
+"""
 
 from __future__ import annotations
 
@@ -183,3 +186,179 @@ class TopicDeleted(CanonicalRow, number=73):
     STORY = "has deleted {topic}"
 
     topic: column.Topic
+
+
+class PartitionState(PartitionRow, number=94):
+    """What the control plane holds of a partition, after it was created, written or deleted."""
+
+    STORY = (
+        "the state is {change} by {writer}: leader {leader}, epoch {leader_epoch}, ISR {isr},"
+        " partition epoch {partition_epoch}"
+    )
+
+    change: column.Change
+    leader: column.Leader
+    leader_epoch: column.LeaderEpoch
+    partition_epoch: column.PartitionEpoch
+    isr: column.Isr
+    controller_epoch: column.ControllerEpoch
+    writer: column.Writer
+
+
+class PartitionReplicas(PartitionRow, number=59):
+    """A partition's replicas in the control plane are others now, or in another order."""
+
+    STORY = "the assignment is {replicas} now; {adding} are being added, {removing} removed"
+
+    replicas: column.Replicas
+    adding: column.Adding
+    removing: column.Removing
+    eligible_leaders: column.EligibleLeaders
+    last_known_leader: column.LastKnownLeader
+    recovering: column.Recovering
+
+
+class BrokerState(CanonicalRow, number=95):
+    """The control plane takes a broker for absent, fenced, active or shutting down."""
+
+    STORY = "takes {broker} for {state}: {state_reason}"
+
+    broker: column.Broker
+    state: column.State
+    broker_epoch: column.BrokerEpoch
+    state_reason: column.StateReason
+
+
+class ControllerActive(CanonicalRow, number=96):
+    """Another broker is the active controller now; -1: none is; -2: one of before the run."""
+
+    STORY = "active controller: {broker}, controller epoch {controller_epoch}"
+
+    broker: column.Broker
+    controller_epoch: column.ControllerEpoch
+
+
+class TopicConfigured(CanonicalRow, number=48):
+    """The settings of a topic were written."""
+
+    STORY = (
+        "{topic} now has min.insync.replicas={min_insync_replicas}, unclean election "
+        "{unclean_enabled}"
+    )
+
+    topic: column.Topic
+    min_insync_replicas: column.MinInsyncReplicas
+    unclean_enabled: column.UncleanEnabled
+
+
+class VoterState(CanonicalRow, number=99):
+    """A controller of the quorum is in another state, or in another epoch."""
+
+    STORY = (
+        "{broker} is {voter_state} in epoch {quorum_epoch}: leader {quorum_leader}, "
+        "voted for {voted_for}"
+    )
+
+    broker: column.Broker
+    voter_state: column.VoterState
+    quorum_epoch: column.QuorumEpoch
+    quorum_leader: column.QuorumLeader
+    voted_for: column.VotedFor
+
+
+class VoterLog(CanonicalRow, number=100):
+    """The metadata log of a controller has another end, or its high watermark has moved."""
+
+    STORY = (
+        "the metadata log of {broker} ends at {log_end_offset}, epoch {quorum_epoch}; "
+        "high watermark {high_watermark}"
+    )
+
+    broker: column.Broker
+    quorum_epoch: column.QuorumEpoch
+    log_end_offset: column.LogEndOffset
+    high_watermark: column.HighWatermark
+    truncated: column.Truncated
+
+
+class MetadataSnapshot(CanonicalRow, number=101):
+    """A node has written or loaded a snapshot of the metadata log, or its log begins with one."""
+
+    STORY = (
+        "{broker} {snapshot_step} a snapshot of the metadata log up to {end_offset}, epoch "
+        "{quorum_epoch}; its log begins at {log_start_offset}"
+    )
+
+    broker: column.Broker
+    snapshot_step: column.SnapshotStep
+    end_offset: column.EndOffset
+    quorum_epoch: column.QuorumEpoch
+    snapshot_bytes: column.SnapshotBytes
+    log_start_offset: column.LogStartOffset
+
+
+class SessionOpened(CanonicalRow, number=20):
+    """ZooKeeper has opened a session of a broker."""
+
+    STORY = "opens session {session} of {broker}, timeout {timeout_ms}"
+
+    broker: column.Broker
+    session: column.Session
+    timeout_ms: column.TimeoutMs
+
+
+class SessionExpired(CanonicalRow, number=21):
+    """ZooKeeper has expired a session; silent_us is the time since the broker's last message."""
+
+    STORY = "expires session {session} of {broker}, silent for {silent_us}"
+
+    broker: column.Broker
+    session: column.Session
+    silent_us: column.SilentUs
+
+
+class SessionClosed(CanonicalRow, number=26):
+    """A broker has closed its session."""
+
+    STORY = "closes session {session} of {broker}, as requested"
+
+    broker: column.Broker
+    session: column.Session
+
+
+class ZnodeRow(CanonicalRow):
+    """A znode changes."""
+
+    znode: column.Znode
+    writer: column.Writer
+
+
+class ZnodeContent(ZnodeRow):
+    """What a znode holds; of a partition its leader, epochs and ISR."""
+
+    leader: column.LeaderSlot
+    leader_epoch: column.LeaderEpoch
+    controller_epoch: column.ControllerEpoch
+    isr: column.Isr
+
+
+class ZnodeCreated(ZnodeContent, number=22):
+    """A znode was created, by writer; -1 is the operator, -2 a writer before the run."""
+
+    STORY = "{znode} is created by {writer}"
+
+    sequence_number: column.SequenceNumber
+
+
+class ZnodeSet(ZnodeContent, number=23):
+    """A znode was written."""
+
+    STORY = "{znode} is written by {writer}: version {version}"
+
+    version: column.Version
+
+
+class ZnodeDeleted(ZnodeRow, number=24):
+    """A znode was deleted, by writer, or (-1) with its session."""
+
+    STORY = "{znode} is deleted by {writer}"

@@ -21,7 +21,7 @@ from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH, NONE, STALE_BROKER_EPOCH
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.codes.occasions import MOMENT_FETCH, MOMENT_SHRINK
+from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH, MOMENT_SHRINK
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 MS, SECOND = 1_000, 1_000_000

@@ -13,10 +13,10 @@ import pytest
 from isr_stories import process_named
 from life_stories import batches, fault, of_broker, story
 from scenario_runs import rows_of, run_of
-from tidegauge.actors.storage.write_back import note_append, offset_on_disk
+from tidegauge.actors.storage.logs import note_append, offset_on_disk
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_KILLED
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

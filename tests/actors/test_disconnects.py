@@ -11,7 +11,7 @@ from isr_stories import process_named
 from life_stories import at, batches, fault, of_broker, story
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import CODES
-from tidegauge.simulation.messages.fault_events import Disconnected
+from tidegauge.simulation.messages.timers import Disconnected
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

@@ -14,7 +14,7 @@ import pytest
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_FENCED,
     BROKER_REGISTERS,

@@ -25,9 +25,9 @@ from partition_fates import NO_LEADER, Records, log_of
 from scenario_runs import rows_of, run_of
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.codes.occasions import STOP_KILLED, STOP_REGISTERED_ALREADY
-from tidegauge.simulation.messages.broker_timers import IsrExpiration
 from tidegauge.simulation.messages.client_requests import ProduceRequest
+from tidegauge.simulation.messages.timers import IsrExpiration
+from tidegauge.simulation.trace_rows.codes import STOP_KILLED, STOP_REGISTERED_ALREADY
 
 SECOND = 1_000_000
 #: The model's figure for a start without logs.

@@ -16,7 +16,7 @@ from partition_fates import NO_LEADER, Records, answers, log_of, state_writes
 from scenario_runs import rows_of, run_of
 from tidegauge.replication.errors import KAFKA_STORAGE_ERROR, NONE
 from tidegauge.runs.znode_tree import znode_tree
-from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_KILLED, STOP_LOG_DIRECTORY
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_KILLED, STOP_LOG_DIRECTORY
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import SECOND, writes
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegauge.actors.storage.log_directory import read_checkpoint, write_checkpoint
+from tidegauge.actors.storage.log_dirs import read_checkpoint, write_checkpoint
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
     RECOVERY_POINT_OFFSET_CHECKPOINT,

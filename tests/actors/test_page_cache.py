@@ -9,10 +9,10 @@ import pytest
 
 from scenario_runs import rows_of, run_of
 from small_clusters import SECOND
-from tidegauge.actors.storage.page_cache import cached_from
+from tidegauge.actors.storage.disks import cached_from
 from tidegauge.compiled.handlers import plain_of
 from tidegauge.engine.group import Group
-from tidegauge.engine.layout.machine_tables import cache_tails
+from tidegauge.engine.layout.network_tables import cache_tails
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 from tidegauge.scenario.used_resources import used_resources

@@ -20,8 +20,8 @@ from life_stories import (
 from partition_fates import log_of
 from scenario_runs import rows_of, run_of
 from small_clusters import FIRST_CLIENT, cluster_of, producers_of
-from tidegauge.simulation.codes.occasions import STOP_CLEAN, STOP_POWER
 from tidegauge.simulation.messages.client_requests import ProduceRequest
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_POWER
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

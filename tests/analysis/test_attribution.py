@@ -15,7 +15,7 @@ import pytest
 from overlapping_faults import STORIES, Fault, fault, scenario_with
 from tidegauge.analysis.cause_table import arrow_of_causes
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.requests import runs_at
 from tidegauge.engine.simulate import simulate
 from tidegauge.traces.run_folder import RunFolder
 

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegauge.analysis.causes import Links, causes_of, links_of
-from tidegauge.analysis.run_paths import runs_at
-from tidegauge.simulation.trace_rows.controller_rows import LeaderElected
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan
-from tidegauge.simulation.trace_rows.zookeeper_rows import SessionExpired
+from tidegauge.analysis.requests import runs_at
+from tidegauge.simulation.trace_rows.controller_rows import LeaderElected, SessionExpired
+from tidegauge.simulation.trace_rows.process_rows import FaultBegan
 from written_rows import Handle, WrittenRows
 
 CONTROLLER, ZOOKEEPER = 8, 9

@@ -8,8 +8,8 @@ from tidegauge.analysis.attribution import charges_of
 from tidegauge.analysis.causes import causes_of, links_of
 from tidegauge.analysis.cluster_course import PREFERRED_ELECTION, Charge
 from tidegauge.analysis.fault_reach import roles_of
-from tidegauge.analysis.run_paths import runs_at
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, BROKER_ACTIVE
+from tidegauge.analysis.requests import runs_at
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, BROKER_ACTIVE
 from written_rows import MANIFEST_OF_TESTS, ZOOKEEPER, S, WrittenRows
 
 #: Processes: brokers 1, 2 and 3 have a replica of each partition; a controller, a producer.

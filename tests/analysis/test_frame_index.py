@@ -15,8 +15,7 @@ import msgpack  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from tidegauge.analysis.frame_index import FramePlace, TraceBytes, frames_of_file, read_frame
-from tidegauge.analysis.requests import TraceRequest
-from tidegauge.analysis.run_paths import common_folder, runs_at
+from tidegauge.analysis.requests import TraceRequest, common_folder, runs_at
 from tidegauge.analysis.trace_parts import find_frames, frames_of, parts_of
 from tidegauge.traces.run_files import TRACE, RunError
 from tidegauge.traces.run_folder import RunFolder

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from scenario_runs import shipped
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.requests import runs_at
 from tidegauge.command_line import app
 from tidegauge.engine.contract import Passed
 from tidegauge.engine.simulate import simulate

@@ -10,8 +10,8 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.scenario.leaned_on import leaned_on
 from tidegauge.scenario.reading import load_scenario
+from tidegauge.scenario.used_resources import leaned_on
 
 REAL_LOGS = Path(__file__).parents[1] / "data" / "real_logs"
 RANDOM = REAL_LOGS / "zk-2.6.3-rand312"

@@ -15,7 +15,7 @@ from tidegauge.runs.metadata_log import metadata_records
 from tidegauge.runs.quorum_history import described_quorum
 from tidegauge.runs.story import Names
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_FENCED
+from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder
 
 S = 1_000_000

@@ -18,7 +18,7 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.warnings import warnings_of
-from tidegauge.simulation.codes.occasions import ROLL_IN_SYNC, ROLL_PREFERS, ROLL_STARTED
+from tidegauge.simulation.trace_rows.codes import ROLL_IN_SYNC, ROLL_PREFERS, ROLL_STARTED
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import SECOND
 

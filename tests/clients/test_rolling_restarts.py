@@ -15,7 +15,7 @@ from isr_stories import process_named
 from life_stories import of_broker, story
 from scenario_runs import rows_of, run_of
 from tidegauge.scenario.reading import ScenarioError
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     ROLL_DONE,
     ROLL_GIVES_UP,
     ROLL_GOES_ON_ANYWAY,

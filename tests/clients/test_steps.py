@@ -16,7 +16,7 @@ from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
 from tidegauge.replication.errors import NONE
 from tidegauge.runs.story import Names, told
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     NOT_HOSTED,
     NOT_UP,
     REASON_OBSERVED,

@@ -187,7 +187,7 @@ def test_a_source_names_the_cache_of_all_that_it_can_end_up_in(house: Path) -> N
     user = "tidegauge.controller.partitions.partition_changes"
     before = folder_of(house, user)
     assert folder_of(house, user) == before
-    elections = house / "controller" / "partitions" / "elections.py"
+    elections = house / "controller" / "partitions" / "leader_and_isr.py"
     elections.write_text(elections.read_text() + "\n# changed\n")
     assert folder_of(house, user) != before
 
@@ -196,7 +196,7 @@ def test_a_source_leaves_the_cache_of_others_alone(house: Path) -> None:
     """Else each change to a scenario's model would cost a minute of compilation."""
     other = "tidegauge.replication.high_watermark"
     before = folder_of(house, other)
-    elections = house / "controller" / "partitions" / "elections.py"
+    elections = house / "controller" / "partitions" / "leader_and_isr.py"
     elections.write_text(elections.read_text() + "\n# changed\n")
     assert folder_of(house, other) == before
 

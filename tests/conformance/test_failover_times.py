@@ -19,8 +19,7 @@ import pytest
 from recordings import ON_ONE_MACHINE
 from scenario_runs import rows_of, run_of
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED
-from tidegauge.simulation.codes.voter_states import LEADER
+from tidegauge.simulation.trace_rows.codes import BROKER_SESSION_EXPIRED, LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

@@ -20,7 +20,7 @@ from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.replication.errors import CODES
 from tidegauge.scenario.model.request_steps import ProduceStep
-from tidegauge.simulation.enumerations import ENUMERATIONS
+from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
 from tidegauge.traces.run_folder import TraceRow
 
 KRAFT: dict[str, Any] = {

@@ -20,7 +20,7 @@ import pytest
 from recordings import ON_ONE_MACHINE
 from scenario_runs import rows_of, run_of
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_REGISTERS,
     BROKER_SESSION_EXPIRED,
     BROKER_SHUTS_DOWN,

@@ -23,11 +23,11 @@ from tidegauge.replication.errors import (
     NOT_CONTROLLER,
     OPERATION_NOT_ATTEMPTED,
 )
+from tidegauge.replication.records import pack
 from tidegauge.replication.releases import rules_of
-from tidegauge.replication.replica_list import pack
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.codes.controller_events import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
+from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION, ISR_CHANGE
 from tidegauge.traces.run_folder import RunFolder
 
 MS, SECOND = 1_000, 1_000_000

@@ -27,7 +27,7 @@ from life_stories import (
 from partition_fates import NO_LEADER, acknowledged, lost
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.occasions import STOP_CLEAN
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import RECONNECT_US
 

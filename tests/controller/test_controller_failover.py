@@ -18,9 +18,14 @@ import pytest
 from quorum_stories import SECOND, crash, quorum_story, states
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.occasions import BROKER_SESSION_EXPIRED, STATE_CREATED
-from tidegauge.simulation.codes.voter_states import LEADER, RESIGNED, VOTER_STOPPED
 from tidegauge.simulation.messages.quorum_requests import BrokerHeartbeatResponse
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_SESSION_EXPIRED,
+    LEADER,
+    RESIGNED,
+    STATE_CREATED,
+    VOTER_STOPPED,
+)
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 BENCH = Path(__file__).parents[2] / "bench" / "failover.py"

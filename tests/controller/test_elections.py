@@ -10,18 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replication_stories import leader_and_isr
-from tidegauge.controller.partitions.elections import (
+from tidegauge.controller.partitions.leader_and_isr import (
     ELECTED,
     ELECTED_UNCLEAN,
+    NO_LEADER,
     NOBODY_ELECTED,
     controlled_shutdown_partition_leader_election,
     offline_partition_leader_election,
     preferred_replica_partition_leader_election,
     reassign_partition_leader_election,
 )
-from tidegauge.controller.partitions.leader_and_isr import NO_LEADER
-from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.replication.replica_list import pack, unpack
+from tidegauge.replication.records import LeaderAndIsr, pack, unpack
 
 STRATEGIES = ["offline", "unclean", "reassign", "preferred", "controlled shutdown"]
 EPOCH = 8

@@ -28,8 +28,8 @@ from life_stories import (
 from partition_fates import NO_LEADER
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.controller_events import ELECT
-from tidegauge.simulation.messages.fault_events import Disconnected
+from tidegauge.simulation.messages.timers import Disconnected
+from tidegauge.simulation.trace_rows.codes import ELECT
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import cluster, settings
 

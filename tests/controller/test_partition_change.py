@@ -18,6 +18,7 @@ from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
 from tidegauge.controller.kraft_partitions import partition_target as causes
 from tidegauge.controller.kraft_partitions.alter_partition import (
+    KRaftSwitches,
     alter_partition_error,
     altered_partition_error,
 )
@@ -31,10 +32,8 @@ from tidegauge.controller.kraft_partitions.partition_change import (
     create_partition,
     partition_change,
 )
-from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication import errors
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import EMPTY, pack, unpack
+from tidegauge.replication.records import EMPTY, PartitionRegistration, pack, unpack
 
 RECORDINGS = sorted(file.stem for file in GOLDEN_KRAFT.glob("*.json"))
 

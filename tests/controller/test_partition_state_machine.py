@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidegauge.controller.partitions.partition_state_machine import (
+from tidegauge.controller.partitions.partition_changes import (
     NEW_PARTITION,
     NON_EXISTENT_PARTITION,
     OFFLINE_PARTITION,

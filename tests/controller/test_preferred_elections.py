@@ -22,7 +22,7 @@ from life_stories import (
     story,
 )
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.codes.controller_events import AUTO_REBALANCE
+from tidegauge.simulation.trace_rows.codes import AUTO_REBALANCE
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import writes
 

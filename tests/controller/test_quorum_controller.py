@@ -14,8 +14,11 @@ import pytest
 from quorum_stories import SECOND, State, crash, quorum_story, states
 from scenario_runs import rows_of, run_of
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.controller_events import MAYBE_FENCE_STALE_BROKER
-from tidegauge.simulation.codes.occasions import BROKER_FENCED, BROKER_SESSION_EXPIRED
+from tidegauge.simulation.trace_rows.codes import (
+    BROKER_FENCED,
+    BROKER_SESSION_EXPIRED,
+    MAYBE_FENCE_STALE_BROKER,
+)
 
 SESSION_US = 4 * SECOND
 MIN_ISR_2 = {"min.insync.replicas": 2}

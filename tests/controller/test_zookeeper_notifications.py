@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.codes.controller_events import ISR_CHANGE
+from tidegauge.simulation.trace_rows.codes import ISR_CHANGE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from zookeeper_stories import SECOND, SOON_US, cluster, paused, settings, writes
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
+from tidegauge.simulation.trace_rows.codes import BROKER_CHANGE
 from tidegauge.traces.run_folder import RunFolder
 from zookeeper_stories import (
     MS,

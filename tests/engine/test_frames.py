@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from small_clusters import BROKER_1, FIRST_CLIENT, cluster_of
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import rule
-from tidegauge.engine.exchange.exchange_state import ENDED, NEVER_US, READY, STOPPED, STRANGE
+from tidegauge.engine.exchange.frame_exchange import ENDED, NEVER_US, READY, STOPPED, STRANGE
 from tidegauge.engine.exchange.frames import EVENTS, GENERATION, ITEMS, TIME, WINDOW
 from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -14,25 +14,24 @@ from typing import Any
 import pytest
 
 from tidegauge.actors.state.brokers import NEVER_US
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
+from tidegauge.engine.doors import World
 from tidegauge.engine.group import Group
-from tidegauge.engine.invariants.quorum import QUORUM_STATE
+from tidegauge.engine.invariants.quorum import QUORUM_STATE, VOTERS
 from tidegauge.engine.invariants.validator import (
     INVARIANTS,
     InvariantViolatedError,
     Validator,
 )
-from tidegauge.engine.invariants.voters import VOTERS
-from tidegauge.engine.world import World
-from tidegauge.replication.replica_list import pack, without
+from tidegauge.replication.records import pack, without
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import CONTROLLER, NONE
-from tidegauge.simulation.messages.broker_timers import SessionPing
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import CommittedResponse, StopReplicaRequest
+from tidegauge.simulation.messages.timers import SessionPing
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
+from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.simulation.zookeeper_tree import BROKERS, STATES, TOPICS_ZNODE
 
 STORY = {

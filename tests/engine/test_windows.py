@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from small_clusters import BROKER_1, cluster_of
 from threads import beside
 from tidegauge.compiled.rules import COMPILED
-from tidegauge.engine.exchange.exchange_state import (
+from tidegauge.engine.exchange.frame_exchange import (
     AWAITS,
     DAMAGED,
     ENDED,

@@ -34,9 +34,9 @@ FLOORS = (
 
 #: The rooms inside a folder at the top, from the ground up; "" is what lies in none of them.
 INSIDE: Mapping[str, tuple[set[str], ...]] = {
-    "simulation": ({"codes", "jvm", "messages"}, {"trace_rows"}, {""}),
+    "simulation": ({"messages"}, {"trace_rows"}, {""}),
     "traces": ({"", "checks"}, {"quorum_checks"}, {"judging"}),
-    "scenario": ({"text", "placement"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
+    "scenario": ({"text"}, {"model"}, {"coherence"}, {""}, {"other_mode"}),
     "controller": (
         *({"state", "raft", "kraft_partitions"}, {"kraft", "zookeeper", "partitions"}),
         *({"events"}, {""}),
@@ -243,11 +243,14 @@ def test_no_room_hides_a_module_of_python() -> None:
         ("actors/broker_actor.py", "import ray"),
         ("controller/controller_actor.py", "from ray.util import placement_group"),
         ("engine/ray_cluster.py", "import ray\nfrom tidegauge.metrics import snapshot"),
-        ("metrics/endpoint/endpoint.py", "from prometheus_client import Gauge"),
+        ("metrics/endpoint/server.py", "from prometheus_client import Gauge"),
         ("spark_analysis/engine.py", "import pyspark.sql"),
         ("analysis/making/duckdb_engine.py", "import duckdb"),
-        ("scenario/reading.py", "from tidegauge.scenario.model.faults import Fault"),
-        ("scenario/model/faults.py", "from tidegauge.scenario.text.errors import Problem"),
+        ("scenario/reading.py", "from tidegauge.scenario.model.component_faults import Fault"),
+        (
+            "scenario/model/component_faults.py",
+            "from tidegauge.scenario.text.errors import Problem",
+        ),
         ("tidegauge/command_line.py", "from tidegauge import __version__"),
         ("tidegauge/commands/show_run.py", "from tidegauge.runs.story import Names"),
     ],
@@ -265,23 +268,23 @@ def test_accepts(path: str, source: str) -> None:
         ("simulation/links.py", "from tidegauge import actors", "above actors"),
         (
             "simulation/links.py",
-            "import tidegauge.controller.partitions.elections",
+            "import tidegauge.controller.partitions.leader_and_isr",
             "above controller",
         ),
         ("simulation/links.py", "from tidegauge.scenario.reading import x", "above scenario"),
         (
             "actors/handlers.py",
-            "from tidegauge.controller.partitions.elections import x",
+            "from tidegauge.controller.partitions.leader_and_isr import x",
             "above controller",
         ),
         (
-            "controller/partitions/elections.py",
+            "controller/partitions/leader_and_isr.py",
             "from tidegauge.actors.handlers import x",
             "above actors",
         ),
-        ("metrics/endpoint/endpoint.py", "import tidegauge.spark_analysis", "above spark_analysis"),
+        ("metrics/endpoint/server.py", "import tidegauge.spark_analysis", "above spark_analysis"),
         (
-            "metrics/endpoint/endpoint.py",
+            "metrics/endpoint/server.py",
             "from tidegauge.command_line import app",
             "above tidegauge",
         ),
@@ -289,7 +292,11 @@ def test_accepts(path: str, source: str) -> None:
         ("actors/handlers.py", "import tidegauge", "above tidegauge"),
         # Between the rooms of one folder.
         ("scenario/text/errors.py", "from tidegauge.scenario.model import x", "scenario/model"),
-        ("scenario/model/faults.py", "from tidegauge.scenario.reading import x", "above scenario"),
+        (
+            "scenario/model/component_faults.py",
+            "from tidegauge.scenario.reading import x",
+            "above scenario",
+        ),
         ("engine/layout/tables.py", "from tidegauge.engine.group import x", "above engine"),
         ("tidegauge/runs/story.py", "from tidegauge.views.output import x", "tidegauge/views"),
         ("tidegauge/commands/demo.py", "from tidegauge.command_line import app", "above tidegauge"),
@@ -307,7 +314,7 @@ def test_accepts(path: str, source: str) -> None:
         ("compiled/rules.py", "import ray", "ray is not known"),
         ("engine/group.py", "import ray", "ray is not known"),
         ("tidegauge/driver.py", "import ray", "ray is not known"),
-        ("metrics/endpoint/endpoint.py", "from ray.util import metrics", "ray is not known"),
+        ("metrics/endpoint/server.py", "from ray.util import metrics", "ray is not known"),
         ("analysis/making/engine.py", "import pyspark.sql", "pyspark is not known"),
         ("analysis/questions/hw_lag.py", "import duckdb", "duckdb is not known"),
         ("tidegauge/driver.py", "import prometheus_client", "prometheus_client is not known"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: ``handshake.py`` or ``engine/layout/fault_tables.py``, and not a part of a longer path.
+#: ``handshake.py`` or ``engine/layout/step_tables.py``, and not a part of a longer path.
 MENTIONED = re.compile(r"(?<![\w/.*-])((?:\w+/)*\w+\.py)\b")
 
 #: The text of a link: the page that it leads to is tested with the links.

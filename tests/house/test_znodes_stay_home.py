@@ -16,7 +16,7 @@ ROOMS = (
     "actors/session/",
     "actors/zookeeper_responses.py",
     "simulation/messages/zookeeper_requests.py",
-    "simulation/trace_rows/zookeeper_rows.py",
+    "simulation/trace_rows/controller_rows.py",
     "simulation/zookeeper_tree.py",
     "tidegauge/real_cluster/describe/",
     "tidegauge/runs/znode_paths.py",
@@ -37,7 +37,7 @@ EXCEPTIONS = {
     "simulation/trace_rows/columns.py": "the columns of the rows of znodes",
     "tidegauge/runs/story.py": "a column that is the number of a znode is told by its path",
     "tidegauge/laboratory/conformance/recorded_schedule.py": "recordings name a time so",
-    "traces/checks/judged_rows.py": "leaves these rows out",
+    "traces/checks/breaches.py": "leaves these rows out",
     "traces/summary_figures.py": "counts isr_change_notifications, whose unit is the znode",
 }
 

@@ -17,7 +17,7 @@ from tidegauge.real_cluster.incident.proposal_text import proposal_text, write_p
 from tidegauge.real_cluster.incident.proposed_faults import ProposedFault
 from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
 from tidegauge.scenario.reading import load_scenario
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
 
 #: Scenarios, and the share of their partitions that go through the same leaders and ISRs again.

@@ -19,7 +19,7 @@ from tidegauge.real_cluster.incident.run_pair import RunPair, run_pair
 from tidegauge.real_cluster.incident.sightings import SIGHTINGS
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
 
 #: A signal, and the fault that is proposed for it.

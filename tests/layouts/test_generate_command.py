@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
 from tidegauge.scenario.reading import Scenario, load_scenario
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 
 LARGE = (
     *("--brokers", "100", "--topics", "2000", "--partitions", "200000", "--size-skew", "0.7"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegauge.layouts.skew import drawn_order, zipf_shares
-from tidegauge.scenario.placement.java_random import JavaRandom
+from tidegauge.scenario.model.replica_placement import JavaRandom
 
 
 def rank_size_slope(sizes: list[int]) -> float:

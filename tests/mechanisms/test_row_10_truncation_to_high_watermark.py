@@ -15,7 +15,7 @@ from isr_stories import retold
 from partition_fates import Records, StateWrite, acknowledged, log_of, lost, state_writes
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.simulation.codes.occasions import REASON_STOP, STOP_KILLED, STOP_OUT_OF_RANGE
+from tidegauge.simulation.trace_rows.codes import REASON_STOP, STOP_KILLED, STOP_OUT_OF_RANGE
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = "10-truncation-to-high-watermark"

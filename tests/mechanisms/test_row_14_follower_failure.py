@@ -14,7 +14,7 @@ from isr_stories import as_written
 from partition_fates import Records, log_of, lost, state_writes
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.simulation.codes.occasions import REASON_STOP
+from tidegauge.simulation.trace_rows.codes import REASON_STOP
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = "14-follower-failure"

@@ -15,7 +15,7 @@ from partition_fates import Records, acknowledged, log_of, lost, state_writes
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, lines_of
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication import errors
-from tidegauge.simulation.codes.occasions import MOMENT_FETCH, REASON_STOP
+from tidegauge.simulation.trace_rows.codes import MOMENT_FETCH, REASON_STOP
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = "15-leader-failure"

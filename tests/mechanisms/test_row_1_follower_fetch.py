@@ -11,7 +11,7 @@ import pytest
 
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.simulation.codes.occasions import MOMENT_ANSWER, MOMENT_FETCH
+from tidegauge.simulation.trace_rows.codes import MOMENT_ANSWER, MOMENT_FETCH
 from tidegauge.traces.run_folder import RunFolder
 
 TOLD = {

@@ -15,7 +15,7 @@ import pytest
 
 from partition_lines import BROKER_1, BROKER_2, BROKER_3, Line, lines_of
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.simulation.codes.occasions import MOMENT_APPEND, MOMENT_FETCH, MOMENT_SHRINK
+from tidegauge.simulation.trace_rows.codes import MOMENT_APPEND, MOMENT_FETCH, MOMENT_SHRINK
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIO = "04-replica-outside-isr"

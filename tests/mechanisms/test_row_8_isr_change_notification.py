@@ -17,13 +17,13 @@ from isr_stories import (
     retold,
 )
 from scenario_runs import rows_of, run_of, shipped
-from tidegauge.simulation.codes.controller_events import ISR_CHANGE
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.simulation.messages.zookeeper_requests import (
     ZkChildrenRequest,
     ZkGetRequest,
     ZkResponse,
 )
+from tidegauge.simulation.trace_rows.codes import ISR_CHANGE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 PHASES = 8

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from isr_stories import ms, process_named, retold
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.engine.group import Group
-from tidegauge.engine.log_directories import LOG_DIRECTORIES
-from tidegauge.engine.manifest import manifest_of
+from tidegauge.engine.row_stream import LOG_DIRECTORIES
+from tidegauge.engine.simulate import manifest_of
 from tidegauge.replication.checkpoint_files import (
     CheckpointError,
     CheckpointFormat,
@@ -32,7 +32,7 @@ from tidegauge.replication.checkpoint_files import (
 )
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.codes.occasions import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
+from tidegauge.simulation.trace_rows.codes import HIGH_WATERMARKS, REASON_END, RECOVERY_POINTS
 from tidegauge.traces.run_files import MANIFEST, TRACE
 from tidegauge.traces.run_folder import RunFolder, TraceRow, write_json_atomically
 from tidegauge.traces.trace_file import TraceWriter

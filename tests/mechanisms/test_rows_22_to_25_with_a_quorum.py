@@ -11,7 +11,7 @@ import pytest
 
 from scenario_runs import rows_of, run_of, shipped
 from tidegauge.runs.quorum_history import quorum_terms
-from tidegauge.simulation.codes.occasions import BROKER_FENCED
+from tidegauge.simulation.trace_rows.codes import BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder
 
 SECOND = 1_000_000

@@ -15,7 +15,7 @@ from tidegauge.rehearsal.verdicts import (
     duration_text,
     judge,
 )
-from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.model.scenario import AlertExpectations
 
 MINUTE = 60_000_000
 ALERT = Alert("UnderReplicated", ["rules.yml: kafka"], [], reads_nothing=False)

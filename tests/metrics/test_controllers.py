@@ -7,14 +7,12 @@ import json
 import pytest
 
 from cluster_snapshots import healthy, kraft_plan_of, plan_of, values_of
-from tidegauge.metrics.endpoint.discovery import discovered_targets
-from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.endpoint.openmetrics_file import Format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.endpoint.server import discovered_targets
+from tidegauge.metrics.samples.exposition import Exposition, Presentation, Scraper
 from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.record_times import RecordTimes
-from tidegauge.metrics.samples.scraping import Scraper
 from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.spellings.all_spellings import CONFLUENT
 

@@ -15,8 +15,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cluster_snapshots import healthy, plan_of
-from tidegauge.metrics.endpoint.endpoint import Endpoint, EndpointError
-from tidegauge.metrics.endpoint.formats import Format
+from tidegauge.metrics.endpoint.openmetrics_file import Format
+from tidegauge.metrics.endpoint.server import Endpoint, EndpointError
 from tidegauge.metrics.samples.targets import metrics_path, target_labels, targets_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

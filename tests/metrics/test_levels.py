@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, row_of, values_of
-from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.levels import MOST_PARTITIONS_IN_FULL, Level, default_level
-from tidegauge.metrics.samples.presentation import Presentation
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
+from tidegauge.metrics.samples.layout import MOST_PARTITIONS_IN_FULL, Level, default_level
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

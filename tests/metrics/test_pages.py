@@ -13,16 +13,12 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as text
 
 from cluster_snapshots import healthy, plan_of
-from tidegauge.metrics.endpoint.collector import client_page
-from tidegauge.metrics.endpoint.formats import Format, wanted_format
-from tidegauge.metrics.endpoint.page_lines import PageLines
-from tidegauge.metrics.endpoint.text_writer import written_page
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.endpoint.openmetrics_file import Format, wanted_format, written_page
+from tidegauge.metrics.endpoint.pages import PageLines, client_page
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
 from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
-from tidegauge.metrics.samples.layout import texts_of
-from tidegauge.metrics.samples.levels import Level
-from tidegauge.metrics.samples.presentation import Presentation
+from tidegauge.metrics.samples.layout import Level, texts_of
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

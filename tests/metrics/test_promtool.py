@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prometheus_server import needs_promtool
-from tidegauge.metrics.samples.scraping import UP, Scraped
+from tidegauge.metrics.samples.exposition import UP, Scraped
 from tidegauge.rehearsal.promtool import (
     Course,
     Intervals,

@@ -16,15 +16,13 @@ from scenario_runs import rows_of
 from small_clusters import BROKER_3, SECOND, network_of
 from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import Scrapes, simulate
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
 from tidegauge.metrics.samples.idle_ratios import IdleRatios
-from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.voter_states import CANDIDATE, LEADER
-from tidegauge.simulation.messages.raft_requests import (
+from tidegauge.simulation.messages.quorum_requests import (
     BeginQuorumEpochRequest,
     EndQuorumEpochRequest,
     RaftFetchRequest,
@@ -38,6 +36,7 @@ from tidegauge.simulation.sampled_stats import (
     values_in,
     window_us,
 )
+from tidegauge.simulation.trace_rows.codes import CANDIDATE, LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 CONTROLLER = "kafka_controller_kafkacontroller_"

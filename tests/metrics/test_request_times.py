@@ -23,9 +23,9 @@ from tidegauge.metrics.snapshots.request_gauges import SERVED_CONTROLLER_TYPES, 
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
-from tidegauge.simulation.histograms import BUCKETS, Bucket, bucket_of, middle_ms, quantile_ms
 from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
-from tidegauge.simulation.messages.raft_requests import RaftFetchResponse
+from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
+from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, bucket_of, middle_ms, quantile_ms
 from tidegauge.traces.run_folder import RunFolder
 
 REQUESTS = "kafka_network_requestmetrics_requests_total"

@@ -11,11 +11,9 @@ import pytest
 
 from cluster_snapshots import healthy, kraft_plan_of, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Family, Scope
-from tidegauge.metrics.families.mbean import MBean
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.families.family import Family, MBean, Scope
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
 from tidegauge.metrics.samples.labels import labels_of
-from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.spellings.all_spellings import (
     BITNAMI,
     CONFLUENT,

@@ -6,7 +6,7 @@ import pytest
 
 from replication_stories import Leader
 from tidegauge.replication import errors
-from tidegauge.replication.controller_requests import (
+from tidegauge.replication.partition import (
     EPOCH_DURING_DELETE,
     NO_EPOCH,
     controller_request_error,

@@ -6,7 +6,7 @@ import pytest
 
 from replication_stories import LAG_MS, Leader
 from tidegauge.replication import errors
-from tidegauge.replication.min_insync_replicas import (
+from tidegauge.replication.in_sync_replicas import (
     ACKS_ALL,
     ACKS_LEADER,
     ACKS_NONE,

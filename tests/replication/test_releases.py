@@ -10,8 +10,12 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of, kraft_rules_of
-from tidegauge.replication.kraft_rules import KRaftRules
+from tidegauge.replication.kraft_releases import (
+    KRAFT_CELLS,
+    KRaftRules,
+    kraft_cells_of,
+    kraft_rules_of,
+)
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of, defaults_of
 from tidegauge.replication.release_rules import (
     EPOCH_CACHE_A,

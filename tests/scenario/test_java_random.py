@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegauge.scenario.placement.java_random import JavaRandom
+from tidegauge.scenario.model.replica_placement import JavaRandom
 
 
 def test_the_numbers_are_those_of_java() -> None:

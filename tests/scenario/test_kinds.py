@@ -8,15 +8,15 @@ import pytest
 import yaml
 
 import tidegauge.engine.event_loop  # noqa: F401 - its rules give the codes
-from tidegauge.clients.step_codes import STEP_CODES
+from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.codes import NamedCodes
 from tidegauge.engine.layout.cluster_tables import new_clients, new_kernel
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.model.fault import BrokerFault, FaultOfAnyKind
-from tidegauge.scenario.model.faults import FAULTS
 from tidegauge.scenario.model.parts import Part
+from tidegauge.scenario.model.request_steps import STEPS
 from tidegauge.scenario.model.step import StepOfAnyKind
-from tidegauge.scenario.model.steps import STEPS
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.faults import FAULT_CODES
 

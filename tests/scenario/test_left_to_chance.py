@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tidegauge.scenario.left_to_chance import left_to_chance
 from tidegauge.scenario.reading import scenario_from_mapping
+from tidegauge.scenario.warnings import left_to_chance
 
 CLUSTER: dict[str, Any] = {
     "release": "4.1",

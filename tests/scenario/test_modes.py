@@ -8,9 +8,9 @@ import pytest
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
-from tidegauge.scenario.leaned_on import leaned_on
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
+from tidegauge.scenario.used_resources import leaned_on
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.kernel import BROKER, CLIENT, CONTROLLER, QUORUM_CONTROLLER, ZOOKEEPER
 

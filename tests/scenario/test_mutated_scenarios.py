@@ -24,7 +24,7 @@ from scenario_mutations import ODD_VALUES, PLANNED, Mutant, mutant, odd
 from tidegauge.command_line import app
 from tidegauge.engine import simulate
 from tidegauge.engine.group import Group
-from tidegauge.engine.manifest import manifest_of
+from tidegauge.engine.simulate import manifest_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 

@@ -18,8 +18,7 @@ from tidegauge.scenario.model.selectors import CONTROLLER
 from tidegauge.scenario.other_mode.converted import ConvertedScenario, converted
 from tidegauge.scenario.reading import ScenarioError, written_scenario
 from tidegauge.scenario.shipped import shipped_scenarios
-from tidegauge.scenario.text.written_yaml import lines_of
-from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.scenario.text.yaml_file import lines_of, read_scenario_file
 
 SHIPPED = shipped_scenarios()
 #: A step waits until a broker is controller; a link to a controller, of which the seed decides with

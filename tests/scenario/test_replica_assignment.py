@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, Mode
-from tidegauge.scenario.placement.java_random import JavaRandom
-from tidegauge.scenario.placement.replica_assignment import (
+from tidegauge.scenario.model.replica_placement import (
+    JavaRandom,
     assign_replicas_to_brokers,
     drawn_placement,
     rack_alternated_brokers,

@@ -16,7 +16,7 @@ from tidegauge.scenario.model.process_faults import PauseFault
 from tidegauge.scenario.model.request_steps import FetchStep, ProduceStep
 from tidegauge.scenario.model.selectors import LinkEnd
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
-from tidegauge.simulation.durations import MAX_DURATION_US, format_duration, parse_duration
+from tidegauge.simulation.quantities import MAX_DURATION_US, format_duration, parse_duration
 
 STORY = """
 description: Everything that can be said.

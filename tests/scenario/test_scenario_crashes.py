@@ -11,14 +11,19 @@ import pytest
 from tidegauge.replication.release_versions import ZOOKEEPER_MODE, Release, all_releases
 from tidegauge.scenario.model.component_faults import ControllerMoveFault
 from tidegauge.scenario.model.costs import Costs
-from tidegauge.scenario.model.operator_steps import ObserveStep, WaitStep
 from tidegauge.scenario.model.process_faults import (
     CrashFault,
     PowerLossFault,
     RestartFault,
     SurvivingLog,
 )
-from tidegauge.scenario.model.request_steps import AskEpochStep, FetchStep, ProduceStep
+from tidegauge.scenario.model.request_steps import (
+    AskEpochStep,
+    FetchStep,
+    ObserveStep,
+    ProduceStep,
+    WaitStep,
+)
 from tidegauge.scenario.model.topic_steps import (
     ConfigureStep,
     CreateTopicStep,
@@ -30,7 +35,8 @@ from tidegauge.scenario.reading import (
     load_scenario,
     scenario_from_mapping,
 )
-from tidegauge.simulation.costs import (
+from tidegauge.simulation.links import NETWORK_TABLES
+from tidegauge.simulation.rows import (
     APPEND,
     BROKER_START_COST,
     BROKER_STOP,
@@ -42,7 +48,6 @@ from tidegauge.simulation.costs import (
     LOG_RECOVERY_MEBIBYTE,
     REQUEST,
 )
-from tidegauge.simulation.links import NETWORK_TABLES
 
 #: Lines are counted from the first one on.
 SOUND = """duration: 4m

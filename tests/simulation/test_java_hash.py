@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegauge.engine.layout.cluster_tables import fetcher_hash
-from tidegauge.simulation.jvm.java_hash import java_abs, java_hash
+from tidegauge.simulation.jvm_orders import java_abs, java_hash
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,29 @@ import numpy as np
 import pytest
 
 from tidegauge.simulation import random_streams
-from tidegauge.simulation.codes import controller_events
 from tidegauge.simulation.messages.event import KINDS, Timer
-from tidegauge.simulation.messages.fault_events import FaultBegin
+from tidegauge.simulation.messages.timers import FaultBegin
+from tidegauge.simulation.trace_rows import codes
 
 
-@pytest.mark.parametrize("module", [controller_events, random_streams])
-def test_each_number_names_one_thing(module: ModuleType) -> None:
-    """Kinds of a controller's events, streams of random draws."""
+def names_in(module: ModuleType, first: str = "", last: str = "") -> list[str]:
+    """The names that a module defines, from one to another."""
+    names = list(vars(module))
+    return names[names.index(first) if first else 0 : names.index(last) if last else None]
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (codes, names_in(codes, "ELECT", "REASSIGNMENTS")),
+        (random_streams, names_in(random_streams)),
+    ],
+    ids=["a controller's events", "streams of random draws"],
+)
+def test_each_number_names_one_thing(module: ModuleType, names: list[str]) -> None:
     named: dict[int, list[str]] = {}
-    for name, number in vars(module).items():
+    for name in names:
+        number = getattr(module, name)
         if isinstance(number, np.integer):
             named.setdefault(int(number), []).append(name)
     assert len(named) > 5

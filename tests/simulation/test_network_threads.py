@@ -14,8 +14,8 @@ from tidegauge.engine.group import Group
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.client_requests import ProduceRequest, ProduceResponse
-from tidegauge.simulation.network_threads import block_network_thread
-from tidegauge.simulation.trace_rows.request_rows import Message
+from tidegauge.simulation.trace_rows.detail_rows import Message
+from tidegauge.simulation.transfers import block_network_thread
 
 BLOCKED_US = 4 * SECOND
 FREE_US = BLOCKED_US + 200 * MS

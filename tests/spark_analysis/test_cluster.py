@@ -158,9 +158,9 @@ def test_what_executors_are_sent_is_all_that_they_need(
     path = [packed, *(SPARK_HOME / "python" / "lib").glob("*.zip")]
     program = """
 import sys
-import tidegauge.spark_analysis.cause_source
 import tidegauge.spark_analysis.trace_source
-import tidegauge.simulation.durations
+import tidegauge.spark_analysis.trace_source
+import tidegauge.simulation.quantities
 print(sys.modules["tidegauge.traces.trace_file"].__file__)
 print({"duckdb", "numba", "ray", "prometheus_client"} & sys.modules.keys())
 """

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.spark_analysis import java
-from tidegauge.spark_analysis.java import JavaError, java_home
+from tidegauge.spark_analysis import session
+from tidegauge.spark_analysis.session import JavaError, java_home
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -62,7 +62,7 @@ def test_without_a_java_that_is_new_enough_there_is_one_clear_line(
     old = a_java(tmp_path / "old", "11.0.2")
     monkeypatch.setenv("JAVA_HOME", str(old))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "find_spec", lambda _: None)
+    monkeypatch.setattr(session, "find_spec", lambda _: None)
     with pytest.raises(JavaError) as error, java_home():
         pass
     assert str(error.value) == (

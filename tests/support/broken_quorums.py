@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.controller.kraft import observers
 from tidegauge.controller.raft import elections, replication
-from tidegauge.controller.raft.voters import this_voter
+from tidegauge.controller.raft.state import this_voter
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import scenario_from_mapping
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from small_clusters import cluster_of
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
 from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.levels import Level
-from tidegauge.metrics.samples.presentation import Presentation
+from tidegauge.metrics.samples.layout import Level
 from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
 from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot

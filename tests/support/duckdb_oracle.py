@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     REASON_END,
     REASON_LIVENESS,

@@ -15,15 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producer_schedules import producer_schedule
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.records import column
+from tidegauge.compiled.records import column, view_as
 from tidegauge.engine.group import Group
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import verdicts
 from tidegauge.replication import errors
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.codes.occasions import REASON_END
-from tidegauge.simulation.trace_rows.broker_rows import RequestRefused
+from tidegauge.simulation.trace_rows.codes import REASON_END
+from tidegauge.simulation.trace_rows.process_rows import RequestRefused
 
 _GAPS = (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID)
 

@@ -17,7 +17,7 @@ from tidegauge.engine.group import Group
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import verdicts
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.simulation.codes.occasions import REASON_END
+from tidegauge.simulation.trace_rows.codes import REASON_END
 
 #: A span of calm in which nothing was committed; it is no check of a run.
 STANDS_STILL = "stands_still"

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication.records import pack
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_FENCED,
     BROKER_REGISTERS,

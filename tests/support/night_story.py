@@ -13,7 +13,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     BROKER_ACTIVE,
     BROKER_REGISTERS,

@@ -19,7 +19,10 @@ from typing import Any
 from replication_stories import with_fields
 from tidegauge.compiled.records import new_record
 from tidegauge.controller.kraft_partitions import partition_target as causes
-from tidegauge.controller.kraft_partitions.alter_partition import alter_partition_error
+from tidegauge.controller.kraft_partitions.alter_partition import (
+    KRaftSwitches,
+    alter_partition_error,
+)
 from tidegauge.controller.kraft_partitions.partition_change import (
     LEADER_NAMED,
     UNCHANGED,
@@ -28,10 +31,8 @@ from tidegauge.controller.kraft_partitions.partition_change import (
     partition_change,
 )
 from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
-from tidegauge.controller.kraft_partitions.switches import KRaftSwitches
 from tidegauge.replication import errors
-from tidegauge.replication.records import PartitionRegistration
-from tidegauge.replication.replica_list import pack, unpack
+from tidegauge.replication.records import PartitionRegistration, pack, unpack
 
 #: What comes along: schedules that were played on real controllers.
 GOLDEN_KRAFT = Path(__file__).parents[1] / "data" / "golden_kraft"

@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from plain_stalls import PlainStalls
-from tidegauge.replication.replica_list import unpack
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.replication.records import unpack
+from tidegauge.simulation.faults import PAUSE
+from tidegauge.simulation.quantities import parse_duration
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     REASON_LIVENESS,
     STATE_CREATED,
     STATE_DELETED,
 )
-from tidegauge.simulation.durations import parse_duration
-from tidegauge.simulation.faults import PAUSE
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _COUNTED = {

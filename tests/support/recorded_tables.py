@@ -11,10 +11,10 @@ from typing import Any
 import duckdb
 
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
+from tidegauge.analysis.making.engine import TO_THE_LAST, TraceRelations
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.trace_relations import TO_THE_LAST, TraceRelations
 from tidegauge.analysis.making.written_tables import files_of
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.traces.run_folder import RunFolder
 

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without types
 
 from query_trees import Node, arguments_of, asked_of, nodes_within, parsed, tree_of
+from tidegauge.analysis.making.engine import TraceRelations
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.making.trace_relations import TraceRelations
 from tidegauge.analysis.making.written_tables import files_of
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from total_orders import OF_EXTREME, is_same_for_equals
 

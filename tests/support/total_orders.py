@@ -38,8 +38,7 @@ from query_trees import (
     text_of,
     tree_of,
 )
-from tidegauge.analysis.making.engine import CAUSES
-from tidegauge.analysis.making.trace_relations import TO_THE_LAST
+from tidegauge.analysis.making.engine import CAUSES, TO_THE_LAST
 from tidegauge.analysis.requests import CANONICAL, KINDS
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, View

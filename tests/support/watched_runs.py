@@ -6,12 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tidegauge.engine.simulate import Scrapes, simulate
-from tidegauge.metrics.endpoint.formats import Format
-from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
-from tidegauge.metrics.endpoint.text_writer import written_page
-from tidegauge.metrics.samples.exposition import Exposition
+from tidegauge.metrics.endpoint.openmetrics_file import Format, OpenMetricsFile, written_page
+from tidegauge.metrics.samples.exposition import Exposition, Presentation
 from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import EXPORTER
 from tidegauge.metrics.snapshots.snapshot import Snapshot

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tidegauge.compiled.records import Records, new_records
-from tidegauge.simulation.codes.occasions import STATE_CREATED, STATE_WRITTEN
 from tidegauge.simulation.rows import fold_row
+from tidegauge.simulation.trace_rows.codes import STATE_CREATED, STATE_WRITTEN
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS, SCHEMA_VERSION
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE

@@ -8,7 +8,7 @@ from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.all_questions import QUESTIONS
-from tidegauge.analysis.run_paths import Paths
+from tidegauge.analysis.requests import Paths
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.traces.run_folder import RunFolder, write_json_atomically

@@ -24,8 +24,8 @@ from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
-from tidegauge.simulation.durations import parse_duration
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
 
 SCENARIOS = Path(__file__).parents[1] / "data" / "scenarios"

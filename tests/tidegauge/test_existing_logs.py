@@ -17,7 +17,7 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.result_tables import tables_of
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.simulation.codes.occasions import REASON_EXISTED
+from tidegauge.simulation.trace_rows.codes import REASON_EXISTED
 from tidegauge.traces.run_folder import RunFolder
 
 PRODUCERS = [

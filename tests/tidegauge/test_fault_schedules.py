@@ -18,10 +18,10 @@ import pytest
 
 from fault_schedules import clean_but_far_apart, schedule
 from scenario_runs import run_of
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
-from tidegauge.replication.replica_list import size
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
+from tidegauge.replication.records import size
 from tidegauge.scenario.reading import scenario_from_mapping
-from tidegauge.simulation.codes.occasions import REASON_END, STATE_DELETED
+from tidegauge.simulation.trace_rows.codes import REASON_END, STATE_DELETED
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, PERMITS
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

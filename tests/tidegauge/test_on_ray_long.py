@@ -22,7 +22,7 @@ from kraft_schedules import kraft_schedule
 from ray_runs import differences_on_ray
 from scenario_runs import shipped
 from tidegauge.scenario.shipped import shipped_scenarios
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE
+from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE
 from tidegauge.traces.run_folder import RunFolder
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("ray")]

@@ -11,11 +11,7 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.simulation.codes.occasions import (
-    BROKER_ABSENT,
-    BROKER_ACTIVE,
-    STOP_KILLED,
-)
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, BROKER_ACTIVE, STOP_KILLED
 from tidegauge.traces.run_files import MANIFEST
 from tidegauge.views.time_axis import TimeAxis
 from written_rows import MANIFEST_OF_TESTS, S, WrittenRows, named_partition

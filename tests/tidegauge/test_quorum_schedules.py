@@ -24,8 +24,8 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
-from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
+from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.traces.run_folder import RunFolder
 
 STORIES = ("22-quorum-lost", "23-isolated-controller", "24-returning-voter")

@@ -19,7 +19,7 @@ from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.result_tables import tables_of
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.simulation.codes.occasions import RAISED_BY_LEADER, RAISED_BY_RETENTION
+from tidegauge.simulation.trace_rows.codes import RAISED_BY_LEADER, RAISED_BY_RETENTION
 from tidegauge.traces.run_folder import RunFolder
 
 SEGMENT = 10_000_000

@@ -11,8 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tidegauge.command_line import app
-from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
-from tidegauge.scenario.schema import FILE_NAME, schema_text
+from tidegauge.scenario.reading import FILE_NAME, ScenarioError, scenario_from_mapping, schema_text
 from tidegauge.scenario.shipped import FOLDER, shipped_scenarios
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 

@@ -11,7 +11,7 @@ from scenario_runs import rows_of, run_of, shipped
 from tidegauge.replication.errors import NOT_ENOUGH_REPLICAS
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.process_faults import PowerLossFault, RollingRestartFault
-from tidegauge.simulation.codes.occasions import STOP_POWER
+from tidegauge.simulation.trace_rows.codes import STOP_POWER
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner, Result
 
 from scenario_runs import run_of, shipped
 from tidegauge.command_line import app
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import (
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import (
     format_duration,
     parse_duration,
     parse_time,

@@ -14,8 +14,8 @@ import pytest
 
 from tidegauge.runs.result_tables import tables_of
 from tidegauge.runs.story import Names, told
-from tidegauge.simulation.codes.controller_events import BROKER_CHANGE
-from tidegauge.simulation.enumerations import ENUMERATIONS
+from tidegauge.simulation.trace_rows.codes import BROKER_CHANGE
+from tidegauge.simulation.trace_rows.schema import ENUMERATIONS
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import TraceError
 from written_rows import WrittenRows

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegauge.options.extras import need_spark
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.scenario.text.errors import counted, did_you_mean
 from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
 from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.output import console, fail, print_json, report
@@ -118,10 +117,10 @@ def analyze_runs(
     need_spark("analyze")
     from tidegauge.analysis.making.run_tables import RunTables
     from tidegauge.analysis.questions.all_questions import QUESTIONS
-    from tidegauge.analysis.run_paths import common_folder, runs_at
+    from tidegauge.analysis.requests import common_folder, runs_at
     from tidegauge.analysis.tables.all_tables import TABLES
     from tidegauge.spark_analysis.engine import spark_engine
-    from tidegauge.spark_analysis.java import JavaError
+    from tidegauge.spark_analysis.session import JavaError
     from tidegauge.traces.run_files import RunError
     from tidegauge.traces.trace_file import TraceError
 

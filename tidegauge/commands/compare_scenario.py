@@ -201,7 +201,7 @@ def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -
 
 
 def _shift_us(text: str) -> int:
-    from tidegauge.simulation.durations import parse_time
+    from tidegauge.simulation.quantities import parse_time
 
     try:
         return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)

@@ -11,7 +11,7 @@ import typer
 from tidegauge.layouts.layout import CONTROLLERS, Layout, LayoutError
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.replication.release_versions import MODE_NAMES
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import fail
 from tidegauge.views.working import working
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import console, print_json
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def list_scenarios(
 def _print(out: Console, scenario: ShippedScenario) -> None:
     from rich.text import Text
 
-    from tidegauge.simulation.durations import format_duration
+    from tidegauge.simulation.quantities import format_duration
 
     line = Text("\n").append(scenario.name, style="bold cyan")
     line.append(

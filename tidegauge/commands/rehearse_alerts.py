@@ -160,7 +160,7 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
 
 def _intervals(scrape: str, evaluation: str) -> Intervals:
     from tidegauge.rehearsal.promtool import Intervals
-    from tidegauge.simulation.durations import parse_time
+    from tidegauge.simulation.quantities import parse_time
 
     found = []
     for option, text in (("--scrape-interval", scrape), ("--evaluation-interval", evaluation)):

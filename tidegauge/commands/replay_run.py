@@ -13,7 +13,7 @@ from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_argument import opened_run
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.performing.perform import perform
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import console, fail
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Print whether both runs are equal, or their first difference."""
     from tidegauge.runs.story import Names
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
     from tidegauge.traces.run_comparison import RunComparison, row_count
 
     is_unfinished = recorded.summary is None
@@ -207,7 +207,7 @@ def _show_difference(
 def _row_text(row: TraceRow | None, names: Names) -> str:
     """The row's time, process, number in the trace, and content."""
     from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     if row is None:
         return "has no more rows"

@@ -37,7 +37,7 @@ def replay_view(
       tidegauge replay-view runs/rack-outage --out rack-outage.html
     """
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.run_paths import runs_at
+    from tidegauge.analysis.requests import runs_at
     from tidegauge.report.one_run import OneRun
     from tidegauge.report.page import page
     from tidegauge.report.replay import section

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import console, fail
 from tidegauge.views.working import working
 
@@ -50,7 +50,7 @@ def report_run(
       tidegauge report 'runs/*' --out analysis
     """
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.run_paths import common_folder, runs_at
+    from tidegauge.analysis.requests import common_folder, runs_at
     from tidegauge.report.report import write_report
     from tidegauge.traces.run_files import RunError
 

@@ -16,8 +16,8 @@ from tidegauge.options.watching import WatchRequest, wanted_speed, watched
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.performing.perform import perform
 from tidegauge.performing.perform_sweep import perform_sweep
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import format_duration
 from tidegauge.views.check_view import show_verdicts
 from tidegauge.views.output import console, fail, print_json, report, show_warnings
 from tidegauge.views.summary_view import show_chance, show_summary

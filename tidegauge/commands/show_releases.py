@@ -223,7 +223,7 @@ def switch_meanings() -> dict[str, str]:
     """The meaning of each switch: the comment above its field in its record."""
     import inspect
 
-    from tidegauge.replication.kraft_rules import KRaftRules
+    from tidegauge.replication.kraft_releases import KRaftRules
     from tidegauge.replication.release_rules import ReleaseRules
 
     meanings: dict[str, str] = {}

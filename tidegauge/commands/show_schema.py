@@ -17,6 +17,6 @@ def show_schema() -> None:
       # and then, as the first line of a scenario:
       # yaml-language-server: $schema=scenario.schema.json
     """
-    from tidegauge.scenario.schema import schema_text
+    from tidegauge.scenario.reading import schema_text
 
     typer.echo(schema_text(), nl=False)

@@ -10,15 +10,14 @@ import typer
 from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import fail, print_json, show_warnings
 
 if TYPE_CHECKING:
     from tidegauge.engine.prediction import Prediction
     from tidegauge.scenario.cluster_plan import ClusterPlan
-    from tidegauge.scenario.leaned_on import LeanedOn
     from tidegauge.scenario.model.workload import ClientGroup
-    from tidegauge.scenario.used_resources import UsedResource
+    from tidegauge.scenario.used_resources import LeanedOn, UsedResource
 
 #: How many faults and steps are listed.
 _LISTED = 40
@@ -113,8 +112,7 @@ def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
 
 
 def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
-    from tidegauge.scenario.leaned_on import leaned_on
-    from tidegauge.scenario.used_resources import used_resources
+    from tidegauge.scenario.used_resources import leaned_on, used_resources
 
     for name, words in _size(plan).items():
         _entry(name, words)
@@ -150,7 +148,7 @@ def _controllers(plan: ClusterPlan) -> str:
 
 def _size(plan: ClusterPlan) -> dict[str, str]:
     """The scenario in a few lines."""
-    from tidegauge.simulation.durations import format_duration
+    from tidegauge.simulation.quantities import format_duration
 
     scenario = plan.scenario
     replicas = sum(len(partition.replicas) for partition in plan.partitions)
@@ -217,7 +215,7 @@ def _never(plan: ClusterPlan, group: ClientGroup) -> str:
 
 def _print_timetable(plan: ClusterPlan) -> None:
     from tidegauge.scenario.timetable import fault_words, timetable
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     scenario = plan.scenario
     planned = timetable(scenario)
@@ -290,9 +288,8 @@ def _print_resources(resources: list[UsedResource]) -> None:
 
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The prediction for programs; names end in their unit."""
-    from tidegauge.scenario.leaned_on import leaned_on
     from tidegauge.scenario.timetable import timetable
-    from tidegauge.scenario.used_resources import used_resources
+    from tidegauge.scenario.used_resources import leaned_on, used_resources
     from tidegauge.scenario.warnings import warnings_of
 
     scenario = plan.scenario

@@ -15,10 +15,10 @@ from typing import Any
 from tidegauge.layouts.layout import CONTROLLERS, Layout, LayoutError
 from tidegauge.layouts.skew import drawn_order, zipf_shares
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
-from tidegauge.scenario.placement.java_random import JavaRandom
+from tidegauge.scenario.model.replica_placement import JavaRandom
 from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import format_duration
 
 #: Rates are multiples of a thousandth of a batch per second.
 _UNITS = 1000

@@ -7,9 +7,9 @@ from typing import Any
 
 from tidegauge.layouts.layout import Layout
 from tidegauge.replication.release_versions import KRAFT_MODE
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.written_yaml import comment, lines_of
-from tidegauge.simulation.durations import format_duration, parse_duration
+from tidegauge.scenario.text.errors import counted
+from tidegauge.scenario.text.yaml_file import comment, lines_of
+from tidegauge.simulation.quantities import format_duration, parse_duration
 
 #: Parts that have a place of their own.
 _APART = {"cluster", "controllers", "topics", "workload"}

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeVar
 
-from tidegauge.scenario.placement.java_random import JavaRandom
+from tidegauge.scenario.model.replica_placement import JavaRandom
 
 _Item = TypeVar("_Item")
 

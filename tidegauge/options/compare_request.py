@@ -19,7 +19,7 @@ from tidegauge.replication.release_versions import (
 from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
-    from tidegauge.scenario.other_mode.conversion import Change
+    from tidegauge.scenario.other_mode.settings import Change
     from tidegauge.scenario.reading import Scenario
     from tidegauge.sweeps.sweep_axis import Axis
 

@@ -118,7 +118,7 @@ class MeasuredRatesRequest(NamedTuple):
         return at_s
 
     def _over_s(self) -> float | None:
-        from tidegauge.simulation.durations import parse_time
+        from tidegauge.simulation.quantities import parse_time
 
         if self.over is None:
             return None

@@ -33,7 +33,7 @@ def write_new_file(out: Path, text: str) -> None:
 
 def time_in_scenario(option: str, text: str) -> str:
     """A time from the command line, as a scenario has it; the command ends if it is not a time."""
-    from tidegauge.simulation.durations import format_duration, parse_time
+    from tidegauge.simulation.quantities import format_duration, parse_time
 
     try:
         return format_duration(parse_time(text))

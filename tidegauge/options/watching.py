@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tidegauge.engine.contract import Onlooker
     from tidegauge.engine.simulate import Scrapes
     from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
-    from tidegauge.metrics.samples.levels import Level
-    from tidegauge.metrics.samples.presentation import Presentation
+    from tidegauge.metrics.samples.exposition import Presentation
+    from tidegauge.metrics.samples.layout import Level
     from tidegauge.metrics.spellings.spelling import Spelling
     from tidegauge.scenario.reading import Scenario
 
@@ -109,7 +109,7 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
 
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of an endpoint; the command ends if the text is not an address."""
-    from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK
+    from tidegauge.metrics.endpoint.server import LAST_PORT, LOOPBACK
 
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > LAST_PORT:
@@ -131,8 +131,8 @@ def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
 
 @contextmanager
 def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
-    from tidegauge.engine.live_metrics import LiveMetrics
-    from tidegauge.metrics.endpoint.endpoint import Endpoint, EndpointError
+    from tidegauge.engine.contract import LiveMetrics
+    from tidegauge.metrics.endpoint.server import Endpoint, EndpointError
     from tidegauge.scenario.cluster_plan import ClusterPlan
 
     assert request.metrics is not None
@@ -149,7 +149,7 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
 
 def _presentation(request: WatchRequest) -> Presentation:
     """The presentation; the command ends if an option has no such value."""
-    from tidegauge.metrics.samples.presentation import Presentation
+    from tidegauge.metrics.samples.exposition import Presentation
 
     presentation = Presentation(_level(request.level))
     if request.spelling is not None:
@@ -160,7 +160,7 @@ def _presentation(request: WatchRequest) -> Presentation:
 
 
 def _level(text: str | None) -> Level | None:
-    from tidegauge.metrics.samples.levels import Level
+    from tidegauge.metrics.samples.layout import Level
 
     if text is None:
         return None

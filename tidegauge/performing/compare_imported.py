@@ -101,7 +101,7 @@ def _target_mode(own: Scenario, target: str) -> Mode:
 
 def _successor(after: Variant, own: Scenario) -> Variant:
     """The cluster as it is after its upgrade: without what only new clusters have by default."""
-    from tidegauge.scenario.other_mode.conversion import Change
+    from tidegauge.scenario.other_mode.settings import Change
 
     had_it = own.has_kraft and own.has_eligible_leader_replicas()
     if had_it or not after.scenario.has_eligible_leader_replicas():

@@ -87,7 +87,7 @@ def perform_comparison(
 
 def _write_scenario(out: Path, variant: Variant) -> None:
     """Write the file of a variant that has one, with the changes at its head."""
-    from tidegauge.scenario.text.written_yaml import comment, lines_of
+    from tidegauge.scenario.text.yaml_file import comment, lines_of
 
     if variant.data is None:
         return

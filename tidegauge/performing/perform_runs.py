@@ -11,7 +11,7 @@ import typer
 
 from tidegauge.options.sweep_request import RequestedRun
 from tidegauge.performing.compilation import announce_compilation
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import INTERRUPTED, fail
 from tidegauge.views.run_batch import runs_progress
 

@@ -250,7 +250,7 @@ def import_cluster(
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     """Fail unless each option is valid by itself."""
-    from tidegauge.simulation.durations import parse_duration
+    from tidegauge.simulation.quantities import parse_duration
 
     times_us = {}
     for option, text in (

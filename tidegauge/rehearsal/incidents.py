@@ -23,8 +23,7 @@ from typing import NamedTuple
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
-from tidegauge.metrics.samples.presentation import Presentation
-from tidegauge.metrics.samples.scraping import UP, Scraper
+from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal.alerts import Alerts
@@ -33,7 +32,7 @@ from tidegauge.rehearsal.recording import Recording
 from tidegauge.rehearsal.rule_files import RuleFile
 from tidegauge.rehearsal.verdicts import Incident, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.model.scenario import AlertExpectations
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import INCIDENTS, find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from tidegauge.metrics.endpoint.formats import number_text
-from tidegauge.metrics.samples.scraping import Scraped
+from tidegauge.metrics.endpoint.openmetrics_file import number_text
+from tidegauge.metrics.samples.exposition import Scraped
 
 
 class Series(NamedTuple):

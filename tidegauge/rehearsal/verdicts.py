@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tidegauge.rehearsal.alerts import Alert
 from tidegauge.rehearsal.promtool import Course, Spell
-from tidegauge.scenario.model.alerts import AlertExpectations
+from tidegauge.scenario.model.scenario import AlertExpectations
 
 
 class Verdict(StrEnum):

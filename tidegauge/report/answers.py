@@ -18,7 +18,7 @@ from tidegauge.report.quantities import column_title, value_text
 from tidegauge.report.section import Chart, Glossary, Grid, Heading, Piece, Section, Words
 from tidegauge.report.unavailability import SAYS as OF_TOPICS
 from tidegauge.report.unavailability import unavailable_topics
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: Number of rows of an answer in the report; the command shows all.
 MOST_ROWS = 20

@@ -11,8 +11,8 @@ from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Grid, Heading, Piece, Section, Words
 from tidegauge.report.series import measured
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
 
 #: So many topics, producers and errors are listed, the worst first.
 _MOST_ROWS = 10

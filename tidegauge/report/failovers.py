@@ -8,8 +8,8 @@ from typing import Any
 from tidegauge.report.charts import COLOURS, LANE, LANE_BAR, LANE_LOWER, axis, lanes, layout
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Chart, Key
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text
 
 #: Where the time goes, in its order: column, and what it is called.
 _STEPS = {

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.analysis.tables.interval_queries import united
+from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.report.moved_replicas import reassignment_lines
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text, number_text
 from tidegauge.report.section import Piece, Section, Tile, Tiles, Words
 from tidegauge.report.stalled_partitions import StalledPartitions, stalled_partitions
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: The reasons that permit a loss, by their names in the table of lost records.
 _EXPLAINED = {

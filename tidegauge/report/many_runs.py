@@ -8,15 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.questions.run_settings import settings_at
-from tidegauge.analysis.questions.sweep import SWEEP
+from tidegauge.analysis.questions.sweep import SWEEP, settings_at
 from tidegauge.report import side_by_side
 from tidegauge.report.answers import glossary, grid
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import number_text, plain_words
 from tidegauge.report.section import Grid, Heading, Piece, Section, Tile, Tiles, Words
 from tidegauge.report.sweep_curves import SAYS, always_zero, sweep_curves, unchanged
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
 _RUNS = 30

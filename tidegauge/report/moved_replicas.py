@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tidegauge.report.quantities import duration_text
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 _MEGABYTE = 1_000_000
 

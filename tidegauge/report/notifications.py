@@ -9,8 +9,8 @@ from tidegauge.report.charts import GOOD, WARNING, axis, layout
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Chart, Key, Section, Words
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
 
 _RULES = {
     "quiet": ("isr_change_notification_quiet_ms", "without another change", GOOD),

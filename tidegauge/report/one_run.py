@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.run_paths import FoundRun, from_here
+from tidegauge.analysis.requests import FoundRun, from_here
 from tidegauge.analysis.tables.unavailable import REFUSING
 from tidegauge.report.quantities import nice_step_us
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_files import OF_LOGS, read_manifest, read_summary
 
 #: The most points of a line in a chart, for any length of the run.

@@ -10,7 +10,7 @@ from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text, number_text
 from tidegauge.report.section import Chart, Key, Piece, Words
 from tidegauge.report.series import in_order
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.simulation.quantities import short_time_text
 
 _HEIGHT = 140
 #: Up to so many have a tick each.

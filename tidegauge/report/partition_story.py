@@ -22,8 +22,8 @@ from tidegauge.report.charts import (
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Chart, Grid, Heading, Key, Piece, Section, Words
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
 
 #: Tables that tell of one partition.
 _TABLES = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.quantities import time_text
 
 #: Units of durations that columns have, in microseconds.
 _DURATIONS = {"us": 1, "ms": 1000}

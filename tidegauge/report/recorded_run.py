@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT
 from tidegauge.traces.run_folder import RunFolder
 
 #: Rows by which a broker registers, is gone, starts and stops.

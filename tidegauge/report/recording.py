@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tidegauge.analysis.fault_lanes import fault_lanes
+from tidegauge.analysis.fault_reach import fault_lanes
 from tidegauge.report.partition_changes import PartitionChanges, partition_changes
 from tidegauge.report.recorded_run import RecordedRun
 from tidegauge.report.varints import unsigned, varints

@@ -14,7 +14,7 @@ from tidegauge.report.answers import answers
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.page import page
 from tidegauge.report.section import Section
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 REPORT = "report.html"
 

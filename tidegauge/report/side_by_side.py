@@ -16,7 +16,7 @@ from tidegauge.report.quantities import mean_text
 from tidegauge.report.section import Piece, Section, Words
 from tidegauge.runs.compared import TABLE, ComparedFigure, caveat_in, compared_in
 from tidegauge.runs.variants import variants_of
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 _SAYS = (
     "The mean over seeds, with its confidence band (95 %) where it is wide enough to print. "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.report.quantities import duration_text
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 
 class StalledPartitions(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from tidegauge.report.charts import GOOD, LANE, LANE_LOWER, WARNING, axis, lanes, layout
 from tidegauge.report.quantities import plain_words
 from tidegauge.report.section import Chart, Key, SideBySide, plain
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: An answer has a row for each figure and setting.
 Answer = Sequence[Mapping[str, Any]]

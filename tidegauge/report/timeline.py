@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tidegauge.analysis.fault_lanes import FaultRows, fault_lanes
+from tidegauge.analysis.fault_reach import FaultRows, fault_lanes
 from tidegauge.report.charts import (
     BAD,
     GOOD,
@@ -27,7 +27,7 @@ from tidegauge.report.one_run import OneRun
 from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
 from tidegauge.report.section import Chart, Piece, Section, Span, Words, Zoom, plain
 from tidegauge.report.series import counts, levels, measured
-from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.quantities import time_text
 
 #: So many faults have a line each; else those of a kind share one.
 _LANES = 10

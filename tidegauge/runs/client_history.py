@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tidegauge.analysis.tables.interval_queries import united
+from tidegauge.analysis.tables.dialect import united
 from tidegauge.runs.row_selection import Mask, selected
 from tidegauge.runs.story import Names
-from tidegauge.simulation.durations import format_duration, time_text
+from tidegauge.simulation.quantities import format_duration, time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 

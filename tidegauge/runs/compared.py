@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
-from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.requests import runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.runs.figures import FIGURES, Figure

@@ -18,8 +18,8 @@ from tidegauge.runs.quorum_history import VOTER_LOG
 from tidegauge.runs.row_selection import Mask, selected
 from tidegauge.runs.story import Names
 from tidegauge.runs.topic_description import described_states
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, BROKER_FENCED
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, BROKER_FENCED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
 

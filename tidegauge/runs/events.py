@@ -13,7 +13,7 @@ from typing import Any
 from tidegauge.runs.cause_chain import handle_of
 from tidegauge.runs.story import Names, spoken, told
 from tidegauge.runs.zookeeper_rows import READ_BY_ZOOKEEPER, leader_of, partition_of
-from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import TraceRow
 from tidegauge.traces.trace_file import ROW_COLUMNS
 

@@ -12,11 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tidegauge.runs.story import Names, spoken
-from tidegauge.simulation.codes.occasions import (
-    BROKER_REGISTERS,
-    STATE_CREATED,
-    STATE_DELETED,
-)
+from tidegauge.simulation.trace_rows.codes import BROKER_REGISTERS, STATE_CREATED, STATE_DELETED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _KINDS = frozenset({"partition_state", "partition_replicas", "broker_state", "topic_configured"})

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tidegauge.runs.row_selection import selected
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import REASON_LEADER, REASON_TRUNCATION
+from tidegauge.simulation.trace_rows.codes import REASON_LEADER, REASON_TRUNCATION
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 

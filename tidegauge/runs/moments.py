@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from tidegauge.runs.reasons import because
 from tidegauge.runs.story import Names, spoken, told
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Rows of one family; at least one.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tidegauge.simulation.codes.snapshot_steps import CLEANED
-from tidegauge.simulation.codes.voter_states import LEADER, VOTER_STATES, VOTER_STOPPED
+from tidegauge.simulation.trace_rows.codes import CLEANED, LEADER, VOTER_STATES, VOTER_STOPPED
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _STATE = "voter_state"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tidegauge.replication.replica_list import EMPTY
+from tidegauge.replication.records import EMPTY
 from tidegauge.traces.run_folder import TraceRow
 
 #: A column of the row in words.

@@ -13,9 +13,9 @@ from tidegauge.analysis.attribution import charges_of
 from tidegauge.analysis.causes import causes_of, links_of
 from tidegauge.analysis.cluster_course import BUSY_CONTROLLER, PREFERRED_ELECTION, STEP, Charge
 from tidegauge.analysis.fault_reach import roles_of
-from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.requests import runs_at
 from tidegauge.runs.story import Names
-from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.quantities import time_text
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: A story names no fault that is further away.

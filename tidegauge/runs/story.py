@@ -17,12 +17,11 @@ from typing import Any, NamedTuple, Self
 
 from tidegauge.runs.quorum_rows import TOLD_BY_QUORUM
 from tidegauge.runs.zookeeper_rows import DELETED, TOLD_BY_ZOOKEEPER, path_of
-from tidegauge.scenario.text.counted import counted, plural
-from tidegauge.simulation.codes.occasions import FORMER_WRITER
-from tidegauge.simulation.durations import time_text
-from tidegauge.simulation.enumerations import ENUMERATIONS, Enumerations
+from tidegauge.scenario.text.errors import counted, plural
+from tidegauge.simulation.quantities import time_text
+from tidegauge.simulation.trace_rows.codes import FORMER_WRITER
 from tidegauge.simulation.trace_rows.columns import Type
-from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, ROW_KINDS, Enumerations
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tidegauge.analysis.questions.run_settings import RunSetting, settings_of
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.questions.sweep import RunSetting, settings_of
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.traces.run_files import read_manifest
 

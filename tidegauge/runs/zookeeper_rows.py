@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tidegauge.runs.znode_paths import ZnodePaths, ZnodeSort
-from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_DELETED, FORMER_WRITER
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.codes import BROKER_ACTIVE, BROKER_DELETED, FORMER_WRITER
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import TraceRow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tidegauge.engine.ray_tasks import run_tasks
+from tidegauge.engine.ray_cluster import run_tasks
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.scenario.text.errors import one_line

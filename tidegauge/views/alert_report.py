@@ -15,8 +15,8 @@ from rich.text import Text
 
 from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed, dead_alerts, incident_names
 from tidegauge.rehearsal.verdicts import Judged, Verdict, duration_text
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text
 
 if TYPE_CHECKING:
     from tidegauge.rehearsal.alerts import Alert

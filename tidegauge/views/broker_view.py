@@ -62,7 +62,7 @@ def show_broker_at(
 def _print_facts(
     out: Console, state: BrokerState, names: Names, broker: int, at_us: int | None
 ) -> None:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     out.print(f"Broker {names.broker_id(broker)} {when_text(at_us)}: {_life(state, names)}",
               style="bold", soft_wrap=True)  # fmt: skip
@@ -80,7 +80,7 @@ def _print_facts(
 
 def _life(state: BrokerState, names: Names) -> str:
     from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     life = state.life
     if life is None:
@@ -92,7 +92,7 @@ def _life(state: BrokerState, names: Names) -> str:
 
 
 def _session(row: TraceRow | None) -> str:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     if row is None:
         return "none yet"
@@ -104,8 +104,8 @@ def _session(row: TraceRow | None) -> str:
 
 
 def _registered(row: TraceRow | None) -> str:
-    from tidegauge.simulation.codes.occasions import BROKER_ABSENT
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
+    from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT
 
     if row is None:
         return "not yet"
@@ -115,7 +115,7 @@ def _registered(row: TraceRow | None) -> str:
 def _taken_for(row: TraceRow | None, names: Names) -> str:
     """The state that a quorum has the broker in."""
     from tidegauge.runs.story import spoken
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     if row is None:
         return "it has not registered"
@@ -125,7 +125,7 @@ def _taken_for(row: TraceRow | None, names: Names) -> str:
 
 
 def _seen(row: TraceRow | None) -> str:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     if row is None:
         return "none has seen it come or go"
@@ -149,7 +149,7 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names
     """Print all replicas: those with a note first, then those that it leads."""
     from rich.text import Text
 
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
     isrs = [UNTOLD if each.isr is None else f"[{listed(each.isr)}]" for each in replicas]

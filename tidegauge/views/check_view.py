@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.story_lines import moment_line, print_lines
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
 def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
     """Print the records that a replica took for committed, if its release has KAFKA-14704."""
     from tidegauge.runs.misled_replica import misled_replica, misled_words
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.story_lines import (
     StoryOptions,
     duration_text,
@@ -81,7 +81,7 @@ def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterat
     """The longest times in which they were stalled, and the faults that were active then."""
     from tidegauge.analysis.tables.unavailable import LABELS
     from tidegauge.runs.client_history import stalled_times
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     for each in stalled_times(tables, names, processes)[:_MOST]:
         faults = f", with {', '.join(each.faults)}" if each.faults else ""
@@ -122,7 +122,7 @@ def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[
     from tidegauge.runs.client_history import outcomes
     from tidegauge.runs.reasons import because
     from tidegauge.runs.story import spoken
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     for outcome in outcomes(rows)[:_MOST]:
         reason = because(outcome.first, run, names)
@@ -137,7 +137,7 @@ def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[
 def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The times without a broker to ask."""
     from tidegauge.runs.client_history import unreachable_times
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     for each in unreachable_times(run, processes)[:_MOST]:
         until = "the end of the run" if each.end_us is None else time_text(each.end_us)
@@ -150,7 +150,7 @@ def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[t
 def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
     """What consumers lost, and where they read."""
     from tidegauge.runs.client_history import read_replicas
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     lost = [row for row in rows if row.kind == "coordinator_lost"]
     if lost:

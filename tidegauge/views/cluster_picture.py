@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text
 from tidegauge.views.fault_bands import fault_lines
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
 

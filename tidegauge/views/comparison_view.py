@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tidegauge.analysis.over_seeds import OverSeeds
     from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault
     from tidegauge.runs.compared import ComparedFigure
-    from tidegauge.scenario.other_mode.conversion import Change
+    from tidegauge.scenario.other_mode.settings import Change
     from tidegauge.scenario.reading import Scenario
 
 _US = "us"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class ConformanceReport:
     def _show_parting(self, result: Conformance) -> None:
         """Print the first step that differs, and the number of others."""
         from tidegauge.laboratory.conformance.comparison import NOT_PLAYED
-        from tidegauge.simulation.durations import time_text
+        from tidegauge.simulation.quantities import time_text
 
         parting = result.parting
         step = parting[0].step

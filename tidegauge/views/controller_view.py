@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.story_lines import (
     LISTED,
     Line,
@@ -89,7 +89,7 @@ def _told_event(event: dict[str, Any]) -> str:
 
 
 def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     def time_or(time_us: int | None) -> str:
         return "-" if time_us is None else time_text(time_us)
@@ -176,7 +176,7 @@ def show_controller_at(
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     if not terms:
         return "No controller is active" if names.controllers else "No broker is controller"

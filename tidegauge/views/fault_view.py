@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.cluster_picture import conditions_of
 from tidegauge.views.story_lines import duration_text
 
@@ -154,7 +154,7 @@ def _without_names(row: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def _heading(costs: dict[str, Any]) -> str:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     end = "the end" if costs["end_us"] is None else time_text(costs["end_us"])
     last = ""
@@ -234,7 +234,7 @@ def _control_lines(
 
 
 def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     named = [
         f"broker {row['broker']} at {time_text(row['time_us'])} "
@@ -246,7 +246,7 @@ def _sessions(sessions: list[dict[str, Any]], begin_us: int) -> str:
 
 
 def _failover_lines(costs: dict[str, Any], parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     spent = [
         f"{words} {duration_text(costs[part])}" for part, words in parts.items() if costs[part]
@@ -359,7 +359,7 @@ def _show_given_up(out: Console, run: RunFolder) -> None:
 
 
 def _show_steps(out: Console, tables: RunTables) -> None:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     steps = tables.rows("select * from steps order by step")
     if not steps:

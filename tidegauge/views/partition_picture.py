@@ -14,8 +14,8 @@ from tidegauge.runs.replica_history import (
     replica_times,
     sampled_ends,
 )
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text, time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text, time_text
 from tidegauge.views.cluster_picture import conditions_of, scale_text
 from tidegauge.views.fault_bands import fault_lines
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
-from tidegauge.scenario.text.counted import counted
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.story_lines import (
     Line,
     Span,
@@ -90,7 +90,7 @@ def partition_story(
     from tidegauge.runs.moments import moments
     from tidegauge.runs.partition_history import history
     from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     def words(moment: Moment, names: Names) -> str:
         first, last = moment[0], moment[-1]
@@ -151,7 +151,7 @@ def _acknowledgements(moment: Moment) -> str:
 def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
     from tidegauge.runs.topic_description import described_states
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     tables.make(("described_states", "faults", "unavailable", "lost"))
     topic, number = names.topic_and_partition(partition)
@@ -200,7 +200,7 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
     """Long times without writes or reads, and the faults that were active when each began."""
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     rows = tables.rows(
         "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers

@@ -60,7 +60,7 @@ def _print_status(out: Console, quorum: DescribedQuorum) -> None:
 
 
 def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     rows = [
         (
@@ -81,7 +81,7 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
 def _print_leaders(out: Console, run: RunFolder) -> None:
     """Print who has led in which epoch, from when to when, and what it was next."""
     from tidegauge.runs.quorum_history import quorum_terms
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     rows = [
         (
@@ -99,7 +99,7 @@ def _print_leaders(out: Console, run: RunFolder) -> None:
 def _print_lags(out: Console, run: RunFolder) -> None:
     """Print how many records each node lacked; ``-``: its process did not run."""
     from tidegauge.runs.quorum_history import quorum_over_time
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     ids = [*run.directory.controllers, *run.directory.brokers]
     times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
@@ -142,7 +142,7 @@ def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) ->
     from rich.text import Text
 
     from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     check_has_quorum(run, "--metadata-log")
     count = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import typer
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.output import console, fail
 
 #: Without a terminal a line shows the progress: after this part of all runs, but not more often

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.simulation.quantities import short_time_text
 from tidegauge.views.output import console
 from tidegauge.views.run_batch import left_text
 from tidegauge.views.working import LINE_S

@@ -94,7 +94,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
     from rich.text import Text
 
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
@@ -117,10 +117,10 @@ def parse_time(option: str, text: str) -> int:
     Raises:
         ValueError: the time cannot be read; the message names the option.
     """
-    from tidegauge.simulation import durations
+    from tidegauge.simulation import quantities
 
     try:
-        return durations.parse_time(text)
+        return quantities.parse_time(text)
     except ValueError as error:
         raise ValueError(f"{option}: {error}") from error
 
@@ -145,7 +145,7 @@ def _to_the_millisecond(time_us: int) -> int:
 
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
 
@@ -166,7 +166,7 @@ def moment_of(run: RunFolder, text: str) -> int:
         ValueError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     at_us = _to_the_millisecond(parse_time("--at", text))
     if run.summary is None or "duration" not in run.manifest.get("scenario", {}):

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: Longer times are in seconds.
 _LONG_MS = 1_000
@@ -39,7 +39,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
         f"{counted(summary['isr_removals'], 'removal')} by controllers"
         f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
     )
-    from tidegauge.simulation.durations import time_text
+    from tidegauge.simulation.quantities import time_text
 
     from_us = round(summary["figures_from_seconds"] * 1e6)
     typer.echo(f"figures from {time_text(from_us)} on: start-up does not count")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.story_lines import LISTED

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.simulation.quantities import short_time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -24,7 +24,7 @@ Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writ
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.traces.checks.breaches import (

@@ -1,20 +1,40 @@
-"""Noting that a check was broken: once for each partition, with the event that did it.
+"""The replica of a partition that a broker hosts, among what checks remember of replicas.
+
+Noting that a check was broken: once for each partition, with the event that did it.
 
 A check may find out later than it happened, so the first event is not the first one noted but
 the one that comes first in the total order of rows.
+
+Which rows checks and figures look at.
 """
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.controller_rows import ZnodeCreated, ZnodeDeleted, ZnodeSet
+from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered, EpochAssigned, EpochsCut
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
+from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks.histories import (
     BY_LOSS_OF_POWER,
     NOTHING_PERMITS,
     Histories,
     RowPlace,
 )
+
+
+@inner_rule
+def slot_of(history: Histories, partition: int, broker: int) -> int:
+    """The slot of a broker in the partition's table of brokers; NONE if it has none."""
+    place = history.places[partition]
+    for slot in range(place.slot_count):
+        if history.slots[place.first_slot + slot].broker == broker:
+            return slot
+    return NONE
 
 
 @inner_rule
@@ -86,3 +106,20 @@ def take_place(to: RowPlace, row: PartitionRow) -> None:
     to.process = row.process
     to.sequence = row.sequence
     to.partition = row.partition
+
+
+#: Canonical rows that neither a check nor a figure asks for, and of which there are many.
+_LEFT_OUT = (
+    *(EpochAnswered.KIND, EpochAssigned.KIND, EpochsCut.KIND),
+    *(ZnodeCreated.KIND, ZnodeSet.KIND, ZnodeDeleted.KIND),
+)
+
+_JUDGED = np.zeros(max(ROW_KINDS) + 1, np.bool_)
+_JUDGED[[number for number, kind in ROW_KINDS.items() if kind.canonical]] = True
+_JUDGED[list(_LEFT_OUT)] = False
+
+
+def judged_rows(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """Of these rows a copy of those that checks and figures look at."""
+    judged: NDArray[np.void] = rows[_JUDGED[rows["kind"]]]
+    return judged

@@ -22,11 +22,10 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
-from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits
 from tidegauge.traces.checks.histories import BY_DIVERGING_RESPONSE, Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import agrees_until
 from tidegauge.traces.checks.misled_replicas import misled_replica, own_high_watermark
-from tidegauge.traces.checks.slots import slot_of
 
 #: Its place among the checks.
 NUMBER = code(1)

@@ -14,27 +14,35 @@ end itself.
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import Tables, code, inner_rule
-from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
+from tidegauge.replication.records import EMPTY, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.trace_rows.broker_rows import BrokerLoading, BrokerStarted, BrokerStopped
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
-from tidegauge.simulation.trace_rows.control_plane_rows import PartitionReplicas, TopicConfigured
 from tidegauge.simulation.trace_rows.controller_rows import (
     ControllerEvent,
     ControllerEventDone,
     LeaderElected,
+    PartitionReplicas,
     RemovedFromIsr,
+    TopicConfigured,
 )
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded, FaultRow
-from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk, NotificationSent
+from tidegauge.simulation.trace_rows.process_rows import (
+    BrokerLoading,
+    BrokerStarted,
+    BrokerStopped,
+    FaultBegan,
+    FaultEnded,
+    FaultRow,
+)
 from tidegauge.simulation.trace_rows.replica_rows import (
     BecameFollower,
     BecameLeader,
+    IsrExpanded,
+    IsrShrunk,
     LogDeleted,
+    NotificationSent,
     ReplicaStopped,
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row

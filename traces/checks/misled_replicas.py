@@ -17,13 +17,12 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
-from tidegauge.traces.checks.breaches import copy_place
+from tidegauge.traces.checks.breaches import copy_place, slot_of
 from tidegauge.traces.checks.histories import (
     Histories,
     ReplicaSlot,
     RowPlace,
 )
-from tidegauge.traces.checks.slots import slot_of
 
 
 @inner_rule

@@ -21,12 +21,11 @@ Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplica
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.replica_list import contains
+from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
-from tidegauge.traces.checks.breaches import note_breach, what_permits
+from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits
 from tidegauge.traces.checks.histories import Histories, LogRuns, RowPlace
 from tidegauge.traces.checks.lineage import holds
-from tidegauge.traces.checks.slots import slot_of
 
 #: Its place among the checks.
 NUMBER = code(0)

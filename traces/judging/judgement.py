@@ -7,11 +7,12 @@ row shows that it is complete.
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
-from tidegauge.compiled.records import Records
+from tidegauge.compiled.records import Records, view_as
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.replication.replica_list import EMPTY, contains
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.replication.records import EMPTY, contains
+from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     BROKER_FENCED,
     REASON_DELETED,
@@ -21,22 +22,20 @@ from tidegauge.simulation.codes.occasions import (
     STATE_CREATED,
     STATE_DELETED,
 )
-from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.trace_rows.broker_rows import CheckpointRead
-from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
-from tidegauge.simulation.trace_rows.control_plane_rows import (
+from tidegauge.simulation.trace_rows.controller_rows import (
     BrokerState,
     PartitionReplicas,
     PartitionState,
+    TopicDeletionBegun,
 )
-from tidegauge.simulation.trace_rows.controller_rows import TopicDeletionBegun
-from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded
+from tidegauge.simulation.trace_rows.process_rows import CheckpointRead
 from tidegauge.simulation.trace_rows.replica_rows import (
     Acknowledged,
     BecameFollower,
     BecameLeader,
     DivergingHighWatermark,
     Exposed,
+    IsrExpanded,
     LogDeleted,
     LogEnd,
     LogLost,
@@ -46,7 +45,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
-from tidegauge.traces.checks.breaches import take_place
+from tidegauge.traces.checks.breaches import slot_of, take_place
 from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
 from tidegauge.traces.checks.consumer_went_backwards import check_reset
 from tidegauge.traces.checks.elr_below_min_isr import check_elr_below_min_isr
@@ -91,7 +90,6 @@ from tidegauge.traces.checks.misled_replicas import (
 )
 from tidegauge.traces.checks.one_leader_per_epoch import check_only_leader
 from tidegauge.traces.checks.partition_epoch_grows import check_partition_epoch
-from tidegauge.traces.checks.slots import slot_of
 from tidegauge.traces.checks.strong_isr import (
     check_end_of_member,
     check_end_of_new_member,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tidegauge.compiled.record_views import view_as
+from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.codes.snapshot_steps import LOADED
-from tidegauge.simulation.codes.voter_states import LEADER
-from tidegauge.simulation.trace_rows.fault_rows import FaultBegan, FaultEnded
-from tidegauge.simulation.trace_rows.quorum_rows import MetadataSnapshot, VoterLog, VoterState
+from tidegauge.simulation.trace_rows.codes import LEADER, LOADED
+from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, VoterLog, VoterState
+from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks.committed_metadata_kept import (

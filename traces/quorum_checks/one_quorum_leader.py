@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.trace_rows.quorum_rows import VoterState
+from tidegauge.simulation.trace_rows.controller_rows import VoterState
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks.metadata_logs import epoch_known

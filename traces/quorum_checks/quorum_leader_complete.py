@@ -16,7 +16,7 @@ Source: the Leader Completeness property of Raft; KafkaRaftClient.handleVoteRequ
 from __future__ import annotations
 
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.trace_rows.quorum_rows import VoterState
+from tidegauge.simulation.trace_rows.controller_rows import VoterState
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
 from tidegauge.traces.quorum_checks.metadata_logs import (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from both_modes import MODES, in_mode
-from tidegauge.analysis.questions.run_settings import settings_at
-from tidegauge.analysis.run_paths import runs_at
+from tidegauge.analysis.questions.sweep import settings_at
+from tidegauge.analysis.requests import runs_at
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs.compared import ComparedFigure, caveat, compared, figure_of

@@ -25,7 +25,7 @@ from tidegauge.report.section import (
     plain,
 )
 from tidegauge.report.sweep_curves import always_zero, sweep_curves, unchanged
-from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.quantities import time_text
 
 #: The name of a fault can be anything.
 WILD = """</script><script src="//x"></script>&amp;<b onclick='x'>"""

@@ -9,7 +9,7 @@ import pytest
 from analysed_runs import RUNS
 from recorded_tables import table
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 from tidegauge.traces.run_folder import RunFolder
 
 PRODUCE, FETCH = 0, 1

@@ -20,7 +20,7 @@ from scenario_runs import shipped
 from swept_scenario import CRASHES
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.making.written_tables import files_of
-from tidegauge.analysis.run_paths import FoundRun, runs_at
+from tidegauge.analysis.requests import FoundRun, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.engine.simulate import simulate
 from tidegauge.scenario.reading import load_scenario
@@ -129,8 +129,8 @@ def test_of_large_traces_spark_makes_the_same(
 ) -> None:
     """Their rows come through the data sources, and not from this process."""
     monkeypatch.setattr("tidegauge.spark_analysis.engine._LARGE_BYTES", 0)
-    monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.rows")
-    monkeypatch.delattr("tidegauge.analysis.making.trace_relations.TraceRelations.causes")
+    monkeypatch.delattr("tidegauge.analysis.making.engine.TraceRelations.rows")
+    monkeypatch.delattr("tidegauge.analysis.making.engine.TraceRelations.causes")
     few = swept(runs)
     RunTables(few, tmp_path, SparkEngine(spark)).make(TABLES)
     assert differences(of_duckdb.folder, tmp_path, few, TABLES) == {}

@@ -11,7 +11,7 @@ from analysed_runs import RUNS
 from plain_reader import PlainReader
 from recorded_tables import bent, figures, table
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.simulation.codes.occasions import BROKER_ABSENT, REASON_LIVENESS
+from tidegauge.simulation.trace_rows.codes import BROKER_ABSENT, REASON_LIVENESS
 from tidegauge.traces.run_folder import RunFolder
 
 

@@ -22,7 +22,7 @@ from shuffled_rows import ShuffledRelations, unlike, with_ties_at
 from tidegauge.analysis.making import duckdb_engine
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine, connected
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.spark_analysis.engine import SparkEngine
 

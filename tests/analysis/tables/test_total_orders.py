@@ -13,7 +13,7 @@ from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.engine import sql_of
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
-from tidegauge.analysis.tables.interval_queries import merged, united
+from tidegauge.analysis.tables.dialect import merged, united
 from tidegauge.analysis.tables.result_table import ResultTable, View
 from tidegauge.analysis.tables.topology import Topology
 from total_orders import OBJECTS, declared_keys, doubles, has_order, varying

@@ -12,7 +12,7 @@ from recorded_tables import table
 from tidegauge.analysis.making.duckdb_engine import DuckDBEngine
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.making.written_tables import files_of, write_tables
-from tidegauge.analysis.run_paths import FoundRun
+from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, documentation
 from tidegauge.analysis.tables.result_table import ResultTable
 from tidegauge.traces.run_folder import RunFolder

@@ -7,13 +7,7 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import run_of
-from tidegauge.simulation.codes.voter_states import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    RESIGNED,
-)
+from tidegauge.simulation.trace_rows.codes import CANDIDATE, FOLLOWER, LEADER, PROSPECTIVE, RESIGNED
 from voter_stories import SECOND, claims, cut, fault, logs, states, voters_story
 
 

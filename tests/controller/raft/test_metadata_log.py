@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import run_of
-from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows.codes import LEADER
 from tidegauge.traces.run_folder import RunFolder
 from voter_stories import SECOND, claims, fault, logs, states, voters_story
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from quorum_stories import SECOND, crash, quorum_story, states
 from scenario_runs import rows_of, run_of
-from tidegauge.simulation.codes.snapshot_steps import CLEANED, LOADED, WRITTEN
+from tidegauge.simulation.trace_rows.codes import CLEANED, LOADED, WRITTEN
 from tidegauge.traces.run_folder import RunFolder
 
 EAGER = {

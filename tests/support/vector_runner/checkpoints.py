@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from tidegauge.actors.storage.log_directory import read_checkpoint, write_checkpoint
+from tidegauge.actors.storage.log_dirs import read_checkpoint, write_checkpoint
 from tidegauge.replication.checkpoint_files import (
     LEADER_EPOCH_CHECKPOINT,
     REPLICATION_OFFSET_CHECKPOINT,

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from tidegauge.controller.partitions import (
-    elections,
-    partition_state_machine,
-    replica_state_machine,
-)
+from tidegauge.controller.partitions import leader_and_isr, partition_changes, replica_state_machine
 from tidegauge.controller.partitions.leader_and_isr import (
     NO_LEADER,
     failure_takes_offline,
     initialize_leader_and_isr,
     remove_replica_from_isr,
 )
-from tidegauge.replication.records import LeaderAndIsr
-from tidegauge.replication.replica_list import append, contains, single, size
+from tidegauge.replication.records import LeaderAndIsr, append, contains, single, size
 from vector_runner.area import (
     Area,
     Brokers,
@@ -56,31 +51,31 @@ class LeaderElection(Area):
     def op_elect(self) -> None:
         state = self.state
         if self.strategy == "offline":
-            self.outcome = elections.offline_partition_leader_election(
+            self.outcome = leader_and_isr.offline_partition_leader_election(
                 state, self.assignment, self.live, self.unclean_enabled
             )
         elif self.strategy == "reassign":
-            self.outcome = elections.reassign_partition_leader_election(
+            self.outcome = leader_and_isr.reassign_partition_leader_election(
                 state, self.target, self.live
             )
         elif self.strategy == "preferred":
-            self.outcome = elections.preferred_replica_partition_leader_election(
+            self.outcome = leader_and_isr.preferred_replica_partition_leader_election(
                 state, self.assignment, self.live
             )
         elif self.strategy == "controlled_shutdown":
-            self.outcome = elections.controlled_shutdown_partition_leader_election(
+            self.outcome = leader_and_isr.controlled_shutdown_partition_leader_election(
                 state, self.assignment, self.live, self.shutting_down
             )
         else:
             raise UnknownContentError(f"unknown strategy {self.strategy!r}")
 
     def see_leader(self) -> int | None:
-        if self.outcome in (None, elections.NOBODY_ELECTED):
+        if self.outcome in (None, leader_and_isr.NOBODY_ELECTED):
             return None
         return self.brokers.broker(self.state.leader)
 
     def see_unclean(self) -> bool:
-        return bool(self.outcome == elections.ELECTED_UNCLEAN)
+        return bool(self.outcome == leader_and_isr.ELECTED_UNCLEAN)
 
     def see_isr(self) -> list[int]:
         return self.brokers.unpack(self.state.isr)
@@ -121,14 +116,14 @@ class PartitionStateMachine(StateMachine):
     """Kafka's PartitionStateMachine."""
 
     states: ClassVar[dict[str, int]] = {
-        "New": partition_state_machine.NEW_PARTITION,
-        "Online": partition_state_machine.ONLINE_PARTITION,
-        "Offline": partition_state_machine.OFFLINE_PARTITION,
-        "NonExistent": partition_state_machine.NON_EXISTENT_PARTITION,
+        "New": partition_changes.NEW_PARTITION,
+        "Online": partition_changes.ONLINE_PARTITION,
+        "Offline": partition_changes.OFFLINE_PARTITION,
+        "NonExistent": partition_changes.NON_EXISTENT_PARTITION,
     }
 
     def may_enter(self, target: int) -> bool:
-        return partition_state_machine.may_enter(self.state, target)
+        return partition_changes.may_enter(self.state, target)
 
 
 @area("replica_state_machine")
@@ -162,7 +157,7 @@ class ControllerScenario(Area):
         self.shutting_down: set[int] = set()
         self.unclean_enabled = given.take("unclean", False)
         self.state = record(LeaderAndIsr, leader=NO_LEADER)
-        self.machine = partition_state_machine.NEW_PARTITION
+        self.machine = partition_changes.NEW_PARTITION
         known = given.take("state", None)
         if known is not None:
             fields = Fields(known, "given.state")
@@ -170,9 +165,9 @@ class ControllerScenario(Area):
             self.state.isr = self.brokers.pack(fields.take("isr"))
             self.state.leader_epoch = fields.take("leader_epoch")
             fields.all_taken()
-            self.machine = partition_state_machine.OFFLINE_PARTITION
+            self.machine = partition_changes.OFFLINE_PARTITION
             if contains(self._online(), self.state.leader):
-                self.machine = partition_state_machine.ONLINE_PARTITION
+                self.machine = partition_changes.ONLINE_PARTITION
         else:
             self._trigger_online_state_change()
 
@@ -185,27 +180,27 @@ class ControllerScenario(Area):
 
     def _trigger_online_state_change(self) -> None:
         """Initialise a new partition, elect for an offline one, leave an online one alone."""
-        if self.machine == partition_state_machine.NEW_PARTITION:
+        if self.machine == partition_changes.NEW_PARTITION:
             succeeded = initialize_leader_and_isr(self.state, self.assignment, self._online())
-        elif self.machine == partition_state_machine.OFFLINE_PARTITION:
-            outcome = elections.offline_partition_leader_election(
+        elif self.machine == partition_changes.OFFLINE_PARTITION:
+            outcome = leader_and_isr.offline_partition_leader_election(
                 self.state, self.assignment, self._online(), self.unclean_enabled
             )
-            succeeded = outcome != elections.NOBODY_ELECTED
+            succeeded = outcome != leader_and_isr.NOBODY_ELECTED
         else:
             return
         if succeeded:
-            self.machine = partition_state_machine.ONLINE_PARTITION
+            self.machine = partition_changes.ONLINE_PARTITION
 
     def op_broker_down(self, step: Fields) -> None:
         broker = step.take("broker")
         self.live.discard(broker)
         self.shutting_down.discard(broker)
         dead = single(self.brokers.slot(broker))
-        if self.machine == partition_state_machine.ONLINE_PARTITION and failure_takes_offline(
+        if self.machine == partition_changes.ONLINE_PARTITION and failure_takes_offline(
             self.rules, self.state, dead, self._online()
         ):
-            self.machine = partition_state_machine.OFFLINE_PARTITION
+            self.machine = partition_changes.OFFLINE_PARTITION
         self._trigger_online_state_change()
         self._take_offline(broker)
 
@@ -231,7 +226,7 @@ class ControllerScenario(Area):
         if self.state.leader != self.brokers.slot(broker):
             self._take_offline(broker)
             return
-        elections.controlled_shutdown_partition_leader_election(
+        leader_and_isr.controlled_shutdown_partition_leader_election(
             self.state,
             self.assignment,
             self._replicas_on(self.live),
@@ -239,8 +234,8 @@ class ControllerScenario(Area):
         )
 
     def op_preferred_election(self) -> None:
-        if elections.needs_preferred_election(self.rules, self.state, self.assignment):
-            elections.preferred_replica_partition_leader_election(
+        if leader_and_isr.needs_preferred_election(self.rules, self.state, self.assignment):
+            leader_and_isr.preferred_replica_partition_leader_election(
                 self.state, self.assignment, self._online()
             )
 

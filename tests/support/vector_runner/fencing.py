@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from tidegauge.replication import controller_requests, errors, leader_read
-from tidegauge.replication.min_insync_replicas import (
-    append_error,
-    check_enough_replicas_reach_offset,
-)
-from tidegauge.replication.records import UNDEFINED, Partition
-from tidegauge.replication.replica_list import pack
+from tidegauge.replication import errors, leader_read, partition
+from tidegauge.replication.in_sync_replicas import append_error, check_enough_replicas_reach_offset
+from tidegauge.replication.records import UNDEFINED, Partition, pack
 from vector_runner.area import (
     Area,
     Fields,
@@ -169,13 +165,11 @@ class StopReplicaAcceptance(Refusal):
     def op_stop_replica(self, step: Fields) -> None:
         step.take("delete_partition")  # the fences are the same for both
         leader_epoch = step.take("leader_epoch")
-        self.error = controller_requests.controller_request_error(
+        self.error = partition.controller_request_error(
             self.rules, 2, self.controller_epoch, UNDEFINED, UNDEFINED
         )
         if self.error == errors.NONE:
-            self.error = controller_requests.stop_replica_error(
-                self.rules, self.leader_epoch, leader_epoch
-            )
+            self.error = partition.stop_replica_error(self.rules, self.leader_epoch, leader_epoch)
 
 
 @area("leader_and_isr_acceptance")
@@ -192,7 +186,7 @@ class LeaderAndIsrAcceptance(Refusal):
     def op_leader_and_isr(self, step: Fields) -> None:
         controller_epoch, leader_epoch = step.take("controller_epoch"), step.take("leader_epoch")
         is_replica = step.take("replicas_include_self")
-        self.error = controller_requests.controller_request_error(
+        self.error = partition.controller_request_error(
             self.rules,
             self.controller_epoch,
             controller_epoch,
@@ -201,7 +195,7 @@ class LeaderAndIsrAcceptance(Refusal):
         )
         if self.error == errors.NONE:
             self.controller_epoch = controller_epoch
-            self.error = controller_requests.leader_and_isr_error(
+            self.error = partition.leader_and_isr_error(
                 self.rules, self.leader_epoch, leader_epoch, is_replica, False
             )
         self.applied = bool(self.error == errors.NONE)

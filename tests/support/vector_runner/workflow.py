@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from tidegauge.compiled.records import new_records
-from tidegauge.controller.partitions.elections import (
-    controlled_shutdown_partition_leader_election,
-    offline_partition_leader_election,
-)
 from tidegauge.controller.partitions.leader_and_isr import (
+    controlled_shutdown_partition_leader_election,
     initialize_leader_and_isr,
+    offline_partition_leader_election,
     remove_replica_from_isr,
 )
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.log import epoch_at
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.replication.partition import make_leader
 from tidegauge.replication.reconciliation import ReplicaLog, reconcile
-from tidegauge.replication.records import UNDEFINED, LeaderAndIsr, RemoteReplica
-from tidegauge.replication.replica_list import append, pack, single
+from tidegauge.replication.records import (
+    UNDEFINED,
+    LeaderAndIsr,
+    RemoteReplica,
+    append,
+    pack,
+    single,
+)
 from vector_runner.area import (
     Area,
     Fields,

@@ -13,7 +13,7 @@ from pathlib import Path
 from tidegauge.laboratory.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import MODE_NAMES, Release, all_releases
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.simulation.quantities import parse_duration
 
 #: The head of the table.
 COLUMNS = ("schedules", "mode", "releases", "fields", "kind", "cause", "consequence")

@@ -22,7 +22,7 @@ from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_FENCED,
     BROKER_REGISTERS,

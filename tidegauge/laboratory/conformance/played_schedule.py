@@ -16,7 +16,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     NOT_HOSTED,
     NOT_LISTENING,
     NOT_UP,

@@ -12,7 +12,6 @@ from typing import Any
 import yaml
 
 from tidegauge.laboratory.manual.scenario_sections import SECTIONS
-from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
@@ -23,9 +22,9 @@ from tidegauge.scenario.model.cluster import (
 )
 from tidegauge.scenario.model.costs import Costs, Latency, Network
 from tidegauge.scenario.model.fault_rates import FaultRate
+from tidegauge.scenario.model.limits import Machine, Resources
 from tidegauge.scenario.model.parts import Part
-from tidegauge.scenario.model.resources import Machine, Resources
-from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.scenario import AlertExpectations, Scenario
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 
 _SCENARIO = """\

@@ -21,13 +21,13 @@ from tidegauge.laboratory.manual.scenario_types import type_of, unit_of, written
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.model.costs import Costs, Latency, costs_of_other_modes
 from tidegauge.scenario.model.fault import FaultOfAnyKind
-from tidegauge.scenario.model.operator_steps import ObserveStep
 from tidegauge.scenario.model.parts import Part, Unit
 from tidegauge.scenario.model.process_faults import PauseFault
+from tidegauge.scenario.model.request_steps import ObserveStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.step import StepOfAnyKind
-from tidegauge.scenario.schema import scenario_schema
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.reading import scenario_schema
+from tidegauge.simulation.quantities import format_duration
 
 _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
 #: The meaning of the fields by which a fault or a step says its kind.

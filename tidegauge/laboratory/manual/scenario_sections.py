@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from tidegauge.laboratory.manual.markdown import anchor
-from tidegauge.scenario.model.alerts import AlertExpectations
 from tidegauge.scenario.model.cluster import (
     BrokerRelease,
     Cluster,
@@ -15,16 +14,16 @@ from tidegauge.scenario.model.cluster import (
     Topic,
     ZooKeeper,
 )
+from tidegauge.scenario.model.component_faults import FAULTS
 from tidegauge.scenario.model.costs import Costs, Latency, Network
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
-from tidegauge.scenario.model.faults import FAULTS
+from tidegauge.scenario.model.limits import Machine, Resources
 from tidegauge.scenario.model.parts import Part
 from tidegauge.scenario.model.process_faults import LeadershipAfter, SurvivingLog
-from tidegauge.scenario.model.resources import Machine, Resources
-from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.request_steps import STEPS
+from tidegauge.scenario.model.scenario import AlertExpectations, Scenario
 from tidegauge.scenario.model.step import AlteredMove, Condition, IsrIs, LeaderIs, StepOfAnyKind
-from tidegauge.scenario.model.steps import STEPS
 from tidegauge.scenario.model.topic_steps import Move
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup, Workload
 

@@ -9,8 +9,12 @@ import yaml
 
 from tidegauge.laboratory.manual.markdown import NONE, code
 from tidegauge.laboratory.manual.scenario_sections import link_to
-from tidegauge.simulation.durations import DURATION_SCHEMA
-from tidegauge.simulation.quantities import BANDWIDTH_SCHEMA, SIZE_SCHEMA, UNITS_BYTES
+from tidegauge.simulation.quantities import (
+    BANDWIDTH_SCHEMA,
+    DURATION_SCHEMA,
+    SIZE_SCHEMA,
+    UNITS_BYTES,
+)
 
 #: Units of numbers, by the name of their field; the fields of faults and steps say their own.
 _UNITS = {

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from tidegauge.laboratory.manual.markdown import code_block
 from tidegauge.scenario.reading import written_scenario
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import format_duration
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import format_duration
 
 _OPENING = """\
 # Shipped scenarios

@@ -15,8 +15,8 @@ from tidegauge.real_cluster.costs.estimator import MANY_PARTITIONS, Estimator, S
 from tidegauge.real_cluster.costs.estimators import ESTIMATORS, UNTOLD
 from tidegauge.replication.release_versions import Mode
 from tidegauge.scenario.model.costs import Costs, costs_of_other_modes
-from tidegauge.scenario.model.resources import Resources
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.model.limits import Resources
+from tidegauge.scenario.text.errors import counted
 
 #: The quantiles that a scenario has, in hundredths.
 QUANTILES = {"min": 0, "p50": 50, "p90": 90, "p99": 99, "max": 100}

@@ -8,8 +8,8 @@ from statistics import median
 from tidegauge.real_cluster.costs.calibration import QUANTILES, Calibration, Fitted
 from tidegauge.real_cluster.costs.cost_text import default_text
 from tidegauge.real_cluster.costs.side_by_side import CLOSER, ComparedFigure
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import parse_duration
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import parse_duration
 
 _GAP = "  "
 

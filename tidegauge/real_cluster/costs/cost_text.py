@@ -9,9 +9,9 @@ import yaml
 
 from tidegauge.real_cluster.costs.calibration import Calibration, Fitted
 from tidegauge.scenario.model.costs import Costs
-from tidegauge.scenario.model.resources import Resources
-from tidegauge.scenario.text.counted import counted
-from tidegauge.scenario.text.written_yaml import comment, in_line
+from tidegauge.scenario.model.limits import Resources
+from tidegauge.scenario.text.errors import counted
+from tidegauge.scenario.text.yaml_file import comment, in_line
 
 
 class NotBlockStyleError(ValueError):

@@ -7,8 +7,7 @@ from statistics import median
 from typing import NamedTuple
 
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Family
-from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.family import Family, MBean
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.real_cluster.rates.rate_source import Over, RateSource, Selected, Together
 from tidegauge.real_cluster.rates.sought_metrics import BYTES_IN, BYTES_OUT, Found, Vocabulary

@@ -18,7 +18,7 @@ from tidegauge.real_cluster.costs.moments import (
     Moment,
 )
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_REGISTERS,
     BROKER_SESSION_CLOSED,
     BROKER_SESSION_EXPIRED,

@@ -18,7 +18,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     DescribeDump,
 )
 from tidegauge.real_cluster.describe.notices import Notice, named, number_ranges
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 
 @dataclass

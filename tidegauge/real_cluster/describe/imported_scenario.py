@@ -35,7 +35,7 @@ from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: The first controller resumes a reassignment in progress: it is requested before that.
 _GOES_ON_AT = "500ms"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
 from tidegauge.scenario.text.errors import Path
-from tidegauge.scenario.text.written_yaml import comment, in_line, lines_of
-from tidegauge.simulation.durations import format_duration, parse_duration
+from tidegauge.scenario.text.yaml_file import comment, in_line, lines_of
+from tidegauge.simulation.quantities import format_duration, parse_duration
 
 #: The comment above a part, if the part has its own place.
 _ABOUT = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model.scenario import Scenario
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: When the fault of each case begins, in seconds: topics are created, and clients run.
 _BEGIN_S = 60

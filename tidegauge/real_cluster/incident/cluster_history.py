@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import KRAFT_MODE
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
     BROKER_ACTIVE,
     BROKER_FENCED,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tidegauge.real_cluster.describe.notices import named
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, PartitionState
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: Elections of one request follow each other within this time.
 _TOGETHER_US = 2_000_000

@@ -16,8 +16,8 @@ from tidegauge.real_cluster.incident.pair_figures import (
     pair_incidents,
 )
 from tidegauge.real_cluster.incident.run_pair import PartedSequence, RunPair, RunSide
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text
 
 if TYPE_CHECKING:
     from rich.console import Console

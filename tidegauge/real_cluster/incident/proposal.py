@@ -34,7 +34,7 @@ from tidegauge.real_cluster.incident.untold_begin import (
     is_told_after_loss,
 )
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
-from tidegauge.simulation.durations import format_duration, short_time_text
+from tidegauge.simulation.quantities import format_duration, short_time_text
 from tidegauge.traces.run_folder import RunFolder
 
 #: Time before the run in which brokers of an existing cluster start.

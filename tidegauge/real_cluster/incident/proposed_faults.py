@@ -13,8 +13,8 @@ from tidegauge.real_cluster.incident.lagging import Cut, Lag, cuts
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.timings import Span
 from tidegauge.real_cluster.incident.topology import Topology
-from tidegauge.scenario.text.counted import counted
-from tidegauge.simulation.durations import short_time_text
+from tidegauge.scenario.text.errors import counted
+from tidegauge.simulation.quantities import short_time_text
 
 #: From a start to the registration, with ZooKeeper and with KRaft, without the loading of logs.
 STARTING_US = {False: 702_000, True: 1_080_000}

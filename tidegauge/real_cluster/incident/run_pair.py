@@ -21,7 +21,7 @@ from tidegauge.real_cluster.incident.cluster_history import (
 from tidegauge.real_cluster.incident.sightings import Sightings, sightings_of
 from tidegauge.real_cluster.incident.timings import timings_of
 from tidegauge.real_cluster.incident.topology import topology_of
-from tidegauge.simulation.codes.occasions import STOP_CLEAN
+from tidegauge.simulation.trace_rows.codes import STOP_CLEAN
 from tidegauge.traces.run_folder import RunFolder
 
 #: Two absences of a broker further apart than this are two incidents.

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tidegauge.real_cluster.logs.clock_offsets import epochs_of
 from tidegauge.real_cluster.logs.told import Event
 
-#: States, as ``simulation/codes/occasions.py`` has them.
+#: States, as ``simulation/trace_rows/codes.py`` has them.
 ABSENT, FENCED, ACTIVE, SHUTTING_DOWN = 0, 1, 2, 3
 REGISTERED, UNFENCED, EXPIRED, CLOSED, DELETED, SHUTS_DOWN, ASKS_FOR_FENCE = 1, 2, 3, 4, 5, 6, 7
 

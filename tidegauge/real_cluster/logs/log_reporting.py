@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_writing import wall_clock
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 from tidegauge.traces.run_folder import RunFolder
 
 _MB = 1_000_000

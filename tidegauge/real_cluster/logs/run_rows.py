@@ -23,8 +23,8 @@ from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
 from tidegauge.real_cluster.logs.partition_states import State, joined
 from tidegauge.real_cluster.logs.real_history import PartitionTold, RealHistory
 from tidegauge.real_cluster.logs.told import Assignment, Told
-from tidegauge.replication.replica_list import pack
-from tidegauge.simulation.codes.occasions import (
+from tidegauge.replication.records import pack
+from tidegauge.simulation.trace_rows.codes import (
     FORMER_WRITER,
     STATE_CREATED,
     STATE_DELETED,
@@ -32,23 +32,26 @@ from tidegauge.simulation.codes.occasions import (
     STOP_CLEAN,
     STOP_KILLED,
 )
-from tidegauge.simulation.trace_rows.broker_rows import BrokerStarted, BrokerStopped
-from tidegauge.simulation.trace_rows.control_plane_rows import (
-    BrokerState,
-    ControllerActive,
-    PartitionReplicas,
-    PartitionState,
-)
 from tidegauge.simulation.trace_rows.controller_rows import (
     BrokerFailed,
     BrokerRegistered,
+    BrokerState,
+    ControllerActive,
     ControllerElected,
     LeaderElected,
     LeaderEpochRaised,
+    PartitionReplicas,
+    PartitionState,
     RemovedFromIsr,
 )
-from tidegauge.simulation.trace_rows.isr_rows import IsrExpanded, IsrShrunk
-from tidegauge.simulation.trace_rows.replica_rows import BecameFollower, BecameLeader, Truncated
+from tidegauge.simulation.trace_rows.process_rows import BrokerStarted, BrokerStopped
+from tidegauge.simulation.trace_rows.replica_rows import (
+    BecameFollower,
+    BecameLeader,
+    IsrExpanded,
+    IsrShrunk,
+    Truncated,
+)
 from tidegauge.simulation.trace_rows.row import ROW_VALUES, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 

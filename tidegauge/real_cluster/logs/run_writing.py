@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.manifest import manifest_of
 from tidegauge.engine.row_stream import RowStream
+from tidegauge.engine.simulate import manifest_of
 from tidegauge.engine.summary import figures_of
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster, logged_cluster

@@ -22,7 +22,7 @@ from tidegauge.real_cluster.rates.sought_metrics import (
     MEMBERS,
     Vocabulary,
 )
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 _GROUP = "consumergroup"
 _OFFSETS_TOPIC = "__consumer_offsets"

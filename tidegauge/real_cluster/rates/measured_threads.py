@@ -13,7 +13,7 @@ from tidegauge.real_cluster.rates.sought_metrics import (
     NETWORK_IDLE,
     Vocabulary,
 )
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 _INSTANCE = "instance"
 _NANOSECONDS = 1e9

@@ -14,7 +14,7 @@ from typing import Any
 
 from tidegauge.real_cluster.describe.notices import Notice
 from tidegauge.real_cluster.describe.topic_rates import TopicRate
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import counted
 
 #: The busiest topics have groups of their own; of all topics if they are no more than this.
 _MOST_OWN = 500

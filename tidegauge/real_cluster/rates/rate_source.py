@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple, Protocol
 
 from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.simulation.durations import format_duration
+from tidegauge.simulation.quantities import format_duration
 
 #: A larger number of seconds is one of milliseconds: the year 5138.
 _MOST_SECONDS = 1e11

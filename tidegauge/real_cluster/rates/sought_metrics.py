@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tidegauge.metrics.families.all_families import FAMILIES
-from tidegauge.metrics.families.family import Family, Scope
-from tidegauge.metrics.families.mbean import MBean
+from tidegauge.metrics.families.family import Family, MBean, Scope
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
 from tidegauge.real_cluster.rates.rate_source import Selected

@@ -1,0 +1,249 @@
+"""The places of replicas of a topic without an assignment, as Kafka places those of a new topic.
+
+**The default**: Kafka's round robin over racks.
+
+Brokers are put in an order in which racks take turns. The first replica of partition p is on
+the p-th broker of it; the others follow at a distance that grows by one with each round, and
+skip racks that have a replica already as long as others have none. With one rack, or none, this is
+the same as Kafka's assignment without racks.
+
+Kafka begins each topic at a random broker with a random distance. Here both are 0, in both modes,
+unless the scenario wants placements drawn: then the seed and the topic's name decide them, by
+Java's random numbers, and with KRaft the replicas go where its own placer puts them.
+
+**With KRaft**: stripes over racks (``StripedReplicaPlacer``).
+
+Racks take turns: a partition begins with the rack after that of the partition before it. Within a
+rack brokers take turns, too: with each partition the rack begins with its next broker. After as
+many partitions as there are brokers, racks and brokers are shuffled, so that the stripes differ.
+All begins at drawn places.
+
+Leaders are balanced over racks, but over brokers only by the shuffles: in three racks of three
+brokers each rack leads every third partition, and by then its brokers' turns have come round. So
+nine partitions have three leaders. AdminUtils of ZooKeeper mode gives them nine. In a rack that
+had its last partition in turn 0, no broker is left for turn 0 after a shuffle: another rack leads.
+
+Left out: brokers that are fenced as the topic is created. Here there is none.
+
+Source: StripedReplicaPlacer, read at 3.3.0 and 3.9.0; between them its placements are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Literal, Self, TypeVar
+
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode
+
+_Item = TypeVar("_Item")
+
+_BITS = 48
+_MASK = (1 << _BITS) - 1
+_MULTIPLIER = 0x5DEECE66D
+_INCREMENT = 0xB
+_DRAWN_BITS = 31
+_SEED_BYTES = _BITS // 8
+
+
+class JavaRandom:
+    """The numbers of a java.util.Random: a linear congruential generator of 48 bits.
+
+    Source: the documentation of java.util.Random, whose numbers each Java must give.
+    """
+
+    def __init__(self, seed: int) -> None:
+        """Begin with a seed; only its lower 48 bits count."""
+        self._state = (seed ^ _MULTIPLIER) & _MASK
+
+    @classmethod
+    def of(cls, seed: int, name: str) -> Self:
+        """The numbers for one subject of a scenario: no other subject changes them.
+
+        The seed is hashed, as the first numbers of neighbouring seeds are nearly the same.
+        """
+        digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+        return cls(int.from_bytes(digest[:_SEED_BYTES], "big"))
+
+    def below(self, limit: int) -> int:
+        """A number from 0 to ``limit`` - 1: Random.nextInt(limit)."""
+        assert 0 < limit < 1 << _DRAWN_BITS
+        if limit & (limit - 1) == 0:
+            return (limit * self._drawn()) >> _DRAWN_BITS
+        while True:
+            drawn = self._drawn()
+            # The last numbers, too few for each remainder, are drawn again.
+            if drawn - drawn % limit + limit <= 1 << _DRAWN_BITS:
+                return drawn % limit
+
+    def shuffle(self, items: list[_Item]) -> None:
+        """Put the items into another order: Collections.shuffle."""
+        for last in range(len(items) - 1, 0, -1):
+            other = self.below(last + 1)
+            items[last], items[other] = items[other], items[last]
+
+    def _drawn(self) -> int:
+        self._state = (self._state * _MULTIPLIER + _INCREMENT) & _MASK
+        return self._state >> (_BITS - _DRAWN_BITS)
+
+
+Placement = Literal["fixed", "drawn"]
+
+
+def assign_replicas_to_brokers(
+    rack_of: Mapping[int, str],
+    partitions: int,
+    replication_factor: int,
+    start: int = 0,
+    shift: int = 0,
+) -> list[list[int]]:
+    """The brokers of each partition, its preferred leader first.
+
+    Args:
+        rack_of: the rack of each broker.
+        partitions: their number.
+        replication_factor: how many replicas each of them has.
+        start: the place of the first partition's leader, in the order of racks.
+        shift: the rounds by which the distance of the others has grown already.
+
+    Source: AdminUtils.assignReplicasToBrokersRackAware@2.6.0; the same at 0.10.2.2 and 3.9.0.
+    """
+    assert replication_factor <= len(rack_of)
+    brokers = rack_alternated_brokers(rack_of)
+    racks = len(set(rack_of.values()))
+    return [
+        _replicas(
+            rack_of,
+            brokers,
+            (start + number) % len(brokers),
+            # From round to round the distance grows by one broker of each rack.
+            (shift + number // len(brokers)) * racks,
+            replication_factor,
+        )
+        for number in range(partitions)
+    ]
+
+
+def drawn_placement(
+    rack_of: Mapping[int, str],
+    partitions: int,
+    replication_factor: int,
+    mode: Mode,
+    random: JavaRandom,
+) -> list[list[int]]:
+    """The brokers of each partition of a topic that Kafka creates, its preferred leader first."""
+    if mode == KRAFT_MODE:
+        placer = StripedReplicaPlacer(rack_of, random)
+        return [placer.place(replication_factor) for _ in range(partitions)]
+    start, shift = random.below(len(rack_of)), random.below(len(rack_of))
+    return assign_replicas_to_brokers(rack_of, partitions, replication_factor, start, shift)
+
+
+def rack_alternated_brokers(rack_of: Mapping[int, str]) -> list[int]:
+    """The brokers in an order in which racks take turns.
+
+    Source: AdminUtils.getRackAlternatedBrokerList@2.6.0.
+    """
+    in_rack: dict[str, list[int]] = {rack: [] for rack in sorted(set(rack_of.values()))}
+    for broker in sorted(rack_of):
+        in_rack[rack_of[broker]].append(broker)
+    rounds = range(max(len(brokers) for brokers in in_rack.values()))
+    return [brokers[turn] for turn in rounds for brokers in in_rack.values() if turn < len(brokers)]
+
+
+def _replicas(
+    rack_of: Mapping[int, str], brokers: list[int], first: int, shift: int, replication_factor: int
+) -> list[int]:
+    racks = len(set(rack_of.values()))
+    replicas = [brokers[first]]
+    racks_with_replicas = {rack_of[brokers[first]]}
+    while len(replicas) < replication_factor:
+        distance = 1 + shift % (len(brokers) - 1)
+        broker = brokers[(first + distance) % len(brokers)]
+        shift += 1
+        rack = rack_of[broker]
+        if broker not in replicas and (
+            rack not in racks_with_replicas or len(racks_with_replicas) == racks
+        ):
+            replicas.append(broker)
+            racks_with_replicas.add(rack)
+    return replicas
+
+
+class _Rack:
+    """The brokers of a rack, in the order in which they take turns."""
+
+    def __init__(self, brokers: list[int], random: JavaRandom) -> None:
+        self.brokers = sorted(brokers)
+        self._first = random.below(len(brokers))
+        self._turn = 0
+        self._taken = 0
+
+    def next_broker(self, turn: int) -> int | None:
+        """The next broker for the partition of this turn; None: it has all brokers of the rack.
+
+        Source: StripedReplicaPlacer.BrokerList.next@3.9.0.
+        """
+        if turn != self._turn:
+            self._turn = turn
+            self._taken = 0
+            self._first = (self._first + 1) % len(self.brokers)
+        if self._taken == len(self.brokers):
+            return None
+        self._taken += 1
+        return self.brokers[(self._first + self._taken - 1) % len(self.brokers)]
+
+
+class StripedReplicaPlacer:
+    """The placement of one topic, partition by partition."""
+
+    def __init__(self, rack_of: Mapping[int, str], random: JavaRandom) -> None:
+        """Begin at a drawn rack, and in each rack at a drawn broker."""
+        in_rack: dict[str, list[int]] = {rack: [] for rack in sorted(set(rack_of.values()))}
+        for broker, rack in rack_of.items():
+            in_rack[rack].append(broker)
+        self._random = random
+        self._brokers = len(rack_of)
+        #: As they take turns; Kafka shuffles them in the order in which it drew for them.
+        self._racks = [_Rack(brokers, random) for brokers in in_rack.values()]
+        self._in_order = list(self._racks)
+        self._first = random.below(len(self._racks))
+        self._turn = 0
+
+    def place(self, replication_factor: int) -> list[int]:
+        """The brokers of the next partition, its preferred leader first.
+
+        Source: StripedReplicaPlacer.RackList.place@3.9.0.
+        """
+        assert replication_factor <= self._brokers
+        if self._turn == self._brokers > 1:
+            self._shuffle()
+        place, leader = self._first_leader()
+        replicas = [leader]
+        led_from: int | None = place
+        place = self._first
+        while len(replicas) < replication_factor:
+            if place == led_from:
+                led_from = None  # only once: a second replica there comes after all other racks
+            else:
+                broker = self._racks[place].next_broker(self._turn)
+                replicas += [] if broker is None else [broker]
+            place = (place + 1) % len(self._racks)
+        self._turn += 1
+        self._first = (self._first + 1) % len(self._racks)
+        return replicas
+
+    def _first_leader(self) -> tuple[int, int]:
+        """The place of the first rack that has a broker for this turn, and that broker."""
+        place = self._first
+        while True:
+            broker = self._racks[place].next_broker(self._turn)
+            if broker is not None:
+                return place, broker
+            place = (place + 1) % len(self._racks)
+
+    def _shuffle(self) -> None:
+        self._turn = 0
+        self._random.shuffle(self._racks)
+        for rack in self._in_order:
+            self._random.shuffle(rack.brokers)
