@@ -36,8 +36,6 @@ log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failu
 ==============================  =========================================================
 """
 
-from __future__ import annotations
-
 from tidegauge.actors import sampling, zookeeper_responses
 from tidegauge.actors.fetches import delayed_operations
 from tidegauge.actors.fetches.fetcher_thread import take_throttles

@@ -1,7 +1,5 @@
 """Brokers and clients as an actor of Ray."""
 
-from __future__ import annotations
-
 import ray
 
 from tidegauge.simulation.actor_shell import ACTOR_OPTIONS, ActorShell

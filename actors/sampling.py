@@ -5,8 +5,6 @@ are not missed: a partition that moves is counted as ReassigningPartitions, and 
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule

@@ -1,7 +1,5 @@
 """What a broker does with ZooKeeper's answers: sessions, its registration, writes of ISRs."""
 
-from __future__ import annotations
-
 from tidegauge.actors.leaders.isr_changes import send_isr, take_isr_answer
 from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller
 from tidegauge.actors.process.lifecycle import exit_by_itself

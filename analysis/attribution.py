@@ -13,8 +13,6 @@ an operator has decided to do so, at a time of their own.
 A run with one fault alone is the test (``tests/analysis/test_attribution.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple

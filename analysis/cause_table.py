@@ -1,7 +1,5 @@
 """The origins of rows as a table: what led to each, and the faults that it is charged to."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

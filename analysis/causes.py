@@ -12,8 +12,6 @@ take ever longer steps at once: after the n-th round each has passed 2**n links 
 of Hillis and Steele, 1986). Of two million rows of a run that takes a second and some 300 MB.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple

@@ -6,8 +6,6 @@ A fault that stops brokers acts on each until the control plane takes it for act
 start, load its logs and register. The restarts of a rolling restart are one fault: the roll.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

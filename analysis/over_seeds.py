@@ -6,8 +6,6 @@ rests on values near each other, so there is none where most of them are 0: the 
 another value says more. Percentiles are of runs, by nearest rank; P99 needs a hundred of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

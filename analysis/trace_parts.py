@@ -3,8 +3,6 @@
 Files are cut between frames, and small ones are put together, so that parts are alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

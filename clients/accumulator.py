@@ -13,8 +13,6 @@ Simplified: what the workload makes is a whole batch, so batches of a partition 
 Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of, request_metadata
 from tidegauge.clients.client_state import (
     LEADERLESS,

@@ -13,8 +13,6 @@ Topics are created and deleted, settings changed, preferred elections and moves 
 for, throttles set and removed.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
 from tidegauge.clients.control_plane_requests import (

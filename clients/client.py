@@ -4,8 +4,6 @@ Producers (``producer.py``), consumers (``consumer.py``) and the operator (``ste
 processes of their own, with metadata that goes stale (``client_metadata.py``).
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.accumulator import drain_all
 from tidegauge.clients.client_metadata import (
     client_of,

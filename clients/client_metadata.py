@@ -27,8 +27,6 @@ Source: ClusterConnectionStates@2.7.0, NetworkClient.leastLoadedNode and
 DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule

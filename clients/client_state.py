@@ -1,7 +1,5 @@
 """What clients remember: producers, consumers, and the operator who takes the steps."""
 
-from __future__ import annotations
-
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code

@@ -11,8 +11,6 @@ fetches again, and so falls behind producers that are faster.
 Source: ``Fetcher`` @2.4.0 of the clients.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import (
     client_of,
     note_disconnected,

@@ -12,8 +12,6 @@ Of what concerns the group one question is under way at a time, beside it one co
 Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.handlers import CLIENT

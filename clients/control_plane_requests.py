@@ -13,8 +13,6 @@ Which controller of a quorum is active the operator finds out by asking them in 
 not names the leader that it knows. In Kafka a broker knows that, and forwards what it is asked.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients
 from tidegauge.compiled.records import view_as

@@ -5,8 +5,6 @@ for responses; a quorum's controller it asks again and again, and once more for 
 answered after a while.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.admin_requests import (
     CREATES_TOPIC,
     DELETES_TOPIC,

@@ -1,7 +1,5 @@
 """The handlers of a client's events, which enter themselves where they are."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.handlers import Handlers
 
 #: Those of producers and consumers, and those of the operator.

@@ -4,8 +4,6 @@ A duration falls into one of eight steps of its power of two, so a percentile th
 counts is exact to an eighth: its rank tells where within the step it lies. The longest is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tidegauge.compiled.records import Record, i64

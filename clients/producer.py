@@ -12,8 +12,6 @@ the application waits in send(), for max.block.ms at most.
 Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.accumulator import (
     drain,
     drain_all,

@@ -14,8 +14,6 @@ plane) only makes it wait, until its time-out. It believes the control plane: a 
 before it was to be restarted is registered, and in ISRs, until others have missed it.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.admin_requests import PREFERRED, new_election
 from tidegauge.clients.client_state import Answer, Clients, Roll
 from tidegauge.clients.control_plane_requests import (

@@ -7,8 +7,6 @@ counted of which the producer never hears.
 Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_state import Batch, Client, Clients, Connection
 from tidegauge.clients.stalls import forget_batch
 from tidegauge.compiled.rules import inner_rule

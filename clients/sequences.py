@@ -14,8 +14,6 @@ reach ZooKeeper or the controllers.
 Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
 from tidegauge.clients.client_state import Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule

@@ -28,8 +28,6 @@ A healthy client costs next to nothing: one timer a second. Batches are made in 
 so the first one without an outcome that was not looked at says when to look again.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import (
     CONSUMER,

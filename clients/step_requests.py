@@ -6,8 +6,6 @@ A request goes to the leader that the control plane names, as a test harness wou
 the broker that the step names, and is not repeated.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.compiled.records import view_as

@@ -6,8 +6,6 @@ leader that the control plane names, as a test harness would send them. Faults t
 or ends reach the processes that they hit as messages.
 """
 
-from __future__ import annotations
-
 from tidegauge.clients.admin_requests import (
     ALTERS_REASSIGNMENTS,
     REASSIGNS,

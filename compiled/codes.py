@@ -11,8 +11,6 @@ The constants of the rules, as compiled code and plain readers of traces know th
 They stand apart from the compiler (``rules.py``), whose import takes a second.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import TypeVar, cast

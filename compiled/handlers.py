@@ -5,8 +5,6 @@ as it. :meth:`Handlers.dispatcher` makes one rule of all that were entered: flat
 event's kind, which LLVM makes a jump table of.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, get_type_hints
 

@@ -15,8 +15,6 @@ from 0.61 to 0.68 do it alike.
 
 # ruff: noqa: SLF001 - Numba has no public door to how it puts code together
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import itertools

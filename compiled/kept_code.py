@@ -10,8 +10,6 @@ Several processes compile at once. Each claims a function before it compiles it,
 that needs the same one waits and reads the file.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import os

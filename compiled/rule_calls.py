@@ -6,8 +6,6 @@ compiled by several processors at once, a change of a room is no change of the o
 faster with five pieces than with one of their size: the whole compiles in 0.93 of the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

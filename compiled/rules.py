@@ -7,8 +7,6 @@ so that a debugger can step through it. Both give the same results, which the te
 code is kept, ``compile_all.py`` compiles everything in all processors at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 

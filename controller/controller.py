@@ -4,8 +4,6 @@ ZooKeeper's watches, its answers and the broker's session bring events; those th
 decision go into the queue (``event_queue.py``) and are processed one at a time.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller import zookeeper_responses  # noqa: F401 - its handler
 from tidegauge.controller.event_queue import advance, end_event, enqueue, give_up_request

@@ -1,7 +1,5 @@
 """ZooKeeper and the controllers of all brokers as an actor of Ray."""
 
-from __future__ import annotations
-
 import ray
 
 from tidegauge.simulation.actor_shell import ACTOR_OPTIONS, ActorShell

@@ -32,8 +32,6 @@ REPLICAS_DELETED     deleted logs (``events/topic_deletions.py``)
 ===================  =================================================================
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.events.alter_partition import (

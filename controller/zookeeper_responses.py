@@ -1,7 +1,5 @@
 """Answers of ZooKeeper to a controller: what is listed and read goes to where it is needed."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.event_queue import enqueue, forget_listing, go_on

@@ -7,8 +7,6 @@ The endpoint renders its last snapshot, so a scrape cannot change the run.
 Virtual time held back, so that people and dashboards can watch it pass.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

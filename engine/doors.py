@@ -7,8 +7,6 @@ for one with KRaft. A new role is one line here.
 The state of a group of processes: all tables under one name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ is reached. Then the group exchanges frames with others, if it has links, and go
 is wanted to drain rows, to enlarge tables, to show progress, to wait for others.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.broker import close_broker
 from tidegauge.actors.process.lifecycle import start
 from tidegauge.actors.state.brokers import Brokers

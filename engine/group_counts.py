@@ -1,7 +1,5 @@
 """Counts that only the processes of a group have, as for JMX."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The current states of a group's replicas and partitions, for observers from outside."""
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, runs_of
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records
 from tidegauge.compiled.rules import rule

@@ -9,8 +9,6 @@ By contract the grouping does not change the trace. It changes the speed: the gr
 the weights of their work allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple

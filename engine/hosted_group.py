@@ -8,8 +8,6 @@ The hub starts groups, window by window, and waits for them (``exchange/frames.p
 driver. Rows wait until a report fetches them.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import os

@@ -5,8 +5,6 @@ actors. So the contract (the same hash, however the processes are grouped) can b
 debugged without Ray.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from types import TracebackType

@@ -19,8 +19,6 @@ logs of one length differ, and no follower ever compares them (KIP-101, scenario
 Source: KIP-101, and ReplicaManager's ISR, which a follower that has caught up joins again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ loop pays one store for each event, and the rest of the run is not affected. Tim
 kernel (rows written and judged, tables enlarged, frames exchanged) is the driver's.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from types import TracebackType

@@ -5,8 +5,6 @@ a test holds all of them to within a factor of 2. A short run of a small fixed c
 speed of this machine with that of the measurements.
 """
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

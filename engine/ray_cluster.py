@@ -10,8 +10,6 @@ interruption reaches only the driver, here. It interrupts the running calls, as 
 waits a moment for them to clean up.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable, Generator, Iterator, Sequence

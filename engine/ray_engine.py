@@ -6,8 +6,6 @@ the loop. An actor that dies ends the run: its peers notice at once, since their
 and Ray reports the cause.
 """
 
-from __future__ import annotations
-
 import secrets
 import time
 from collections.abc import Iterator, Sequence

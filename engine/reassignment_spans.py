@@ -7,8 +7,6 @@ nothing while /admin/reassign_partitions exists (ReassignPartitionsCommand@2.4.0
 moves nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

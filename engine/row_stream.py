@@ -14,8 +14,6 @@ down changes its start.
 The kernel requests each write (``actors/storage/checkpoints.py``), and stops until it is done.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

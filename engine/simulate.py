@@ -7,8 +7,6 @@ and seed give the same rows, and the same hash.
 ``manifest.json``: the scenario of a run, and the names for the numbers in its rows.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path

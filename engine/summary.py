@@ -5,8 +5,6 @@
 (``traces/checks/figures.py``), except those that only a process has, as its JMX counters.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 NOT_LEADER_OR_FOLLOWER is what 2.6 made of NOT_LEADER_FOR_PARTITION: same code, two names.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tidegauge.compiled.codes import code

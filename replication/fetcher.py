@@ -17,8 +17,6 @@ A failed partition waits for the next LeaderAndIsr; the fetcher goes on with the
 Source: ``AbstractFetcherThread`` @0.11.0.0 to @3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED, PartitionFetchState

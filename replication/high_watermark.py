@@ -13,8 +13,6 @@ shrunk, at each append, and at each fetch of a follower (from 2.4 only if that f
 log end offset has changed).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr

@@ -16,8 +16,6 @@ the ISR shrank while the request waited, the producer is told so, but the record
 are below the high watermark: they can be read.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors

@@ -41,8 +41,6 @@ an isolated change within a minute of the last propagation leaves 5.0 to 7.5 s l
 first one after a quiet minute leaves at the next tick, and a storm leaves every minute.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, LeaderAndIsr, Partition, append, size, without

@@ -13,8 +13,6 @@ One table says which release and ``metadata.version`` set which switch, like ``r
 add its row to the table: a switch without a row is an error at import.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import get_type_hints

@@ -23,8 +23,6 @@ take how many are in use and return how many are in use then. Source of all:
 ``LeaderEpochFileCache`` @0.11.0.0, @2.0.0, @2.4.0, @2.8.0 and @3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication.records import UNDEFINED, EpochEntry

@@ -4,8 +4,6 @@ The order matters. First the leader epoch that the request was made in, then whe
 broker leads, then whether there is a log, then where the logs part, then the offset range.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors

@@ -10,8 +10,6 @@ decides by the cache; whether records were lost is judged by the runs.
 than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
 from tidegauge.replication.high_watermark import update_high_watermark

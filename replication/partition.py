@@ -14,8 +14,6 @@ previous life, or overtake a newer decision. Three epochs tell: the controller's
 broker's (from 2.2, KIP-380: the czxid of its registration), the partition's leader epoch.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors

@@ -19,8 +19,6 @@ Source: ProducerStateManager, ProducerAppendInfo, ProducerStateEntry, BatchMetad
 @3.9.0 (KIP-98, KIP-360).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors

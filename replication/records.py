@@ -17,8 +17,6 @@ Offsets are log positions, times are milliseconds of the broker's clock, replica
 slots (``records.py``). Absent is -1, as on Kafka's wire.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import cast
 

@@ -9,8 +9,6 @@ The table is read as that of the rules is, see
 that only one mode reads has cells of that mode.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 

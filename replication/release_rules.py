@@ -5,8 +5,6 @@ release, and brokers of several releases can meet in one cluster. Which release 
 switch, and where that was read, stands in one table: ``releases.py``.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.records import Record, flag, i64
 

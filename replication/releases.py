@@ -21,8 +21,6 @@ format is taken to follow the protocol: Kafka does not start with a newer one
 so a protocol before 0.11.0 comes with records that carry no epoch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from typing import get_type_hints

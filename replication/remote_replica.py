@@ -9,8 +9,6 @@ reaches the log end that the leader had at the *previous* fetch counts as of tha
 since a busy leader has always appended a little more by the time the next one arrives.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import rule
 from tidegauge.replication.records import UNDEFINED, RemoteReplica
 from tidegauge.replication.release_rules import ReleaseRules

@@ -14,8 +14,6 @@ idle lets ten seconds' worth pass at once, and after that as much as was set.
 Source: ReplicationQuotaManager, SimpleRate, SampledStat@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication.records import QuotaSample, ReplicationQuota

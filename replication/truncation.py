@@ -22,8 +22,6 @@ HW is never compared); the second still does with three fast elections.
 Which one runs depends on the release *and* on inter.broker.protocol.version.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState

@@ -3,8 +3,6 @@
 ``traces/directory.py`` reads it, for a run's folder and for a cluster that is being run.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidegauge.replication.releases import rules_of

@@ -4,8 +4,6 @@ All tables of a run are allocated from this one plan, so every group of processe
 numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -14,8 +14,6 @@ tried again every retry.backoff.ms. Combined effects of several faults are not e
 The grouping into actors uses these numbers, too.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

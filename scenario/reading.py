@@ -15,8 +15,6 @@ The schema has names, types, limits and descriptions. Only ``tidegauge validate`
 the parts fit together (for example a fault of an unknown broker).
 """
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The shipped scenarios, and how one is found by its name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

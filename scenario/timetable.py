@@ -6,8 +6,6 @@ before it, since it is not taken earlier.
 Retention of logs: settings of topics and brokers, and what they come to for a topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

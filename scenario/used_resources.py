@@ -10,8 +10,6 @@ is plausible, or measured on other brokers; for results exact to milliseconds, m
 own.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -17,8 +17,6 @@ draw decides where a run has a branch:
 All of it follows from the scenario, so each seed has the same list, whatever it comes to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from tidegauge.replication.kraft_releases import kraft_cells_of

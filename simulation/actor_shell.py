@@ -5,8 +5,6 @@ hold no rule and no state. What they host is handed to them by whoever starts th
 (``engine/hosted_group.py``), since it joins handlers of both rooms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

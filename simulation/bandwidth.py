@@ -17,8 +17,6 @@ idle (:func:`received_us`). What it needs beyond is work that is left: it ends w
 together with the work that others have left, or when it has had its share.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -5,8 +5,6 @@ one process that is the order of the contract; between processes at one instant 
 order that happens to be the same each time.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from tidegauge.compiled.records import blank, made_by, view_as

@@ -13,8 +13,6 @@ says whether processes are suspended or stop, and whether links are hit; a rule 
 of a process has what is special about a kind, with its code beside it.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel

@@ -4,8 +4,6 @@ Java's hash of a text is the one by which Kafka's brokers spread and order parti
 which Scala goes over a set of replicas decides which of them is handled first.
 """
 
-from __future__ import annotations
-
 
 def java_hash(text: str) -> int:
     """The 32 bits of String.hashCode."""

@@ -15,8 +15,6 @@ Tables never grow while a handler runs: ``reserve`` slots are kept free, and the
 returns to the driver to have them enlarged when fewer are left.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code
 from tidegauge.simulation.bandwidth import Bandwidth, IncomingBandwidth

@@ -22,8 +22,6 @@ do, and handles it all in the order in which it came when it goes on: its own ti
 messages 1 us later.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import (

@@ -22,8 +22,6 @@ Snapshots of the metadata log, as every node has them: when one is due, and its 
 Source: SnapshotGenerator.publishLogDelta@3.9.0 (KIP-630, KIP-876).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.events import new_item

@@ -15,8 +15,6 @@ after it was written down, so the entry is there. Of two records of one name (a 
 power and leads on in its epoch) the first counts.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset

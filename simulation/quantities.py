@@ -13,8 +13,6 @@ The program uses integer bytes, and integer bytes per second. A bandwidth in bit
 in bytes; prefixes without an i are powers of ten, those with one powers of two, as everywhere.
 """
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 

@@ -10,8 +10,6 @@ probability. Between them it is interpolated in integers, since floating point a
 transcendental functions differ between machines.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, rule, wrapped
 

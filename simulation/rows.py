@@ -13,8 +13,6 @@ The cost model: how long work takes, drawn from the scenario's quantile tables.
 The tables follow those of the network in ``Kernel.quantiles``, in the order below.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import blank, made_by, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, Kernel

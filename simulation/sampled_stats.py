@@ -30,8 +30,6 @@ VoteRequest 2, BeginQuorumEpochRequest 1, EndQuorumEpochRequest 1 and
 FetchSnapshotRequest 1@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.messages.kinds import KINDS

@@ -4,8 +4,6 @@ Appends take longer while faults make a broker's disks slow. A restart of a roll
 long from the end of the broker's process on.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import SLOW_DISK

@@ -6,8 +6,6 @@ ZooKeeper mode each broker's controller and ZooKeeper, then the clients, then in
 controllers of the quorum. The last are links between racks, if they have a limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import accumulate, pairwise
 

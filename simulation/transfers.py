@@ -31,8 +31,6 @@ sender's memory already. Requests that are in flight together on one connection 
 buffer.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.bandwidth import FLOWS, received_us, transfer_end_us
 from tidegauge.simulation.events import free_event, push

@@ -5,8 +5,6 @@ deleted, if a step does either; those by which failures of log directories are t
 and behind them room for notifications.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.topology import Topology, number_ranges
 

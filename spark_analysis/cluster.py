@@ -5,8 +5,6 @@ always have the driver's release of them, and none has to be installed there. Th
 more than what the data sources import: ``msgpack``, ``numpy``, ``pyarrow``, ``zstandard``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec

@@ -7,8 +7,6 @@ others read is read back from its files, instead of made again within their quer
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """The facade: recorded rows of runs, and the runs themselves, as DataFrames."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -13,8 +13,6 @@ one of a gigabyte, which is Spark's own, was collected most of the time. Nothing
 anywhere, no port is opened to others, and Spark says little but what goes wrong.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import re

@@ -6,8 +6,6 @@ here as Arrow, and goes back as a relation without a past; two are made at a tim
 tables take a third of the time that they took with views in views and Spark's own writer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from graphlib import TopologicalSorter

@@ -29,8 +29,6 @@ again. There is no ``pushFilters``: in Spark 4.3.0, where one DataFrame is used 
 the filters of one use apply to both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

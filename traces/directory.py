@@ -7,8 +7,6 @@ has its topic, the brokers in its slots and its need for in-sync replicas. What 
 numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple

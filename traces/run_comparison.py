@@ -5,8 +5,6 @@ so only the first row that differs is worth a look, or that of each process. A p
 order (``run_folder.ORDER``) differs if only one run has a row there, or if the rows are not equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Literal, NamedTuple

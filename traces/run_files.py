@@ -4,8 +4,6 @@
 each of its runs (``tidegauge/sweeps/sweep_folder.py``).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -11,8 +11,6 @@
     sequence, minor).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -12,8 +12,6 @@ Figures cover the run itself, from ``figures_from_seconds`` to ``virtual_seconds
 not count, and the liveness phase has its own part. Only losses are judged at the end of that phase.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 #: The direction in which a figure gets worse.

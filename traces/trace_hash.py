@@ -8,8 +8,6 @@ A hash is a *signed* 64-bit integer, as ``Process.hash`` is. Of every row are fo
 order: the number of its kind, :data:`FOLDED` and the columns of its kind.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Mapping
 from hashlib import sha256

@@ -5,8 +5,6 @@ moment. A produce is answered once every replica that counts has its records, or
 can no longer be.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
 from tidegauge.actors.fetches.producer_connections import (

@@ -6,8 +6,6 @@ entries of the request itself; the answer brings, for each partition, the record
 one leader epoch each.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_sessions import (
     let_others_come_first,
     place_of_fetch,

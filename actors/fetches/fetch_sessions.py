@@ -16,8 +16,6 @@ Kafka would name the partition in the old one, which comes to the same.
 Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` @1.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.broker_stats import mark_left
 from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
 from tidegauge.compiled.records import view_as

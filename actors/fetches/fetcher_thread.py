@@ -12,8 +12,6 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, Fetcher, now_ms
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule

@@ -23,8 +23,6 @@ What wakes it (``delayed_operations.py``):
 * losing leadership wakes both, with an error.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, ProducerConnection, WatchList
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule

@@ -8,8 +8,6 @@ delays them all.
 Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import wake_consumers
 from tidegauge.actors.fetches.fetcher_thread import (
     after_error,

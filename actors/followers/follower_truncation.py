@@ -8,8 +8,6 @@ A broker becomes a follower of a partition, by a new state that the control plan
 It hands the partition to the fetcher of its leader, and completes the requests that wait for it.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.fetches.fetcher_thread import (
     add_to_fetcher,

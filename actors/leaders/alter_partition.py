@@ -14,8 +14,6 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import known_leader

@@ -14,8 +14,6 @@ controller has answered (``replication/isr_update.py``), and goes to it with all
 broker (``alter_partition.py``).
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_read import row_on
 from tidegauge.actors.fetches.fetch_sessions import settle, touch
 from tidegauge.actors.leaders.alter_partition import (

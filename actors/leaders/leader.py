@@ -9,8 +9,6 @@ A broker becomes the leader of a partition, by a new state that the control plan
 It takes the partition out of its fetcher; its term begins with the log that it has.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import (
     forget_acknowledged,
     wake_fetches,

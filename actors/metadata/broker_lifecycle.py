@@ -25,8 +25,6 @@ Source: BrokerLifecycleManager@3.3.1, @4.0.0 and @4.1.0, BrokerServer.startup an
 NodeToControllerRequestThread@3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch

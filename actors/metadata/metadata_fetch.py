@@ -20,8 +20,6 @@ Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handle
 handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.metadata.metadata_publisher import publish, write_down_snapshot
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER

@@ -21,8 +21,6 @@ Source: ReplicaManager.applyDelta, applyLocalLeadersDelta and applyLocalFollower
 LogManager.isStrayReplica@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.followers.follower_truncation import (

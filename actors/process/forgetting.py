@@ -4,8 +4,6 @@ The requests that it held are gone with their events, the fetchers and purgatori
 and no partition is hosted until the first LeaderAndIsr of the next process.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import forget_acknowledged
 from tidegauge.actors.fetches.fetch_sessions import forget_sessions
 from tidegauge.actors.fetches.fetcher_thread import (

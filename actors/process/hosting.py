@@ -1,7 +1,5 @@
 """A broker begins to host a replica: it finds or makes its log, and knows no leader yet."""
 
-from __future__ import annotations
-
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.session.zookeeper_client import topic_config
 from tidegauge.actors.state.brokers import Broker, Brokers

@@ -25,8 +25,6 @@ Source: KafkaServer.startup and shutdown, LogManager.loadLogs, KafkaZkClient.reg
 all @2.6.3; ZkUtils.registerBrokerInZk@0.10.2.2.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything

@@ -13,8 +13,6 @@ its time, as in 2.6.
 Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
 from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher

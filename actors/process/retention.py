@@ -6,8 +6,6 @@ Kafka a follower deletes the same segments by itself, up to an interval earlier 
 Source: LogManager.cleanupLogs@2.6.0, Log.deleteOldSegments@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.state.handlers import BROKER

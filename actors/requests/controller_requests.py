@@ -12,8 +12,6 @@ comes back and a topic was to be deleted while it was gone.
 Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetcher_thread import (
     remove_from_fetcher,
     stop_idle_fetchers,

@@ -11,8 +11,6 @@ is back; a consumer that was started anew is let in when the session of what it 
 as the rebalance would wait for that.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_read import row_on
 from tidegauge.actors.leaders.leader import append_to_leader
 from tidegauge.actors.requests.produce import answer_or_delay, append_records

@@ -6,8 +6,6 @@ A step ``observe`` asks for it. It is written down whether the broker runs or no
 files are there either way; only a broker that runs can say what its high watermarks are.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
 from tidegauge.actors.state.brokers import Brokers, epochs_of, listens
 from tidegauge.actors.state.handlers import REQUESTS

@@ -12,8 +12,6 @@ the other, and each has its own error. With acks=all the request then waits in t
 the high watermark of every partition that was appended to has passed its batch.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.delayed_operations import (
     answer_produce,
     delay_fetch,

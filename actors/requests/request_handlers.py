@@ -5,8 +5,6 @@ served. The thread is busy for as long as the cost model says, and, if the reque
 lock of a partition whose ISR is being written, until ZooKeeper has answered.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.fetches.producer_connections import waits_for_connection
 from tidegauge.actors.leaders.isr_changes import continue_expiration
 from tidegauge.actors.requests import group_coordinator, other_requests, produce

@@ -12,8 +12,6 @@ Whatever changes in a broker that the controller has to hear of plans the next h
 Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.session.zookeeper_client import send_in_session
 from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.state.handlers import BROKER

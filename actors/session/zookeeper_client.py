@@ -10,8 +10,6 @@ Settings of topics as a broker applies them: read with each session, and at each
 Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogConfig@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, BrokerTopic
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.records import view_as

@@ -10,8 +10,6 @@ that comes to for a partition is added up when the partition leaves, or when som
 No fetch counts as failed: Kafka leaves out every error that a partition can have here.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, BrokerStats, BrokerTopicStats, FetchSession
 from tidegauge.actors.state.request_times import forget_request_times
 from tidegauge.compiled.records import blank

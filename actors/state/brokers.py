@@ -4,8 +4,6 @@ Tables cover the whole cluster, and a group touches the rows of the brokers that
 A replica's *row* is its place in ``Topology.slots``.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.machines import CachedLog
 from tidegauge.actors.state.request_stats import (

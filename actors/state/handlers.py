@@ -4,8 +4,6 @@ What a broker is asked has handlers of its own: they run on num.io.threads, and 
 are done. The rules that choose among them are made in ``broker.py`` and ``request_handlers.py``.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.handlers import Handlers
 
 #: Responses, news and timers.

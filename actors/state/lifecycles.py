@@ -3,8 +3,6 @@
 In ZooKeeper mode there is none of these records.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code
 from tidegauge.simulation.sampled_stats import ChannelStats, SampledStat

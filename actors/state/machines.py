@@ -1,7 +1,5 @@
 """The memory of a broker's machine: which records of its logs are in it."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a broker keeps of its requests for JMX, type by type (Kafka: ``RequestMetrics``)."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import i64
 from tidegauge.compiled.rules import code
 from tidegauge.simulation.sampled_stats import Measured

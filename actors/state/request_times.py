@@ -25,8 +25,6 @@ The one request that a connection of a broker to the controllers has in flight.
 One timer looks after all requests of a connection, not one each: most are answered long before.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.actors.state.lifecycles import RequestInFlight
 from tidegauge.actors.state.request_stats import (

@@ -9,8 +9,6 @@ In the tables the files are fields of ``LogOnDisk``. A scenario can have them as
 too, and then a start reads those (``engine/row_stream.py``).
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint

@@ -30,8 +30,6 @@ Source: Documentation/admin-guide/sysctl/vm.rst of Linux (dirty_ratio), mm/page-
 (balance_dirty_pages).
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Broker, Brokers
 from tidegauge.actors.state.machines import GENERATIONS, CachedLog
 from tidegauge.actors.storage.logs import NEVER_FLUSHED, offset_on_disk

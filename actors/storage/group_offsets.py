@@ -11,8 +11,6 @@ Simplified: a record of a group is that of one member. Nothing expires, and noth
 reading a partition takes the longer the more was ever committed.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error

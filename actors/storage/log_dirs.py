@@ -18,8 +18,6 @@ Directories are bits of a broker's fields, the first of ``log.dirs`` the lowest.
 Source: LogManager@2.6.0, LogDirFailureChannel@2.6.0 (KIP-112).
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

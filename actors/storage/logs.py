@@ -16,8 +16,6 @@ write-back time are one, and count as written when the whole span is old enough.
 only every 5 s, too, at what is older than 30 s.)
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points, note_cut_epochs
 from tidegauge.actors.storage.producers import cut_producers, forget_producers

@@ -9,8 +9,6 @@ its front. A fetch response names the last five batches of each producer, as old
 matter: a follower that is further behind knows of none until it has them.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors

@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path

@@ -3,8 +3,6 @@
 The rows of runs, and the origins of rows, as Arrow tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from graphlib import TopologicalSorter

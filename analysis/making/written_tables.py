@@ -5,8 +5,6 @@ trace they were made, and by which rules. Tables that are there are not made aga
 the two is another one now; the trace of a run that is still going is another one as it grows.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """All questions, by their names, in the order in which a report answers them."""
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.availability import AVAILABILITY
 from tidegauge.analysis.questions.failover_budget import FAILOVER_BUDGET
 from tidegauge.analysis.questions.first_divergence import FIRST_DIVERGENCE

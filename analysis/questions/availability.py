@@ -5,8 +5,6 @@ min.insync.replicas; what it accepts can still be stalled, by a follower that do
 Percentages are of all the time that all partitions existed after start-up.
 """
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 

@@ -8,8 +8,6 @@ was replaced before it took over has no takeover.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.elections import PARTS
 from tidegauge.analysis.tables.result_table import RUN, Column

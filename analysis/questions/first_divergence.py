@@ -5,8 +5,6 @@ after the first row that differs may follow from it, so that row is listed first
 equal.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables

@@ -7,8 +7,6 @@ grouped so that an answer has about a hundred rows for each run.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 

@@ -8,8 +8,6 @@ itself; a leader that many followers leave at once is the slow one, however heal
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 

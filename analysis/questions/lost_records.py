@@ -7,8 +7,6 @@ of the row with which the first leader began that did not have the records.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 from tidegauge.replication.in_sync_replicas import ACKS_ALL

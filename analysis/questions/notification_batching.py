@@ -16,8 +16,6 @@ no notifications; the events are counted.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ Many effects of a fault follow its end: sessions expire, replicas catch up. So i
 the next fault begins, or the run ends.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

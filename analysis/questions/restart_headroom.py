@@ -8,8 +8,6 @@ later than its end.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import FAULT_WINDOWS, Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 

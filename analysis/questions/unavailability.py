@@ -6,8 +6,6 @@ one that really occurred.
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.tables.result_table import RUN, Column
 from tidegauge.analysis.tables.unavailable import LABELS

@@ -12,8 +12,6 @@ piece is the first later leader that began without its last record.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.result_table import (
     FAULT,
     MOMENT,

@@ -1,7 +1,5 @@
 """All result tables, and the page that documents their columns."""
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables import (
     acknowledged,
     acting_leaders,

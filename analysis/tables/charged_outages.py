@@ -11,8 +11,6 @@ A restart of a rolling restart is a part of that roll.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,
     PARTITION,

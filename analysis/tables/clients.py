@@ -7,8 +7,6 @@ until batches had an outcome is in the summary (``produce_ms``), and in ``produc
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,

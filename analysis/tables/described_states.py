@@ -6,8 +6,6 @@ after that, too: the liveness phase shows whether it recovers.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
 from tidegauge.analysis.tables.result_table import (
     PARTITION,

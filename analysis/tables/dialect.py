@@ -20,8 +20,6 @@ An interval lasts from ``begin_us`` to just before ``end_us``. Each function ret
 query; the texts that it is given are names of relations, or queries in parentheses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -25,8 +25,6 @@ last moment that is known.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import IN_ORDER, ORDER, merged
 from tidegauge.analysis.tables.result_table import (
     FAULT,

@@ -9,8 +9,6 @@ met; without one, to the faults that were active in processes of this partition.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
 from tidegauge.analysis.tables.dialect import united

@@ -11,8 +11,6 @@ is taken off the outages of a fault.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.dialect import IN_ORDER, united
 from tidegauge.analysis.tables.result_table import INTERVAL, RUN, Column, ResultTable, View

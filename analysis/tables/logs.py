@@ -3,8 +3,6 @@
 The values of nodes' own gauges, as a dashboard would show them.
 """
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.result_table import (
     FAULT,
     MOMENT,

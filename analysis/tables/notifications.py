@@ -8,8 +8,6 @@ parts: until one of the two became true, and then for the next look.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import IN_ORDER
 from tidegauge.analysis.tables.result_table import (
     MOMENT,

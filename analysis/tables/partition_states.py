@@ -7,8 +7,6 @@ partition-seconds, whose meanings are defined in ``traces/checks/figures.py``.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,

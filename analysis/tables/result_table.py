@@ -1,7 +1,5 @@
 """A result table: its name, its documented columns, and the SQL over rows that makes it."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

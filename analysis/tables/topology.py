@@ -20,8 +20,6 @@ They come from the manifests of the runs:
 ===================  ==============================================================================
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -10,8 +10,6 @@ both down (``simulation/trace_rows/client_rows.py``); logs of real brokers do no
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import IN_ORDER, merged, tiled, united
 from tidegauge.analysis.tables.result_table import (
     INTERVAL,

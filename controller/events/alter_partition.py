@@ -16,8 +16,6 @@ not change, and no replica gets a LeaderAndIsr: brokers learn of it for their me
 watch fires for the deletion, too: that event finds nothing, and nobody is told anything.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import (

@@ -15,8 +15,6 @@ The answer says how many partitions it still leads; with these it may ask again.
 Source: KafkaController.doControlledShutdown@2.6.3, shutdownBroker@0.10.2.2.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.log_dir_changes import forget_offline_replicas

@@ -9,8 +9,6 @@ it tells all brokers who is alive, each replica its role, takes dead replicas ou
 died with the controller has its leader epoch raised twice.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.log_dir_changes import watch_log_dir_events
 from tidegauge.controller.events.preferred_elections import rebalance_later

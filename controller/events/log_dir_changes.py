@@ -13,8 +13,6 @@ Source: KafkaController.processLogDirEventNotification, onBrokerLogDirFailure,
 processLeaderAndIsrResponseReceived and onReplicasBecomeOffline@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import (
     add_leader_and_isr_request,

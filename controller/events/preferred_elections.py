@@ -10,8 +10,6 @@ Source: KafkaController.processZkPreferredReplicaLeaderElection, onReplicaElecti
 checkAndTriggerAutoLeaderRebalance@2.6.3, PreferredReplicaPartitionLeaderSelector@1.0.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import send_requests_to_brokers
 from tidegauge.controller.partitions.leader_and_isr import PREFERRED, needs_preferred_election

@@ -35,8 +35,6 @@ the order of a hash set; here the new ones always come first.
 Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3 and @3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.topic_changes import CHOOSE
 from tidegauge.controller.events.topic_deletions import is_any_topic_deleted, resume_deletion

@@ -7,8 +7,6 @@ anything is being moved looks whether it is there. What is asked of the controll
 what the znode says of a partition (``reassignments.py`` does what is asked).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import send_requests_to_brokers

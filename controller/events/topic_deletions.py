@@ -22,8 +22,6 @@ Source: TopicDeletionManager.resumeDeletions, onTopicDeletion, onPartitionDeleti
 completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import (

@@ -21,8 +21,6 @@ ConfigurationControlManager     ``topics.py``
 ==============================  =========================================================
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft import (

@@ -1,7 +1,5 @@
 """Whether a controller is the active one, and what it answers if it is not."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.state import Quorum

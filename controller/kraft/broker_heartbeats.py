@@ -26,8 +26,6 @@ A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (`
 before only when the thread takes it.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.elections import (

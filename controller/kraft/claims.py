@@ -18,8 +18,6 @@ Source: QuorumController.claim, renounce, ClusterControlManager.activate,
 BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.elections import append_broker

@@ -4,8 +4,6 @@ Rows of a change (an election, a replica that is taken out of the ISR) come befo
 state, as in ZooKeeper mode.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import (
     BROKER_RECORD,

@@ -14,8 +14,6 @@ start replays the log: that is a part of the time that it takes.
 Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft.claims import forget_claim, restore_former_states
 from tidegauge.controller.kraft.periodic_tasks import sample_later

@@ -4,8 +4,6 @@ A broker is live that is not fenced. The operator's conditions ask again and aga
 for a change.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.state import QUORUM, Quorum

@@ -24,8 +24,6 @@ Kafka cuts such a result into batches of 10,000 records. All of them are written
 shows nowhere here.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed

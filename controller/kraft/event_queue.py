@@ -7,8 +7,6 @@ from what is committed (``observers.py``, ``described.py``), and pass by the que
 Events that append records, other than a NoOpRecord, are rows of the trace.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import Quorum, note_event, note_event_end
 from tidegauge.controller.raft.state import this_voter

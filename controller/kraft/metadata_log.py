@@ -15,8 +15,6 @@ the log know; one that learns later that it is committed finds that done.
 Source: QuorumController.appendRecords, QuorumMetaLogListener.handleCommit@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft.committed_rows import write_committed

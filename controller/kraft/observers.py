@@ -8,8 +8,6 @@ newest state of each that has changed; no broker has a copy of the cluster's sta
 Source: KafkaRaftClient.handleFetchRequest and tryCompleteFetchRequest@4.1.0 (KIP-1166).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import QUORUM, Quorum

@@ -11,8 +11,6 @@ ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alte
 is answered, once it is committed, with the new state.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import append_partition, respond_when_committed

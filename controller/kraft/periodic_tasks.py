@@ -7,8 +7,6 @@ Source: PeriodicTaskControlManager, QuorumController.registerWriteNoOpRecord,
 registerMaybeFenceStaleBroker, registerElectPreferred, registerElectUnclean@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.activity import decides
 from tidegauge.controller.kraft.broker_heartbeats import check_sessions_at, is_overdue

@@ -16,8 +16,6 @@ replica that has caught up is an ISR change of the leader. The one that makes th
 ends the reassignment in the same record (``kraft_partitions/partition_change.py``).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import (

@@ -29,8 +29,6 @@ ZooKeeper's controller this one has no line for an ISR that is stored already: t
 comes first.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, flag
 from tidegauge.compiled.rules import rule
 from tidegauge.replication import errors

@@ -22,8 +22,6 @@ the ISR has min.insync.replicas members; there is a last known leader only witho
 Kafka keeps log directories in the same record; here they are the broker's matter.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_target import (

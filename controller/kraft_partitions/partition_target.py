@@ -24,8 +24,6 @@ reassignment, and its cancellation   replicas, adding, removing                 
 unfenced is one already.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication.records import (

@@ -16,8 +16,6 @@ brokers (``simulation/metadata_log.py``).
 Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.leader_and_isr import CONTROLLED_SHUTDOWN

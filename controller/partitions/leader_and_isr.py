@@ -40,8 +40,6 @@ about to stop
 ===============================================  ==============================================
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import (

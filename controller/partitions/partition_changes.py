@@ -15,8 +15,6 @@ is written on the condition that the state still has the version that was read. 
 was faster the state is read again and the rules decide anew.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from tidegauge.compiled.records import view_as

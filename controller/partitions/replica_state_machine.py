@@ -8,8 +8,6 @@ is that of 2.3 and later; what was not legal before is a switch.
 Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.2.0 and @2.4.0.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from tidegauge.compiled.rules import code, rule

@@ -1,7 +1,5 @@
 """Moving replicas through their states (``ReplicaStateMachine.handleStateChanges``)."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.partition_changes import remove_from_isr
 from tidegauge.controller.partitions.replica_state_machine import (

@@ -15,8 +15,6 @@ Source: KafkaRaftClient.maybeSendBeginQuorumEpochRequests, buildEndQuorumEpochRe
 endEpochElectionBackoff@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
 from tidegauge.controller.raft.measured import respond_when_written

@@ -4,8 +4,6 @@ Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollow
 maybeTransition@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot

@@ -12,8 +12,6 @@ waits for, the controller's queue, its disk and the commit of its records, is Re
 request handler only hands it to the controller's thread, which takes no simulated time.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft.state import (

@@ -6,8 +6,6 @@ power. A voter that was told to stop says by the timer ``VoterStopped`` that it 
 Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.elections import (
     ask_for_votes,

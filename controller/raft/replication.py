@@ -9,8 +9,6 @@ Source: BatchAccumulator, LeaderState.maybeUpdateHighWatermark, updateReplicaSta
 KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest@4.1.0 (KIP-1166).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.measured import (

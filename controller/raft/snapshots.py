@@ -15,8 +15,6 @@ Source: SnapshotGenerator.publishLogDelta, KafkaMetadataLog.maybeClean, deleteBe
 truncateToLatestSnapshot, ReplicatedLog.validateOffsetAndEpoch@3.9.0 (KIP-630, KIP-876).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.measured import respond_when_written, these_stats
 from tidegauge.controller.raft.state import (

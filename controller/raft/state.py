@@ -8,8 +8,6 @@ log. A crash takes all the rest, a power failure also what was not flushed of th
 Which controller of the quorum an event is handled by.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule

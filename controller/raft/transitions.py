@@ -19,8 +19,6 @@ written to disk before anything is answered.
 Source: QuorumState.transitionTo*@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.raft.measured import (
     note_candidacy,

@@ -17,8 +17,6 @@ as no more than zookeeper.max.in.flight.requests have no answer yet; before, eac
 answer to the one before.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from tidegauge.compiled.records import blank, made_by, view_as

@@ -7,8 +7,6 @@ controller, the others wait for /controller to go away.
 Records that were in a partition's log before the run count as acknowledged with acks=all.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL

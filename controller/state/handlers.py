@@ -5,8 +5,6 @@ Handlers of a controller return whether they keep the event.
 Tables of legal transitions, in the form in which compiled rules read them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tidegauge.compiled.handlers import Handlers

@@ -12,8 +12,6 @@ Gauges and looks at the cluster ask here, where ZooKeeper holds it, and not for 
 Source: TopicPartitionStateZNode@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, write_existing_records

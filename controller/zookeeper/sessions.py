@@ -18,8 +18,6 @@ time is up are closed at once, before what has come in meanwhile is read. After 
 the ensemble (a new leader) all sessions have their full time-out again.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches

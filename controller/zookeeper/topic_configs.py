@@ -21,8 +21,6 @@ Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
 ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane

@@ -1,7 +1,5 @@
 """Reads of znodes: what they hold, whether they exist, their children. A read can set a watch."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import list_assignments

@@ -1,7 +1,5 @@
 """Writes of znodes and settings; a write is conditional on the version that it names."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import begin_assignments, store_assignments

@@ -12,8 +12,6 @@ znodes of brokers and topics that exist; those of /isr_change_notification are a
 order of their sequence numbers.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.replication.records import EMPTY, UNDEFINED

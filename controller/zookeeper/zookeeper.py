@@ -8,8 +8,6 @@ Here are sessions (``sessions.py`` has their rules) and the clock; ``znode_reads
 ``znode_writes.py`` handle the other requests.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import ZOOKEEPER

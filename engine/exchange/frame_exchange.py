@@ -11,8 +11,6 @@ between. Between two machines it is a way over racks; a hop within a machine onl
 A link between racks that has a limit lies half-way between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

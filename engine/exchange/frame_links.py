@@ -13,8 +13,6 @@ pieces, and to say what is wrong.
 ``frames.py`` has what a frame is, ``handshake.py`` how links come to stand.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Mapping, Sequence
 

@@ -33,8 +33,6 @@ entries are its own. Rows are copied word by word, by one call for all frames of
 out and one for each that comes in.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.exchange.frame_exchange import (

@@ -11,8 +11,6 @@ more, and the socket's file and folder are gone.
 ``frame_links.py`` has what goes over a link then.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import shutil

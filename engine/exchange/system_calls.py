@@ -8,8 +8,6 @@ is wrong.
 Plain Python makes the same calls by way of ``ctypes``.
 """
 
-from __future__ import annotations
-
 import ctypes
 import socket
 import time

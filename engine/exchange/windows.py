@@ -20,8 +20,6 @@ to be woken costs more than that, on both sides (quickstart in seven actors on t
 the time, in three even less).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule, wrapped
 from tidegauge.engine.exchange.frame_exchange import (

@@ -1,7 +1,5 @@
 """Invariants of brokers: processes, request handlers, fetchers, fetch sessions, timers."""
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import NEVER_US
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (

@@ -3,8 +3,6 @@
 How an invariant is declared, and the one rule that looks at all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 

@@ -1,7 +1,5 @@
 """Invariants of clients: batches of producers, connections, positions of consumers."""
 
-from __future__ import annotations
-
 from tidegauge.clients.client_state import LEADERLESS, PRODUCER
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants.checked import (

@@ -1,7 +1,5 @@
 """Invariants of controllers: who is active, what is processed, what brokers are told."""
 
-from __future__ import annotations
-
 from tidegauge.controller.state.control_plane import broker_at, partition_at, state_at
 from tidegauge.controller.zookeeper.held_states import is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (

@@ -3,8 +3,6 @@
 Invariants of brokers' machines: their disks and page caches.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.machines import GENERATIONS
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants

@@ -4,8 +4,6 @@ Power takes records from the log of a broker that is down, and leaves the rest t
 what a log says beside its records holds while its broker runs with its logs loaded.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import epochs_of, now_ms, runs_of
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, all_slots, is_within

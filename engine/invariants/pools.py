@@ -3,8 +3,6 @@
 Here lists are found to be whole, which the invariants behind these rely on.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import NEVER_US
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (

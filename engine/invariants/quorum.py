@@ -3,8 +3,6 @@
 Invariants of the voters of a KRaft quorum: leaders, logs, timers.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.partition_records import is_active

@@ -1,7 +1,5 @@
 """Validates a group's state, and says in words which invariant is violated, where and when."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Invariants of ZooKeeper: sessions and what they own, states of partitions, watches."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
 from tidegauge.engine.invariants.checked import (

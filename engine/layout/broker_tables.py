@@ -7,8 +7,6 @@ watermark and the recovery point in the checkpoints are its end. A broker's firs
 The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from tidegauge.actors.state.brokers import (

@@ -1,7 +1,5 @@
 """The tables of checks and figures, laid out for a scenario, and how they grow."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import column, grown, new_records
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry

@@ -3,8 +3,6 @@
 ``hosted`` says which processes a group runs; the tables cover all of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

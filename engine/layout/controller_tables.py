@@ -1,7 +1,5 @@
 """The tables of ZooKeeper and the controllers, laid out for a scenario: an empty tree."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

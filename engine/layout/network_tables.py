@@ -3,8 +3,6 @@
 The resources of brokers' machines, laid out for a scenario: disks and page caches.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -3,8 +3,6 @@
 The tables of a quorum's voters, laid out for a scenario; in ZooKeeper mode they are empty.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import R, Records, grown, new_records
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,

@@ -7,8 +7,6 @@ Which replicas the settings of a topic throttle, in numbers.
 The faults of a scenario as records: what each is, and which processes it hits.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -13,8 +13,6 @@ delivers its snapshots, and never waits.
 The same samples for prometheus_client, which writes pages of the usual size.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterable, Iterator

@@ -15,8 +15,6 @@ It listens as soon as it is created, so that a port in use is an error before a 
 responds while it is entered as a context.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

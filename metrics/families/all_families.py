@@ -8,8 +8,6 @@ Not served, as the simulation has no values for them: connections, and all metri
 the operating system.
 """
 
-from __future__ import annotations
-
 from tidegauge.metrics.families import (
     broker_families,
     controller_families,

@@ -8,8 +8,6 @@ Metrics of each replica that a broker hosts.
 Every replica has the series of ``kafka.cluster:type=Partition``, with 0 where it does not lead.
 """
 
-from __future__ import annotations
-
 from tidegauge.metrics.families.family import Family, MBean, Scope
 
 _REPLICA_MANAGER = "kafka.server:type=ReplicaManager,name="

@@ -10,8 +10,6 @@ Brokers are observers, which fetch the log and do not vote. Averages, maxima and
 of the last 30 to 60 s (``simulation/sampled_stats.py``); a mean or maximum of nothing is NaN.
 """
 
-from __future__ import annotations
-
 from tidegauge.metrics.families.family import Family, MBean, Scope
 from tidegauge.metrics.families.request_families import histogram
 

@@ -3,8 +3,6 @@
 An entry in the table of metrics (``all_families.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Literal, NamedTuple

@@ -6,8 +6,6 @@ Read at 953e2f1 of kafka_exporter. For a partition without a leader it has no se
 ``kafka_topic_partition_leader``; here the value is -1, as dashboards expect.
 """
 
-from __future__ import annotations
-
 from tidegauge.metrics.families.family import Family, Scope
 
 _SOURCE = "Tidegauge"

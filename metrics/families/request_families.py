@@ -4,8 +4,6 @@ Exporters make gauges of a histogram's percentiles, most with a label ``quantile
 times in them to milliseconds; how exact quantiles are says ``simulation/sampled_stats.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ A broker that does not respond has no rows, as its target cannot be scraped.
 The tables of requests to brokers and controllers, by type, and of ZooKeeper clients.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The tables of Raft: the brokers and controllers of a quorum as clients of it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

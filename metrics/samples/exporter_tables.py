@@ -6,8 +6,6 @@ requested from the leader, so they are known only while that leader responds; th
 Tables beside Kafka's own: the control plane's view of the cluster, and Tidegauge itself.
 """
 
-from __future__ import annotations
-
 from math import nan
 
 import numpy as np

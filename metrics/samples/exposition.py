@@ -13,8 +13,6 @@ These are the samples that the endpoint of a live run serves, each with the labe
 discovery gives its target, and ``up``, which Prometheus adds itself: whether the target responded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ The driver of a run measures its ``Health``, in seconds of ``time.monotonic``, w
 a new snapshot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import nan
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A measurement begins the next interval. In the first one of a process it is the 
 beginning.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

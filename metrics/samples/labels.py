@@ -3,8 +3,6 @@
 The text between the quotes is escaped as both formats require: backslash, quote, end of line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

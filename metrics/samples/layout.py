@@ -16,8 +16,6 @@ The level of detail for single partitions.
 that a reduced view cannot be mistaken for a full one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 from functools import cached_property

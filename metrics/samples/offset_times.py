@@ -5,8 +5,6 @@ when the log reached a committed offset: between two of these points it interpol
 oldest it extrapolates at the mean rate. Here time is virtual, and the points are the snapshots.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ Brokers and controllers report the time of the last record that they have applie
 of the log are known at each snapshot, and are interpolated between two of them.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Values that need several snapshots: speed, how long records have waited, how idle threads are."""
 
-from __future__ import annotations
-
 from tidegauge.metrics.samples.health import Health, SnapshotContext, speed_between, window_between
 from tidegauge.metrics.samples.idle_ratios import IdleRatios
 from tidegauge.metrics.samples.layout import Layout

@@ -1,7 +1,5 @@
 """The rows of a scope at one moment, and their sources."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

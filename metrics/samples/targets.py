@@ -9,8 +9,6 @@ find brokers by them. The discovery provides them, not the samples, as Prometheu
 page of all targets has them on each sample.
 """
 
-from __future__ import annotations
-
 import re
 
 from tidegauge.metrics.samples.labels import label_text

@@ -4,8 +4,6 @@ The rules write to the gauges alone. What another group hosts stays zero here, s
 groups have read adds up to the cluster.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records

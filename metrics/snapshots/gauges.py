@@ -7,8 +7,6 @@ these, so that looking cannot change what happens. Counters are those of a proce
 they begin at 0 with each start of the broker.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.sampled_stats import Bucket, quantile_ms, total_weight

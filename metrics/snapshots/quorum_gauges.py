@@ -1,7 +1,5 @@
 """Reading gauges off a quorum: what is committed, its controllers, who reads the log."""
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule, rule

@@ -3,8 +3,6 @@
 Fetch is the sum of FetchConsumer and FetchFollower, as in Kafka: of its histograms, too.
 """
 
-from __future__ import annotations
-
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
 from tidegauge.compiled.records import Record, Records, flag, i64, new_records

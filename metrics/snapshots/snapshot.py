@@ -6,8 +6,6 @@ Every group takes a snapshot of its own rows, between two windows; the driver ad
 endpoint renders from the last one that it was given, and never looks at a run itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

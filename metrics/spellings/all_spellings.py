@@ -16,8 +16,6 @@ differ in the names: whether ``PerSec`` becomes ``_total``, and what is done wit
 Only one is served at a time: queries that join spellings would count everything twice.
 """
 
-from __future__ import annotations
-
 from tidegauge.metrics.spellings.spelling import Rule, Spelling
 
 #: An MBean of Yammer: domain, type, the beginning of its name; and the rest of its keys.

@@ -5,8 +5,6 @@ options ``lowercaseOutputName``, ``lowercaseOutputLabelNames`` and ``attrNameSna
 those that choose MBeans are not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

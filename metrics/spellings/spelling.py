@@ -14,8 +14,6 @@ the labels that come out of them are traced back.
 Source: JmxCollector.Receiver.recordBean, defaultExport@jmx_exporter 1.0.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple

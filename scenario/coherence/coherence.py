@@ -6,8 +6,6 @@ Each function finds the problems of one part. A part that builds on others is ch
 are valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator
 
 from tidegauge.replication.records import SLOTS

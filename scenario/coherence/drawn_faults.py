@@ -6,8 +6,6 @@ added. Each component has its own random streams, so another rate or another bro
 the draws of the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import count
 

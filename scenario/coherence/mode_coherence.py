@@ -3,8 +3,6 @@
 A field that has no meaning in the mode is an error, which names an alternative if there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of

@@ -3,8 +3,6 @@
 Coherence of settings, with each other and with Kafka's own checks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from tidegauge.scenario.model.limits import (

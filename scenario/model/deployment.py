@@ -5,8 +5,6 @@ faults and steps know of it. The model keeps the values that its author wrote; i
 the effective values, with Kafka's defaults.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, cast

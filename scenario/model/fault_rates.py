@@ -5,8 +5,6 @@ time. Before the run, ordinary faults are drawn from it (``drawn_faults.py``). T
 them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 

@@ -10,8 +10,6 @@ refer to, @0.10.2.2, @1.1.1, @2.0.1, @2.4.1, @2.6.3, @2.8.2, @3.3.2, @3.6.2 and 
 AclAuthorizer@2.6.3, AddPartitionsToTxnConfig and TransactionLogConfig@4.1.0.
 """
 
-from __future__ import annotations
-
 _BROKERS = """
     add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
     advertised.host.name advertised.listeners advertised.port allow.everyone.if.no.acl.found

@@ -11,8 +11,6 @@ A resource is shared by all that uses it at a time. The defaults are those of a 
 description names its source. Answers about how long a copy takes depend on them.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Self
 
 from pydantic import (

@@ -11,8 +11,6 @@ Settings that producers and consumers share: how a client reaches brokers.
 ``client.rack`` is the field ``rack`` of a group, and ``bootstrap.servers`` its field ``bootstrap``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import UnionType
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args

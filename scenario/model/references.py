@@ -1,7 +1,5 @@
 """References of a scenario: its brokers, racks, topics, partitions and times must exist."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from tidegauge.scenario.model.deployment import Deployment

@@ -28,8 +28,6 @@ Left out: brokers that are fenced as the topic is created. Here there is none.
 Source: StripedReplicaPlacer, read at 3.3.0 and 3.9.0; between them its placements are the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from typing import Literal, Self, TypeVar

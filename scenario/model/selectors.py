@@ -13,8 +13,6 @@
 ===================  ====================================================================
 """
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema

@@ -11,8 +11,6 @@ Names with underscores are Tidegauge's own: constants of Kafka, and
     false: it sends a notification for each change at once.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator, Mapping

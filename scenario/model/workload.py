@@ -1,7 +1,5 @@
 """The workload of a scenario: groups of producers and consumers."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator, Field

@@ -23,8 +23,6 @@ controller that is not active has no counterpart: its faults are left out.
 Steps in the other mode: of one that has nothing to do there, the wait remains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ Session timeouts are not converted: with ZooKeeper it is the client's, up to a t
 the controller's, counted from the last heartbeat. The target has its own default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -8,8 +8,6 @@ names: below ``settings`` the rest of the path is one name, as in
 model of the scenario decides whether it is valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

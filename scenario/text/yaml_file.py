@@ -10,8 +10,6 @@ So a topic of thirty partitions is thirty lines, which can be compared with a du
 thousand names fills its lines. A text of several lines keeps them.
 """
 
-from __future__ import annotations
-
 import pathlib
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Requests of clients and followers to brokers, with their responses."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.simulation.messages.event import BrokerRequest, Event, PartitionData, Response
 

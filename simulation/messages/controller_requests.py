@@ -1,7 +1,5 @@
 """Requests between controllers and brokers, with their responses."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import (
     BrokerRequest,

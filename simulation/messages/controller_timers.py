@@ -4,8 +4,6 @@ The broker's own messages to its controller, and the timers of a broker that dea
 are here too.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import i64
 from tidegauge.simulation.messages.event import News, Timer
 

@@ -6,8 +6,6 @@ There is one for each request, but for Fetch: FetchConsumer and FetchFollower ar
 own, and what is counted of Fetch is the sum of the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests of a KRaft quorum: to the active controller, between voters, of observers."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.controller_requests import (

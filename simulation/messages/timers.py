@@ -4,8 +4,6 @@ Timers of a client are those of producers, consumers and the operator. Faults co
 or is released after them.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import Fault, News, Timer
 

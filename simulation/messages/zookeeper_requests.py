@@ -1,7 +1,5 @@
 """Requests to ZooKeeper, its responses and its news."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import flag, i64
 from tidegauge.simulation.messages.event import (
     Event,

@@ -1,7 +1,5 @@
 """Rows of producers and consumers."""
 
-from __future__ import annotations
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 

@@ -6,8 +6,6 @@ the operator writes, the states of voters (Kafka: EpochState), ZooKeeper's error
 (``KeeperException.Code``).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.codes import code
 
 #: The writer of a state that was there before the run.

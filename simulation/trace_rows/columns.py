@@ -5,8 +5,6 @@ in a partition's own table of brokers, a replica list packs slots (``replication
 A name's end is its unit: ``_us``, ``_ms``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, NamedTuple

@@ -3,8 +3,6 @@
 The state of partitions, brokers and the controller is written by the owner of the truth.
 """
 
-from __future__ import annotations
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 

@@ -3,8 +3,6 @@
 Samples are written every ``sample_every`` of the scenario.
 """
 
-from __future__ import annotations
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import Detail, Sample
 

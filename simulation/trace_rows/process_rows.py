@@ -3,8 +3,6 @@
 A broker's rows are its start and end, its log directories, shutdown and throttles.
 """
 
-from __future__ import annotations
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 

@@ -1,7 +1,5 @@
 """Rows of a replica: its role, its log, its leader epochs, and ISRs as leaders change them."""
 
-from __future__ import annotations
-
 from tidegauge.simulation.trace_rows import columns as column
 from tidegauge.simulation.trace_rows.row import CanonicalRow, PartitionRow
 

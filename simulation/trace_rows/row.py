@@ -5,8 +5,6 @@ with columns in braces (the noun of a count follows a colon), and its fields are
 their order. A field's type (``columns.py``) says what the integer stands for.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np

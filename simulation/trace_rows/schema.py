@@ -7,8 +7,6 @@ numbers. So the header of every trace file holds :data:`ALL_ENUMERATIONS`, and a
 names from there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version

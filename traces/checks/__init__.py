@@ -18,8 +18,6 @@ ZooKeeper. ``traces/judging`` calls it for the row. A scenario in which it is br
 ``tests/tidegauge/test_checks.py``, of a quorum in ``tests/support/broken_quorums.py``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -21,8 +21,6 @@ by a clean election. ``tidegauge run 17-unclean-election`` keeps it: that loss i
 Source: the documentation of the producer's setting ``acks``; Jepsen's lost-writes.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.simulation.kernel import NONE

@@ -8,8 +8,6 @@ the one that comes first in the total order of rows.
 Which rows checks and figures look at.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -18,8 +18,6 @@ it handles one response; its successor has another record at that offset.
 Source: the Log Matching property in Jack Vanlightly's TLA+ specification of Kafka.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, slot_of, what_permits

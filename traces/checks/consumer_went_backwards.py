@@ -12,8 +12,6 @@ topics: [story]}]'`` gives it up. The consumer has read what the elected leader 
 Source: Fetcher.resetOffsetsAsync@2.4.0 of the clients; Jepsen's nonmonotonic-poll.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.traces.checks.breaches import note_breach, what_permits
 from tidegauge.traces.checks.histories import Histories, RowPlace

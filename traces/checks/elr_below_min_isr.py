@@ -11,8 +11,6 @@ Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0,
 ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0, KIP-966.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import EMPTY, size
 from tidegauge.traces.checks.breaches import note_breach

@@ -15,8 +15,6 @@ two records that could be read. ``tidegauge run 17-unclean-election`` gives it u
 Source: ExposedDurable, an invariant with a history over KafkaReplication.tla.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits

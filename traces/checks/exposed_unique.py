@@ -16,8 +16,6 @@ Source: ExposedUnique, an invariant with a history over KafkaReplication.tla; Je
 inconsistent-offsets.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits

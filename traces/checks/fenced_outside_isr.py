@@ -13,8 +13,6 @@ Source: ReplicationControlManager.handleBrokerFenced and generateLeaderAndIsrUpd
 KAFKA-18106.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import EMPTY, first, rest, size
 from tidegauge.simulation.kernel import NONE

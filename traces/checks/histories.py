@@ -5,8 +5,6 @@ A leader's log is known when its term begins (rows ``log_end`` with the reason "
 each record that it ever exposes or acknowledges which one it is: (leader epoch, offset).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code
 from tidegauge.replication.records import EpochEntry

@@ -10,8 +10,6 @@ Example: ``tidegauge run incidents/full-isr-loss --set 'release="4.1"'`` keeps i
 Source: PartitionChangeBuilder.maybeUpdateLastKnownLeader@4.1.0, KIP-966.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach

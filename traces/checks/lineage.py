@@ -1,7 +1,5 @@
 """Logs as checks compare them: lists of epoch runs, and the terms that wrote them."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.simulation.kernel import NONE

@@ -14,8 +14,6 @@ old leader truncates to its own high watermark and keeps records that the new on
 Source: the Log Matching property of Raft, as an invariant over KafkaReplication.tla.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach, what_permits

@@ -13,8 +13,6 @@ Source: AbstractFetcherThread.processFetchRequest@2.8.0 and @3.4.1,
 ReplicaFetcherThread.processPartitionData@2.8.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import copy_place, slot_of

@@ -12,8 +12,6 @@ keeps it. Two brokers lead at the same time, but in two epochs, so replicas tell
 Source: KIP-101, "leader epoch"; PartitionStateMachine.doElectLeaderForPartitions@2.6.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.traces.checks.breaches import note_breach

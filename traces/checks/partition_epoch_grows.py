@@ -9,8 +9,6 @@ Example: ``tidegauge run cut-and-pause --set 'release="4.1"'`` keeps it.
 Source: PartitionRegistration.merge@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.traces.checks.breaches import note_breach
 from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories, RowPlace

@@ -4,8 +4,6 @@ A partition is stalled while any client says so (``clients/stalls.py``). Writes 
 counted apart, in the same way.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.trace_rows.client_rows import (

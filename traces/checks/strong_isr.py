@@ -18,8 +18,6 @@ that were acknowledged (KIP-101, scenario 1).
 Source: StrongIsr of the TLA+ specification of Kafka's replication (KafkaReplication.tla).
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE

@@ -5,8 +5,6 @@ Each row is counted (``traces/checks/figures.py``) and handed to the checks that
 row shows that it is complete.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Records, view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.records import EMPTY, contains

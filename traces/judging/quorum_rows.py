@@ -1,7 +1,5 @@
 """The rows about the controllers of a quorum, and the checks that they can break."""
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.trace_rows.codes import LEADER, LOADED

@@ -11,8 +11,6 @@ keeps it.
 Source: KafkaRaftClient.handleFetchRequest, MetadataLoader.handleCommit@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.traces.checks.breaches import note_breach
 from tidegauge.traces.checks.histories import NOTHING_PERMITS, Histories, RowPlace

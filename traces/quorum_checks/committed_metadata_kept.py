@@ -12,8 +12,6 @@ Source: the State Machine Safety property of Raft; KafkaRaftClient.flushLeaderLo
 appendAsFollower, LeaderState.maybeUpdateHighWatermark@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, VoterLog
 from tidegauge.traces.checks.breaches import note_breach_of_quorum

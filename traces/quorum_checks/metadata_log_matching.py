@@ -11,8 +11,6 @@ keeps it. The one that was cut off truncates what it wrote in that time.
 Source: the Log Matching property of Raft; KafkaRaftClient.validateFetchOffsetAndEpoch@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.controller_rows import VoterLog

@@ -6,8 +6,6 @@ committed is such a log, too: as far as the high watermark of any controller has
 the records that this one had.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.records import EpochEntry
 from tidegauge.simulation.kernel import NONE

@@ -10,8 +10,6 @@ keeps it. Two controllers of 23-isolated-controller believe to lead, but in two 
 Source: the Election Safety property of Raft; QuorumState.transitionToLeader@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.controller_rows import VoterState

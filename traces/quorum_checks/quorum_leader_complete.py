@@ -13,8 +13,6 @@ keeps it.
 Source: the Leader Completeness property of Raft; KafkaRaftClient.handleVoteRequest@4.1.0.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.controller_rows import VoterState
 from tidegauge.traces.checks.breaches import note_breach_of_quorum

@@ -11,8 +11,6 @@ keeps it: the quorum is down for longer, but by a fault.
 Source: the election time-outs of KafkaRaftClient@4.1.0; KIP-996, KAFKA-18345 for livelocks.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.row import Row
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
