@@ -12,18 +12,8 @@ from functools import cache
 from itertools import takewhile
 from typing import NamedTuple
 
+from tidegauge.analysis import fault_reach
 from tidegauge.analysis.causes import Links
-from tidegauge.analysis.fault_reach import (
-    GONE,
-    NOBODY,
-    PLANNED,
-    POWER,
-    SILENT,
-    SLOW,
-    FaultReach,
-    Faults,
-    Roles,
-)
 
 #: Reasons of what no fault has a part in.
 START_UP = "start-up"
@@ -40,7 +30,7 @@ UNKNOWN = "not in the logs"
 class Charge(NamedTuple):
     """The faults that have a part in something; without any the reason, as far as it is known."""
 
-    faults: Faults = NOBODY
+    faults: fault_reach.Faults = fault_reach.NOBODY
     reason: str = ""
 
     def __or__(self, other: Charge) -> Charge:
@@ -91,7 +81,7 @@ class PartitionCourse:
         self.min_isr = min_isr
         #: The step that reassigns it, so that replicas join the ISR and leave it.
         self.reassigned_by = Charge()
-        self.isr: frozenset[int] = NOBODY
+        self.isr: frozenset[int] = fault_reach.NOBODY
         self.leader = -1
         #: Why replicas that were in the ISR are not.
         self.left_by: dict[int, Charge] = {}
@@ -148,8 +138,8 @@ class PartitionCourse:
 class ClusterCourse:
     """A whole cluster: its partitions, and why brokers and controllers are not there."""
 
-    def __init__(self, links: Links, roles: Roles) -> None:
-        self.reach = FaultReach(links, roles)
+    def __init__(self, links: Links, roles: fault_reach.Roles) -> None:
+        self.reach = fault_reach.FaultReach(links, roles)
         self._roles = roles
         self.partitions: dict[int, PartitionCourse] = {}
         for number in range(len(roles.slots)):
@@ -174,22 +164,22 @@ class ClusterCourse:
 
     def silent(self, process: int, since_us: int, until_us: int, peers: Iterable[int]) -> Charge:
         """Why a process did not respond for some time, or its peers did not get what it sent."""
-        faults = self.reach.on(process, GONE, since_us, until_us)
+        faults = self.reach.on(process, fault_reach.GONE, since_us, until_us)
         return Charge(
             faults.union(*(self.reach.between(process, peer, since_us, until_us) for peer in peers))
         )
 
     def slow(self, process: int, since_us: int, until_us: int) -> Charge:
         """Why a process was slow for some time: a slow disk can also be harmless."""
-        return Charge(self.reach.on(process, SLOW, since_us, until_us))
+        return Charge(self.reach.on(process, fault_reach.SLOW, since_us, until_us))
 
     def uncontrolled(self, since_us: int, until_us: int) -> Charge:
         """Why the control plane did not respond for some time."""
-        return Charge(self.reach.on(self._control_plane, SILENT, since_us, until_us))
+        return Charge(self.reach.on(self._control_plane, fault_reach.SILENT, since_us, until_us))
 
     def without_power(self, row: Row) -> Charge:
         """Why a process has lost what was not on disk."""
-        return Charge(self.reach.on(row.process, POWER, row.time_us, row.time_us))
+        return Charge(self.reach.on(row.process, fault_reach.POWER, row.time_us, row.time_us))
 
     def stalled(self, client: int, charge: Charge) -> Charge:
         """Why a client is stalled: else as before, since all of its batches share its memory."""
@@ -233,7 +223,7 @@ class ClusterCourse:
         now_us = row.time_us
         if absent_by.faults:
             return absent_by
-        if stopping := self.reach.on(broker, PLANNED, now_us, now_us):
+        if stopping := self.reach.on(broker, fault_reach.PLANNED, now_us, now_us):
             return Charge(stopping)
         since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
         silent = self.silent(broker, since_us, now_us, (self._control_plane,))

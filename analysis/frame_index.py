@@ -18,14 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import msgpack  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.traces.trace_file import (
-    Frame,
-    TraceError,
-    TraceKind,
-    frame_of,
-    kinds_of,
-    not_a_trace,
-)
+from tidegauge.traces import trace_file
 
 _log = logging.getLogger(__name__)
 
@@ -78,7 +71,7 @@ class FramePlace:
     begin: int
     #: In bytes.
     size: int
-    kind: TraceKind
+    kind: trace_file.TraceKind
     rows: int
     first_time_us: int
     last_time_us: int
@@ -98,7 +91,7 @@ def frames_of_file(file: TraceBytes) -> Iterator[FramePlace]:
         try:
             place = _frame_at(file, number, begin, kinds)
         except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
-            raise TraceError(f"{_place(file.path, number, begin)} is damaged") from error
+            raise trace_file.TraceError(f"{_place(file.path, number, begin)} is damaged") from error
         if place is None:
             _log.warning("%s: ends within a frame, which begins at byte %d", file.path, begin)
             return
@@ -107,7 +100,7 @@ def frames_of_file(file: TraceBytes) -> Iterator[FramePlace]:
         number += 1
 
 
-def read_frame(file: TraceBytes, place: FramePlace) -> Frame:
+def read_frame(file: TraceBytes, place: FramePlace) -> trace_file.Frame:
     """A frame with its columns, checked against its checksum.
 
     Raises:
@@ -117,27 +110,27 @@ def read_frame(file: TraceBytes, place: FramePlace) -> Frame:
     try:
         value = msgpack.unpackb(file.read(place.begin, place.size))
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise TraceError(f"{where} is damaged") from error
-    return frame_of(value, {place.kind.name: place.kind}, where)
+        raise trace_file.TraceError(f"{where} is damaged") from error
+    return trace_file.frame_of(value, {place.kind.name: place.kind}, where)
 
 
 def _place(path: Path, number: int, begin: int) -> str:
     return f"{path}: frame {number} at byte {begin}"
 
 
-def _kinds(file: TraceBytes) -> tuple[dict[str, TraceKind], int]:
+def _kinds(file: TraceBytes) -> tuple[dict[str, trace_file.TraceKind], int]:
     """The kinds that the header declares, and where the first frame begins."""
     try:
         header = _parsed(file, 0, _HEADER_BYTES, lambda unpacker: unpacker.unpack())
     except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise not_a_trace(file.path) from error
+        raise trace_file.not_a_trace(file.path) from error
     if header is None:
-        raise not_a_trace(file.path)
-    return kinds_of(header.value, file.path), header.end
+        raise trace_file.not_a_trace(file.path)
+    return trace_file.kinds_of(header.value, file.path), header.end
 
 
 def _frame_at(
-    file: TraceBytes, number: int, begin: int, kinds: Mapping[str, TraceKind]
+    file: TraceBytes, number: int, begin: int, kinds: Mapping[str, trace_file.TraceKind]
 ) -> FramePlace | None:
     """The frame that begins there; None if the file ends within it."""
     head = _parsed(file, begin, _HEAD_BYTES, _head)

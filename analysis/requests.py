@@ -28,16 +28,7 @@ from pathlib import Path
 from tidegauge.analysis.frame_index import TraceBytes, frames_of_file
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, ROW_KINDS, Enumerations
-from tidegauge.traces.run_files import (
-    MANIFEST,
-    RunError,
-    end_of_run_us,
-    is_sweep,
-    read_manifest,
-    read_summary,
-    runs_of_sweep,
-    trace_files,
-)
+from tidegauge.traces import run_files
 from tidegauge.traces.trace_file import ROW_COLUMNS, enumerations_of, read_header
 
 #: All kinds of rows, by their names.
@@ -212,15 +203,19 @@ class FoundRun:
             TraceError: a trace file is damaged.
         """
         try:
-            planned_us = parse_duration(read_manifest(self.folder)["scenario"]["duration"])
+            planned_us = parse_duration(
+                run_files.read_manifest(self.folder)["scenario"]["duration"]
+            )
         except (KeyError, TypeError, ValueError) as error:
-            if isinstance(error, RunError):
+            if isinstance(error, run_files.RunError):
                 raise
-            raise RunError(
-                f"{self.folder / MANIFEST}: does not have the duration of the run"
+            raise run_files.RunError(
+                f"{self.folder / run_files.MANIFEST}: does not have the duration of the run"
             ) from error
-        has_summary = read_summary(self.folder) is not None
-        return end_of_run_us(planned_us, lambda: last_time_us(self.folder), has_summary=has_summary)
+        has_summary = run_files.read_summary(self.folder) is not None
+        return run_files.end_of_run_us(
+            planned_us, lambda: last_time_us(self.folder), has_summary=has_summary
+        )
 
     def enumerations(self) -> Enumerations:
         """The names of numbers in its rows, from the header of a trace file.
@@ -228,7 +223,7 @@ class FoundRun:
         Raises:
             TraceError: a trace file is damaged.
         """
-        for file in trace_files(self.folder):
+        for file in run_files.trace_files(self.folder):
             header = read_header(file)
             if header is not None:
                 return enumerations_of(header, file)
@@ -251,7 +246,7 @@ def runs_at(paths: Paths) -> list[FoundRun]:
     """
     wanted = [paths] if isinstance(paths, str | Path) else paths
     if not wanted:
-        raise RunError("no path of a run is given")
+        raise run_files.RunError("no path of a run is given")
     found = [each for each in wanted if isinstance(each, FoundRun)]
     if found:
         return found
@@ -267,7 +262,7 @@ def runs_at(paths: Paths) -> list[FoundRun]:
 
 def common_folder(paths: Sequence[str], runs: Sequence[FoundRun]) -> Path | None:
     """The folder of one run, or of one sweep that all runs are of; None if there is none such."""
-    if len(paths) == 1 and is_sweep(Path(paths[0])):
+    if len(paths) == 1 and run_files.is_sweep(Path(paths[0])):
         return from_here(Path(paths[0]).resolve())
     return from_here(runs[0].folder) if len(runs) == 1 else None
 
@@ -279,7 +274,7 @@ def last_time_us(folder: Path) -> int:
         TraceError: a trace file is damaged.
     """
     latest_us = 0
-    for path in trace_files(folder):
+    for path in run_files.trace_files(folder):
         with TraceBytes(path) as file:
             latest_us = max([latest_us, *(frame.last_time_us for frame in frames_of_file(file))])
     return latest_us
@@ -294,18 +289,20 @@ def from_here(folder: Path) -> Path:
 def _folders(path: str) -> list[Path]:
     folder = Path(path)
     if has_magic(path) and not folder.exists():
-        matches = [Path(each) for each in glob(path) if (Path(each) / MANIFEST).is_file()]  # noqa: PTH207 - pathlib's takes no absolute pattern
+        matches = [Path(each) for each in glob(path) if (Path(each) / run_files.MANIFEST).is_file()]  # noqa: PTH207 - pathlib's takes no absolute pattern
         if not matches:
-            raise RunError(f"{path}: matches no folder of a run")
+            raise run_files.RunError(f"{path}: matches no folder of a run")
         return matches
     if not folder.exists():
-        raise RunError(f"{path}: no such folder")
-    if is_sweep(folder):
-        runs = runs_of_sweep(folder)
+        raise run_files.RunError(f"{path}: no such folder")
+    if run_files.is_sweep(folder):
+        runs = run_files.runs_of_sweep(folder)
         if not runs:
-            raise RunError(f"{path}: the folder of a sweep, of which no run has begun yet")
+            raise run_files.RunError(
+                f"{path}: the folder of a sweep, of which no run has begun yet"
+            )
         return runs
-    read_manifest(folder)
+    run_files.read_manifest(folder)
     return [folder]
 
 

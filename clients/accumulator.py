@@ -13,16 +13,8 @@ Simplified: what the workload makes is a whole batch, so batches of a partition 
 Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 """
 
+from tidegauge.clients import client_state
 from tidegauge.clients.client_metadata import client_of, request_metadata
-from tidegauge.clients.client_state import (
-    LEADERLESS,
-    Batch,
-    Client,
-    Clients,
-    Connection,
-    Target,
-    TargetList,
-)
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
 from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
@@ -37,7 +29,7 @@ _NEVER_MS = code(2**40)
 
 
 @inner_rule
-def enqueue(world: Clients, batch: Batch) -> None:
+def enqueue(world: client_state.Clients, batch: client_state.Batch) -> None:
     """Put a batch behind the others of its partition."""
     target = world.client_targets[batch.target]
     batch.next = NONE
@@ -50,7 +42,9 @@ def enqueue(world: Clients, batch: Batch) -> None:
 
 
 @inner_rule
-def enqueue_again(world: Clients, client: Client, batch: Batch) -> None:
+def enqueue_again(
+    world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
+) -> None:
     """Put a batch whose attempt has failed before the others, or where its sequence number belongs.
 
     Source: RecordAccumulator.reenqueue and insertInSequenceOrder@2.4.0.
@@ -73,7 +67,9 @@ def enqueue_again(world: Clients, client: Client, batch: Batch) -> None:
 
 
 @inner_rule
-def take_first_batch(world: Clients, target: Target) -> Batch:
+def take_first_batch(
+    world: client_state.Clients, target: client_state.Target
+) -> client_state.Batch:
     """Take the first batch out of a partition's queue; there is one."""
     batch = world.batches[target.queue_first]
     target.queue_first = batch.next
@@ -85,14 +81,16 @@ def take_first_batch(world: Clients, target: Target) -> Batch:
 
 
 @inner_rule
-def is_expired(world: Clients, client: Client, batch: Batch) -> bool:
+def is_expired(
+    world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
+) -> bool:
     """Whether delivery.timeout.ms is used up."""
     waited_us = world.context[0].time_us - batch.created_us
     return waited_us >= client.delivery_timeout_ms * 1000
 
 
 @inner_rule
-def offer(world: Clients, process: int, place: int) -> None:
+def offer(world: client_state.Clients, process: int, place: int) -> None:
     """The first batch of a partition may be one that can be sent now: see, and send it if so.
 
     Source: RecordAccumulator.ready@2.4.0.
@@ -103,7 +101,7 @@ def offer(world: Clients, process: int, place: int) -> None:
     if target.queue_first == NONE or not _can_leave(world, process, client, place):
         _unlist(world, number, place)
     elif target.leader < 0:
-        _list_at(world, number, place, LEADERLESS)
+        _list_at(world, number, place, client_state.LEADERLESS)
         request_metadata(world, process)
     else:
         _list_at(world, number, place, target.leader)
@@ -116,7 +114,9 @@ def offer(world: Clients, process: int, place: int) -> None:
 
 
 @inner_rule
-def _can_leave(world: Clients, process: int, client: Client, place: int) -> bool:
+def _can_leave(
+    world: client_state.Clients, process: int, client: client_state.Client, place: int
+) -> bool:
     """Whether the first batch of a partition can be sent, but for its leader and linger.ms."""
     target = world.client_targets[place]
     first = world.batches[target.queue_first]
@@ -129,7 +129,9 @@ def _can_leave(world: Clients, process: int, client: Client, place: int) -> bool
 
 
 @inner_rule
-def _due_us(world: Clients, client: Client, target: Target) -> int:
+def _due_us(
+    world: client_state.Clients, client: client_state.Client, target: client_state.Target
+) -> int:
     """When the first batch of a partition has waited enough for others."""
     first = world.batches[target.queue_first]
     if first.attempts > 0 or target.queue_length > 1 or client.blocked:
@@ -138,7 +140,7 @@ def _due_us(world: Clients, client: Client, target: Target) -> int:
 
 
 @inner_rule
-def _wake_at(world: Clients, process: int, place: int, time_us: int) -> None:
+def _wake_at(world: client_state.Clients, process: int, place: int, time_us: int) -> None:
     target = world.client_targets[place]
     if 0 < target.wake_us <= time_us:
         return
@@ -149,7 +151,9 @@ def _wake_at(world: Clients, process: int, place: int, time_us: int) -> None:
 
 
 @inner_rule
-def _watch_expiry(world: Clients, process: int, client: Client, place: int) -> None:
+def _watch_expiry(
+    world: client_state.Clients, process: int, client: client_state.Client, place: int
+) -> None:
     """Look after the first batch of a partition, if any waits, when it has had its time."""
     target = world.client_targets[place]
     if target.expiry_timer or target.queue_first == NONE:
@@ -165,7 +169,7 @@ def _watch_expiry(world: Clients, process: int, client: Client, place: int) -> N
 
 
 @inner_rule
-def drain(world: Clients, process: int, broker: int) -> None:
+def drain(world: client_state.Clients, process: int, broker: int) -> None:
     """Send what waits for a broker's connection, as far as that has room.
 
     Source: RecordAccumulator.drainBatchesForOneNode@2.4.0.
@@ -193,7 +197,9 @@ def drain(world: Clients, process: int, broker: int) -> None:
 
 
 @inner_rule
-def _any_due(world: Clients, client: Client, connection: Connection) -> bool:
+def _any_due(
+    world: client_state.Clients, client: client_state.Client, connection: client_state.Connection
+) -> bool:
     place = connection.waiting.first
     while place != NONE:
         target = world.client_targets[place]
@@ -204,7 +210,12 @@ def _any_due(world: Clients, client: Client, connection: Connection) -> bool:
 
 
 @inner_rule
-def _fill(world: Clients, process: int, connection: Connection, request: ProduceRequest) -> None:
+def _fill(
+    world: client_state.Clients,
+    process: int,
+    connection: client_state.Connection,
+    request: ProduceRequest,
+) -> None:
     """Put the first batch of each partition that waits into a request, up to max.request.size."""
     number = client_of(world, process)
     client = world.clients[number]
@@ -232,7 +243,7 @@ def _fill(world: Clients, process: int, connection: Connection, request: Produce
 
 
 @inner_rule
-def drain_all(world: Clients, process: int) -> None:
+def drain_all(world: client_state.Clients, process: int) -> None:
     """Metadata has come: send what waits, to who leads by now."""
     number = client_of(world, process)
     brokers = world.sizes[0].brokers
@@ -244,7 +255,9 @@ def drain_all(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _list_by_leader(world: Clients, number: int, listed: TargetList) -> None:
+def _list_by_leader(
+    world: client_state.Clients, number: int, listed: client_state.TargetList
+) -> None:
     """Move partitions to the lists of their leaders' connections."""
     last = listed.last
     following = listed.first
@@ -252,18 +265,20 @@ def _list_by_leader(world: Clients, number: int, listed: TargetList) -> None:
         place = following
         target = world.client_targets[place]
         following = NONE if place == last else target.next_listed
-        _list_at(world, number, place, target.leader if target.leader >= 0 else LEADERLESS)
+        _list_at(
+            world, number, place, target.leader if target.leader >= 0 else client_state.LEADERLESS
+        )
 
 
 @inner_rule
-def _list_of(world: Clients, number: int, where: int) -> TargetList:
-    if where == LEADERLESS:
+def _list_of(world: client_state.Clients, number: int, where: int) -> client_state.TargetList:
+    if where == client_state.LEADERLESS:
         return world.clients[number].leaderless
     return world.connections[number * world.sizes[0].brokers + where].waiting
 
 
 @inner_rule
-def _list_at(world: Clients, number: int, place: int, where: int) -> None:
+def _list_at(world: client_state.Clients, number: int, place: int, where: int) -> None:
     """Put a partition into a list, behind the others, unless it is there."""
     target = world.client_targets[place]
     if target.listed == where:
@@ -280,7 +295,7 @@ def _list_at(world: Clients, number: int, place: int, where: int) -> None:
 
 
 @inner_rule
-def _unlist(world: Clients, number: int, place: int) -> None:
+def _unlist(world: client_state.Clients, number: int, place: int) -> None:
     target = world.client_targets[place]
     if target.listed == NONE:
         return

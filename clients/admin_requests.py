@@ -13,18 +13,9 @@ Topics are created and deleted, settings changed, preferred elections and moves 
 for, throttles set and removed.
 """
 
+from tidegauge.clients import control_plane_requests
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
-from tidegauge.clients.control_plane_requests import (
-    controller_to_ask,
-    new_preferred_election,
-    new_reassignment,
-    new_throttle,
-    new_topic,
-    new_topic_config,
-    new_topic_deletion,
-    turn_to_next,
-)
 from tidegauge.clients.step_requests import STEP_CODES, end_with
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
@@ -32,18 +23,9 @@ from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.quorum_requests import (
-    AdminResponse,
-    AlterPartitionReassignmentsRequest,
-    AskedReassignment,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    ElectLeadersRequest,
-    IncrementalAlterConfigsRequest,
-    PartitionOutcome,
-)
 from tidegauge.simulation.messages.timers import RequestTimesOut, StepLooks
 from tidegauge.simulation.messages.zookeeper_requests import (
     NamedPartition,
@@ -81,17 +63,17 @@ def ask_again(world: Clients, process: int) -> bool:
     """Send the request of a step, perhaps not for the first time."""
     client = world.clients[client_of(world, process)]
     step = world.steps[client.step]
-    to = controller_to_ask(world, process)
+    to = control_plane_requests.controller_to_ask(world, process)
     if step.action == CREATES_TOPIC:
-        creation = new_event(world, process, to, CreateTopicsRequest)
+        creation = new_event(world, process, to, quorum_requests.CreateTopicsRequest)
         creation.topic = step.topic
         _send(world, client, creation)
     elif step.action == DELETES_TOPIC:
-        deletion = new_event(world, process, to, DeleteTopicsRequest)
+        deletion = new_event(world, process, to, quorum_requests.DeleteTopicsRequest)
         deletion.topic = step.topic
         _send(world, client, deletion)
     elif step.action == CONFIGURES:
-        change = new_event(world, process, to, IncrementalAlterConfigsRequest)
+        change = new_event(world, process, to, quorum_requests.IncrementalAlterConfigsRequest)
         change.topic = step.topic
         change.min_insync_replicas = step.min_insync_replicas
         change.unclean_leader_election = step.unclean
@@ -108,9 +90,16 @@ def ask_again(world: Clients, process: int) -> bool:
 
 
 @inner_rule
-def new_election(world: Clients, process: int, is_unclean: bool) -> ElectLeadersRequest:
+def new_election(
+    world: Clients, process: int, is_unclean: bool
+) -> quorum_requests.ElectLeadersRequest:
     """An election; the caller names its partitions."""
-    request = new_event(world, process, controller_to_ask(world, process), ElectLeadersRequest)
+    request = new_event(
+        world,
+        process,
+        control_plane_requests.controller_to_ask(world, process),
+        quorum_requests.ElectLeadersRequest,
+    )
     request.is_unclean = is_unclean
     return request
 
@@ -120,17 +109,17 @@ def _elect(world: Clients, client: Client, step: Step, process: int, is_unclean:
     request = new_election(world, process, is_unclean)
     for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
-            new_item(world, request, partition, PartitionOutcome)
+            new_item(world, request, partition, quorum_requests.PartitionOutcome)
     _send(world, client, request)
 
 
 @inner_rule
 def _move(world: Clients, client: Client, step: Step, process: int) -> None:
-    to = controller_to_ask(world, process)
-    request = new_event(world, process, to, AlterPartitionReassignmentsRequest)
+    to = control_plane_requests.controller_to_ask(world, process)
+    request = new_event(world, process, to, quorum_requests.AlterPartitionReassignmentsRequest)
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
-        asked = new_item(world, request, move.partition, AskedReassignment)
+        asked = new_item(world, request, move.partition, quorum_requests.AskedReassignment)
         asked.target = move.replicas
     _send(world, client, request)
 
@@ -142,7 +131,12 @@ def create_topic_by_request(world: Clients, topic: int, process: int) -> None:
     It may have grown to more partitions than one request can create.
     """
     client = world.clients[client_of(world, process)]
-    request = new_event(world, process, controller_to_ask(world, process), CreateTopicsRequest)
+    request = new_event(
+        world,
+        process,
+        control_plane_requests.controller_to_ask(world, process),
+        quorum_requests.CreateTopicsRequest,
+    )
     request.topic = topic
     request.in_pieces = True
     request.correlation_id = -client.topic_rounds
@@ -179,19 +173,19 @@ def asks_again(world: Clients, process: int) -> bool:
 
 
 @inner_rule
-def take_admin_response(world: Clients, response: AdminResponse) -> bool:
+def take_admin_response(world: Clients, response: quorum_requests.AdminResponse) -> bool:
     """Write down the response to a step's request; whether the step is done with that."""
     process = response.destination
     client = world.clients[client_of(world, process)]
     if response.error == errors.NOT_CONTROLLER:
-        if response.source == controller_to_ask(world, process):
-            turn_to_next(world, client)
+        if response.source == control_plane_requests.controller_to_ask(world, process):
+            control_plane_requests.turn_to_next(world, client)
         if asks_again(world, process):
             return False
     error = response.error
     cursor = response.first_item
     while cursor != NONE:
-        outcome = view_as(world.items[cursor], PartitionOutcome)
+        outcome = view_as(world.items[cursor], quorum_requests.PartitionOutcome)
         cursor = outcome.next
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error
@@ -201,7 +195,9 @@ def take_admin_response(world: Clients, response: AdminResponse) -> bool:
 
 
 @inner_rule
-def _trace_outcome(world: Kernel, process: int, step: int, outcome: PartitionOutcome) -> None:
+def _trace_outcome(
+    world: Kernel, process: int, step: int, outcome: quorum_requests.PartitionOutcome
+) -> None:
     row = new_row(world, process, StepPartitionAnswered)
     row.step = step
     row.partition = outcome.partition
@@ -232,7 +228,7 @@ def write_as_operator(world: Clients, step: Step, process: int) -> None:
     elif step.action == CREATES_TOPIC:
         create_topic(world, step.topic, process)
     elif step.action == DELETES_TOPIC:
-        _write(world, new_topic_deletion(world, process, step.topic))
+        _write(world, control_plane_requests.new_topic_deletion(world, process, step.topic))
     elif step.action == REASSIGNS:
         _ask_for_moves(world, step, process)
     elif step.action == VERIFIES:
@@ -243,7 +239,7 @@ def write_as_operator(world: Clients, step: Step, process: int) -> None:
 @inner_rule
 def create_topic(world: Cluster, topic: int, process: int) -> None:
     """Create a topic with the replicas that the scenario has for it."""
-    _write(world, new_topic(world, process, topic))
+    _write(world, control_plane_requests.new_topic(world, process, topic))
 
 
 @inner_rule
@@ -254,7 +250,7 @@ def _write(world: Kernel, request: Event) -> None:
 @inner_rule
 def _ask_for_preferred(world: Cluster, step: Step, process: int) -> None:
     """Name the partitions that are to be led by their preferred replicas."""
-    request = new_preferred_election(world, process)
+    request = control_plane_requests.new_preferred_election(world, process)
     for partition in range(world.sizes[0].partitions):
         if step.partition in (NONE, partition):
             new_item(world, request, partition, NamedPartition)
@@ -274,7 +270,7 @@ def _ask_for_moves(world: Clients, step: Step, process: int) -> None:
         throttle = _new_throttle(world, step, process, THROTTLE_MOVES)
         _add_moves(world, step, throttle)
         _write(world, throttle)
-    request = new_reassignment(world, process)
+    request = control_plane_requests.new_reassignment(world, process)
     _add_moves(world, step, request)
     _write(world, request)
 
@@ -307,7 +303,7 @@ def _configure_topic(world: Clients, step: Step, process: int) -> None:
         _throttle(world, step, process)
     if step.min_insync_replicas == NONE and step.unclean == NONE and step.throttled_count > 0:
         return
-    request = new_topic_config(world, process)
+    request = control_plane_requests.new_topic_config(world, process)
     request.topic = step.topic
     request.min_insync_replicas = step.min_insync_replicas
     request.unclean_leader_election = step.unclean
@@ -331,7 +327,7 @@ def _throttle(world: Clients, step: Step, process: int) -> None:
 
 @inner_rule
 def _new_throttle(world: Cluster, step: Step, process: int, scope: int) -> ZkThrottleRequest:
-    request = new_throttle(world, process)
+    request = control_plane_requests.new_throttle(world, process)
     request.scope = scope
     request.leader_rate = step.leader_rate
     request.follower_rate = step.follower_rate

@@ -11,13 +11,7 @@ fetches again, and so falls behind producers that are faster.
 Source: ``Fetcher`` @2.4.0 of the clients.
 """
 
-from tidegauge.clients.client_metadata import (
-    client_of,
-    note_disconnected,
-    request_metadata,
-    request_timeout_us,
-    target_of,
-)
+from tidegauge.clients import client_metadata
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
@@ -51,7 +45,7 @@ def poll_all(world: Clients, process: int) -> None:
 @inner_rule
 def poll(world: Clients, process: int, broker: int) -> None:
     """Fetch what a broker leads, now or when what was fetched before is processed."""
-    number = client_of(world, process)
+    number = client_metadata.client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
     now_us = world.context[0].time_us
@@ -87,7 +81,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
     request.correlation_id = connection.fetch
     send(world, request, now_us)
     connection.fetch_sent_us = now_us
-    connection.deadline_us = now_us + request_timeout_us(client, connection)
+    connection.deadline_us = now_us + client_metadata.request_timeout_us(client, connection)
     if not connection.deadline_timer:
         _watch_deadline(world, process, connection, broker)
 
@@ -102,7 +96,7 @@ def _read_from(world: Clients, process: int, known: Target) -> int:
     """
     if known.read_replica == NONE:
         return known.leader
-    metadata = world.client_metadata[client_of(world, process)]
+    metadata = world.client_metadata[client_metadata.client_of(world, process)]
     if world.context[0].time_us > known.read_replica_until_us or not is_known_alive(
         world, metadata, known.read_replica
     ):
@@ -122,7 +116,7 @@ def _set_read_replica(world: Clients, process: int, known: Target, broker: int) 
         row.offset = known.position
         write_row(world, row)
     known.read_replica = broker
-    client = world.clients[client_of(world, process)]
+    client = world.clients[client_metadata.client_of(world, process)]
     age_us = client.metadata_max_age_ms * 1000
     known.read_replica_until_us = world.context[0].time_us + age_us
 
@@ -141,7 +135,7 @@ def _watch_deadline(world: Kernel, process: int, connection: Connection, broker:
 @inner_rule
 def handle_consumer_polls(world: Clients, timer: ConsumerPolls) -> None:
     """What was fetched is processed: fetch on."""
-    number = client_of(world, timer.destination)
+    number = client_metadata.client_of(world, timer.destination)
     world.connections[number * world.sizes[0].brokers + timer.broker].poll_timer = False
     poll(world, timer.destination, timer.broker)
 
@@ -151,7 +145,7 @@ def handle_consumer_polls(world: Clients, timer: ConsumerPolls) -> None:
 def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None:
     """Take records, go on behind them, and fetch again."""
     process = response.destination
-    number = client_of(world, process)
+    number = client_metadata.client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + response.source]
     if connection.fetch != response.correlation_id:
@@ -166,7 +160,7 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     while cursor != NONE:
         item = view_as(world.items[cursor], FetchedRecords)
         cursor = item.next
-        target = target_of(world, client, item.partition)
+        target = client_metadata.target_of(world, client, item.partition)
         known = world.client_targets[target]
         read_replica = known.read_replica
         if item.error == errors.NONE:
@@ -185,7 +179,7 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
         client, now_us, max(client.busy_until_us, now_us) + records * client.record_ns // 1000
     )
     if stale:
-        request_metadata(world, process)
+        client_metadata.request_metadata(world, process)
         _work_until(client, now_us, now_us + client.retry_backoff_ms * 1000)
     if moved:
         poll_all(world, process)
@@ -227,7 +221,7 @@ def _shows_stale_metadata(
 
 @inner_rule
 def _take_records(world: Clients, client: Client, process: int, item: FetchedRecords) -> int:
-    known = world.client_targets[target_of(world, client, item.partition)]
+    known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
     if traces_all(world):
         row = new_row(world, process, Consumed)
         row.partition = item.partition
@@ -257,7 +251,7 @@ def _note_processed(world: Kernel, client: Client, known: Target, records: int) 
 @inner_rule
 def _reset(world: Clients, client: Client, process: int, item: FetchedRecords) -> None:
     """Begin anew where auto.offset.reset says."""
-    known = world.client_targets[target_of(world, client, item.partition)]
+    known = world.client_targets[client_metadata.target_of(world, client, item.partition)]
     row = new_row(world, process, ConsumerReset)
     row.partition = item.partition
     row.offset = known.position
@@ -275,14 +269,14 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
 
     Source: Fetcher.sendFetches@2.4.0 (onFailure), ConsumerNetworkClient@2.4.0.
     """
-    number = client_of(world, process)
+    number = client_metadata.client_of(world, process)
     client = world.clients[number]
     connection = world.connections[number * world.sizes[0].brokers + broker]
     if connection.fetch == 0 or connection.fetch_sent_us > until_us:
         return
     connection.fetch = 0
     _leave_read_replica(world, process, broker)
-    request_metadata(world, process)
+    client_metadata.request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
         timer = new_event(world, process, process, ConsumerPolls)
@@ -297,7 +291,7 @@ def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
 
     Source: AbstractFetch.handleFetchFailure@3.5.0 (clearPreferredReadReplica).
     """
-    client = world.clients[client_of(world, process)]
+    client = world.clients[client_metadata.client_of(world, process)]
     if client.rack == NONE:
         return
     left = False
@@ -313,7 +307,7 @@ def _leave_read_replica(world: Clients, process: int, broker: int) -> None:
 @inner_rule
 def forget_fetches(world: Clients, process: int) -> None:
     """A consumer is started anew: what was on its way to it is for nobody."""
-    number = client_of(world, process)
+    number = client_metadata.client_of(world, process)
     brokers = world.sizes[0].brokers
     for index in range(number * brokers, (number + 1) * brokers):
         world.connections[index].fetch = 0
@@ -322,7 +316,7 @@ def forget_fetches(world: Clients, process: int) -> None:
 @inner_rule
 def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
     """A fetch has got no answer: perhaps somebody else leads by now."""
-    number = client_of(world, timer.destination)
+    number = client_metadata.client_of(world, timer.destination)
     connection = world.connections[number * world.sizes[0].brokers + timer.broker]
     connection.deadline_timer = False
     if connection.fetch == 0:
@@ -331,7 +325,7 @@ def handle_fetch_times_out(world: Clients, timer: RequestTimesOut) -> None:
         _watch_deadline(world, timer.destination, connection, timer.broker)
         return
     connection.fetch = 0
-    note_disconnected(world, world.clients[number], connection)
+    client_metadata.note_disconnected(world, world.clients[number], connection)
     _leave_read_replica(world, timer.destination, timer.broker)
-    request_metadata(world, timer.destination)
+    client_metadata.request_metadata(world, timer.destination)
     poll(world, timer.destination, timer.broker)

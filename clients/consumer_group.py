@@ -21,25 +21,11 @@ from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    FindCoordinatorRequest,
-    GroupAppendRequest,
-    GroupOffset,
-    GroupResponse,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    OffsetCommitRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import CommitDue, ConsumerSample, GroupDue
 from tidegauge.simulation.rows import new_row, traces_all, write_row
-from tidegauge.simulation.trace_rows.client_rows import (
-    CommitsFail,
-    CommitsSucceedAgain,
-    ConsumerResumed,
-    CoordinatorFound,
-    CoordinatorLost,
-)
+from tidegauge.simulation.trace_rows import client_rows
 from tidegauge.simulation.trace_rows.detail_rows import ConsumerSampled, OffsetCommitted
 
 _AT_ONCE_US = code(1)
@@ -119,18 +105,18 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
     timeout_ms = client.request_timeout_ms
     if client.coordinator == NONE:
         asked = (process + client.group_request) % world.sizes[0].brokers
-        find = new_event(world, process, asked, FindCoordinatorRequest)
+        find = new_event(world, process, asked, client_requests.FindCoordinatorRequest)
         find.partition = client.group_partition
         find.start = client.restarts
         _ask(world, client, find, timeout_ms)
     elif not client.joined:
-        join = new_event(world, process, client.coordinator, JoinGroupRequest)
+        join = new_event(world, process, client.coordinator, client_requests.JoinGroupRequest)
         _sign(client, join)
         join.append.record_count = 1
         _name_targets(world, client, join)
         _ask(world, client, join, timeout_ms)
     else:
-        heartbeat = new_event(world, process, client.coordinator, HeartbeatRequest)
+        heartbeat = new_event(world, process, client.coordinator, client_requests.HeartbeatRequest)
         heartbeat.partition = client.group_partition
         heartbeat.member_key = client.member_key
         heartbeat.start = client.restarts
@@ -150,7 +136,7 @@ def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None
 
 
 @inner_rule
-def _sign(client: Client, request: GroupAppendRequest) -> None:
+def _sign(client: Client, request: client_requests.GroupAppendRequest) -> None:
     """Who asks, of which group."""
     request.partition = client.group_partition
     request.member_key = client.member_key
@@ -158,9 +144,13 @@ def _sign(client: Client, request: GroupAppendRequest) -> None:
 
 
 @inner_rule
-def _name_targets(world: Clients, client: Client, request: GroupAppendRequest) -> None:
+def _name_targets(
+    world: Clients, client: Client, request: client_requests.GroupAppendRequest
+) -> None:
     for target in range(client.first_target, client.first_target + client.target_count):
-        item = new_item(world, request, world.client_targets[target].partition, GroupOffset)
+        item = new_item(
+            world, request, world.client_targets[target].partition, client_requests.GroupOffset
+        )
         item.commit_key = target
         item.offset = world.client_targets[target].processed
 
@@ -177,7 +167,7 @@ def lose_coordinator(world: Kernel, client: Client, process: int, error: int) ->
     if client.coordinator_answers:
         if client.commit_failures <= 1:
             client.loss_told = True
-            row = new_row(world, process, CoordinatorLost)
+            row = new_row(world, process, client_rows.CoordinatorLost)
             row.partition = client.group_partition
             row.broker = client.coordinator
             row.error = error
@@ -190,25 +180,25 @@ def lose_coordinator(world: Kernel, client: Client, process: int, error: int) ->
 
 
 @inner_rule
-def handle_group_response(world: Clients, response: GroupResponse) -> bool:
+def handle_group_response(world: Clients, response: client_requests.GroupResponse) -> bool:
     """Take a response about the group; True if the consumer reads from now on."""
     process = response.destination
     client = world.clients[client_of(world, process)]
     if response.start != client.restarts:
         return False
-    if response.request_kind == OffsetCommitRequest.KIND:
+    if response.request_kind == client_requests.OffsetCommitRequest.KIND:
         _take_commit_response(world, client, response)
         return False
     if not client.group_waits or response.correlation_id != client.group_request:
         return False
     client.group_waits = False
     error = response.error
-    if response.request_kind == FindCoordinatorRequest.KIND:
+    if response.request_kind == client_requests.FindCoordinatorRequest.KIND:
         _take_coordinator(world, client, response)
         return reads(client)
     if error == errors.NONE:
         _note_answer(world, client, process)
-    if error == errors.NONE and response.request_kind == JoinGroupRequest.KIND:
+    if error == errors.NONE and response.request_kind == client_requests.JoinGroupRequest.KIND:
         client.joined = True
         _resume(world, client, response)
         _turn_after(world, client, process, client.heartbeat_interval_ms * 1000)
@@ -235,7 +225,9 @@ def _is_elsewhere(error: int) -> bool:
 
 
 @inner_rule
-def _take_coordinator(world: Kernel, client: Client, response: GroupResponse) -> None:
+def _take_coordinator(
+    world: Kernel, client: Client, response: client_requests.GroupResponse
+) -> None:
     """Source: AbstractCoordinator.FindCoordinatorResponseHandler@2.6.0."""
     process = response.destination
     if response.error != errors.NONE:
@@ -255,7 +247,7 @@ def _note_answer(world: Kernel, client: Client, process: int) -> None:
         return
     client.coordinator_told = client.coordinator
     client.loss_told = False
-    row = new_row(world, process, CoordinatorFound)
+    row = new_row(world, process, client_rows.CoordinatorFound)
     row.partition = client.group_partition
     row.broker = client.coordinator
     row.missing_us = world.context[0].time_us - client.coordinator_lost_us
@@ -263,7 +255,7 @@ def _note_answer(world: Kernel, client: Client, process: int) -> None:
 
 
 @inner_rule
-def _resume(world: Clients, client: Client, response: GroupResponse) -> None:
+def _resume(world: Clients, client: Client, response: client_requests.GroupResponse) -> None:
     """Read on where the group has committed; where it has not, from the start on, or go on.
 
     The response names the partitions in the order in which they were asked for.
@@ -273,11 +265,11 @@ def _resume(world: Clients, client: Client, response: GroupResponse) -> None:
     target = client.first_target
     cursor = response.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], GroupOffset)
+        item = view_as(world.items[cursor], client_requests.GroupOffset)
         cursor = item.next
         known = world.client_targets[target]
         target += 1
-        row = new_row(world, response.destination, ConsumerResumed)
+        row = new_row(world, response.destination, client_rows.ConsumerResumed)
         row.partition = known.partition
         row.offset = known.position
         row.committed_offset = item.offset
@@ -314,7 +306,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
         known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = new_event(world, process, client.coordinator, OffsetCommitRequest)
+    request = new_event(world, process, client.coordinator, client_requests.OffsetCommitRequest)
     _sign(client, request)
     _name_targets(world, client, request)
     request.append.record_count = request.item_count
@@ -328,7 +320,9 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
 
 
 @inner_rule
-def _take_commit_response(world: Clients, client: Client, response: GroupResponse) -> None:
+def _take_commit_response(
+    world: Clients, client: Client, response: client_requests.GroupResponse
+) -> None:
     """Source: ConsumerCoordinator.OffsetCommitResponseHandler@2.6.0."""
     process = response.destination
     if not client.commit_waits or response.correlation_id != client.commit_request:
@@ -340,13 +334,13 @@ def _take_commit_response(world: Clients, client: Client, response: GroupRespons
     target = client.first_target
     cursor = response.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], GroupOffset)
+        item = view_as(world.items[cursor], client_requests.GroupOffset)
         cursor = item.next
         _note_committed(world, process, target, item)
         target += 1
     now_us = world.context[0].time_us
     if client.commit_failures > 0:
-        row = new_row(world, process, CommitsSucceedAgain)
+        row = new_row(world, process, client_rows.CommitsSucceedAgain)
         row.partition = client.group_partition
         row.broker = response.source
         row.failures = client.commit_failures
@@ -358,7 +352,9 @@ def _take_commit_response(world: Clients, client: Client, response: GroupRespons
 
 
 @inner_rule
-def _note_committed(world: Clients, process: int, target: int, item: GroupOffset) -> None:
+def _note_committed(
+    world: Clients, process: int, target: int, item: client_requests.GroupOffset
+) -> None:
     known = world.client_targets[target]
     if known.committed == item.offset:
         return
@@ -375,7 +371,7 @@ def _fail_commit(world: Kernel, client: Client, process: int, error: int) -> Non
     """Try again after a while: at another coordinator, or as a member once more, if need be."""
     if client.commit_failures == 0:
         client.commits_fail_since_us = world.context[0].time_us
-        row = new_row(world, process, CommitsFail)
+        row = new_row(world, process, client_rows.CommitsFail)
         row.partition = client.group_partition
         row.broker = client.coordinator
         row.error = error

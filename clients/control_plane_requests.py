@@ -19,27 +19,15 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.quorum_requests import (
     DescribedBroker,
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
-)
-from tidegauge.simulation.messages.zookeeper_requests import (
-    Child,
-    ZkChildrenRequest,
-    ZkConfigureRequest,
-    ZkCreateRequest,
-    ZkExistsRequest,
-    ZkGetRequest,
-    ZkIsQuiescentRequest,
-    ZkRead,
-    ZkResponse,
-    ZkThrottleRequest,
-    ZkWatch,
-    ZnodeData,
 )
 from tidegauge.simulation.topology import (
     Cluster,
@@ -47,26 +35,7 @@ from tidegauge.simulation.topology import (
     quorum_process,
     zookeeper_process,
 )
-from tidegauge.simulation.trace_rows.codes import (
-    ACTIVE_CONTROLLER,
-    LIVE_BROKERS,
-    NO_NODE,
-    OK,
-    PARTITION_STATE,
-    QUIESCENT,
-    REASSIGNED,
-)
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    BROKERS,
-    CONTROLLER_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    place_in,
-    reassign_partitions_znode,
-    state_znode,
-    topic_deletion_znode,
-    topic_znode,
-)
+from tidegauge.simulation.trace_rows import codes
 
 #: Who asks, as the request's continuation: the steps; else the number of a rolling restart.
 STEPS = code(-1)
@@ -81,10 +50,12 @@ ANSWER_US = code(1_000_000)
 def ask_live_brokers(world: Clients, process: int, asker: int, question: int) -> None:
     """Ask which brokers are live: registered, in KRaft mode unfenced."""
     if is_kraft(world):
-        _ask_quorum(world, process, LIVE_BROKERS, NONE, asker, question)
+        _ask_quorum(world, process, codes.LIVE_BROKERS, NONE, asker, question)
         return
-    request = new_event(world, process, zookeeper_process(world), ZkChildrenRequest)
-    _ask(world, request, BROKER_IDS_ZNODE, asker, question)
+    request = new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkChildrenRequest
+    )
+    _ask(world, request, zookeeper_tree.BROKER_IDS_ZNODE, asker, question)
 
 
 @inner_rule
@@ -94,46 +65,54 @@ def ask_state(world: Clients, process: int, partition: int, asker: int, question
     A rolling restart needs its replicas, too.
     """
     if is_kraft(world):
-        _ask_quorum(world, process, PARTITION_STATE, partition, asker, question)
+        _ask_quorum(world, process, codes.PARTITION_STATE, partition, asker, question)
         return
-    request = new_event(world, process, zookeeper_process(world), ZkGetRequest)
+    request = new_event(world, process, zookeeper_process(world), zookeeper_requests.ZkGetRequest)
     if asker != STEPS:
         request.partition = partition
-    _ask(world, request, state_znode(world, partition), asker, question)
+    _ask(world, request, zookeeper_tree.state_znode(world, partition), asker, question)
 
 
 @inner_rule
 def ask_controller(world: Clients, process: int, question: int) -> None:
     """Ask which controller is active."""
     if is_kraft(world):
-        _ask_quorum(world, process, ACTIVE_CONTROLLER, NONE, STEPS, question)
+        _ask_quorum(world, process, codes.ACTIVE_CONTROLLER, NONE, STEPS, question)
         return
-    request = new_event(world, process, zookeeper_process(world), ZkExistsRequest)
-    _ask(world, request, CONTROLLER_ZNODE, STEPS, question)
+    request = new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkExistsRequest
+    )
+    _ask(world, request, zookeeper_tree.CONTROLLER_ZNODE, STEPS, question)
 
 
 @inner_rule
 def ask_reassigned(world: Clients, process: int, question: int) -> None:
     """Ask whether all replicas are where a reassignment was to move them."""
     if is_kraft(world):
-        _ask_quorum(world, process, REASSIGNED, NONE, STEPS, question)
+        _ask_quorum(world, process, codes.REASSIGNED, NONE, STEPS, question)
         return
-    request = new_event(world, process, zookeeper_process(world), ZkExistsRequest)
-    _ask(world, request, reassign_partitions_znode(world), STEPS, question)
+    request = new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkExistsRequest
+    )
+    _ask(world, request, zookeeper_tree.reassign_partitions_znode(world), STEPS, question)
 
 
 @inner_rule
 def ask_quiescent(world: Clients, process: int, question: int) -> None:
     """Ask whether everything has come to rest."""
     if is_kraft(world):
-        _ask_quorum(world, process, QUIESCENT, NONE, STEPS, question)
+        _ask_quorum(world, process, codes.QUIESCENT, NONE, STEPS, question)
         return
-    request = new_event(world, process, zookeeper_process(world), ZkIsQuiescentRequest)
+    request = new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkIsQuiescentRequest
+    )
     _ask(world, request, NONE, STEPS, question)
 
 
 @inner_rule
-def _ask(world: Kernel, request: ZkRead, znode: int, asker: int, question: int) -> None:
+def _ask(
+    world: Kernel, request: zookeeper_requests.ZkRead, znode: int, asker: int, question: int
+) -> None:
     request.znode = znode
     request.correlation_id = question
     request.continuation = asker
@@ -208,26 +187,26 @@ def is_answer(world: Clients, response: DescribeQuorumStateResponse) -> bool:
 
 
 @inner_rule
-def read_zookeeper_response(world: Clients, response: ZkResponse) -> Answer:
+def read_zookeeper_response(world: Clients, response: zookeeper_requests.ZkResponse) -> Answer:
     """The answer that a response of ZooKeeper gives."""
     answer = _new_answer(world, response.continuation, response.correlation_id)
     answer.partition = response.partition
-    if response.operation == ZkChildrenRequest.KIND:
+    if response.operation == zookeeper_requests.ZkChildrenRequest.KIND:
         answer.names_live_brokers = True
         _read_children(world, response)
-    elif response.operation == ZkGetRequest.KIND:
+    elif response.operation == zookeeper_requests.ZkGetRequest.KIND:
         if response.first_item != NONE:
-            state = view_as(world.items[response.first_item], ZnodeData)
+            state = view_as(world.items[response.first_item], zookeeper_requests.ZnodeData)
             answer.holds = True
             answer.leader = state.leader
             answer.isr = state.isr
             answer.replicas = state.replicas
-    elif response.operation == ZkIsQuiescentRequest.KIND:
-        answer.holds = response.error == OK
-    elif response.operation == ZkExistsRequest.KIND:
+    elif response.operation == zookeeper_requests.ZkIsQuiescentRequest.KIND:
+        answer.holds = response.error == codes.OK
+    elif response.operation == zookeeper_requests.ZkExistsRequest.KIND:
         # Of the reassignment: there is nothing left to be moved.
-        answer.holds = response.error == NO_NODE
-        answer.controller = response.owner if response.error == OK else NONE
+        answer.holds = response.error == codes.NO_NODE
+        answer.controller = response.owner if response.error == codes.OK else NONE
     return answer
 
 
@@ -241,7 +220,7 @@ def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) 
     answer.isr = response.isr
     answer.replicas = response.replicas
     answer.controller = response.controller
-    if response.question == LIVE_BROKERS:
+    if response.question == codes.LIVE_BROKERS:
         answer.names_live_brokers = True
         _forget_live_brokers(world)
         cursor = response.first_item
@@ -274,14 +253,16 @@ def _forget_live_brokers(world: Clients) -> None:
 
 
 @inner_rule
-def _read_children(world: Clients, response: ZkResponse) -> None:
+def _read_children(world: Clients, response: zookeeper_requests.ZkResponse) -> None:
     """Read which brokers are registered; a child without a transaction is one that is gone."""
     _forget_live_brokers(world)
     cursor = response.first_item
     while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
+        child = view_as(world.items[cursor], zookeeper_requests.Child)
         if child.created_zxid >= 0:
-            world.live_brokers[place_in(world, BROKERS, child.znode)].is_live = True
+            world.live_brokers[
+                zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
+            ].is_live = True
         cursor = child.next
 
 
@@ -295,58 +276,64 @@ def live_count(world: Clients) -> int:
 
 
 @inner_rule
-def tells_of_live_brokers(watch: ZkWatch) -> bool:
+def tells_of_live_brokers(watch: zookeeper_requests.ZkWatch) -> bool:
     """Whether a watch says that other brokers are registered now."""
-    return watch.znode == BROKER_IDS_ZNODE
+    return watch.znode == zookeeper_tree.BROKER_IDS_ZNODE
 
 
 # Commands of ZooKeeper mode: the caller adds what they are about, and sends them.
 
 
 @inner_rule
-def new_topic(world: Cluster, process: int, topic: int) -> ZkCreateRequest:
+def new_topic(world: Cluster, process: int, topic: int) -> zookeeper_requests.ZkCreateRequest:
     """Source: AdminUtils.createTopic@0.10.2.0, AdminZkClient.createTopicWithAssignment@2.4.0."""
-    return _new_znode(world, process, topic_znode(world, topic))
+    return _new_znode(world, process, zookeeper_tree.topic_znode(world, topic))
 
 
 @inner_rule
-def new_topic_deletion(world: Cluster, process: int, topic: int) -> ZkCreateRequest:
+def new_topic_deletion(
+    world: Cluster, process: int, topic: int
+) -> zookeeper_requests.ZkCreateRequest:
     """Source: AdminUtils.deleteTopic@0.10.2.0, KafkaZkClient.createDeleteTopicPath@2.4.0."""
-    return _new_znode(world, process, topic_deletion_znode(world, topic))
+    return _new_znode(world, process, zookeeper_tree.topic_deletion_znode(world, topic))
 
 
 @inner_rule
-def new_preferred_election(world: Cluster, process: int) -> ZkCreateRequest:
+def new_preferred_election(world: Cluster, process: int) -> zookeeper_requests.ZkCreateRequest:
     """An election among partitions; it is not held while an earlier one is under way.
 
     Source: KafkaZkClient.createPreferredReplicaElection@2.4.0.
     """
-    return _new_znode(world, process, PREFERRED_ELECTION_ZNODE)
+    return _new_znode(world, process, zookeeper_tree.PREFERRED_ELECTION_ZNODE)
 
 
 @inner_rule
-def new_reassignment(world: Cluster, process: int) -> ZkCreateRequest:
+def new_reassignment(world: Cluster, process: int) -> zookeeper_requests.ZkCreateRequest:
     """A move of replicas; nothing is moved while those of another one are on the way.
 
     Source: KafkaZkClient.createPartitionReassignment@2.4.0, ReassignPartitionsCommand@2.4.0.
     """
-    return _new_znode(world, process, reassign_partitions_znode(world))
+    return _new_znode(world, process, zookeeper_tree.reassign_partitions_znode(world))
 
 
 @inner_rule
-def _new_znode(world: Cluster, process: int, znode: int) -> ZkCreateRequest:
-    request = new_event(world, process, zookeeper_process(world), ZkCreateRequest)
+def _new_znode(world: Cluster, process: int, znode: int) -> zookeeper_requests.ZkCreateRequest:
+    request = new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkCreateRequest
+    )
     request.znode = znode
     return request
 
 
 @inner_rule
-def new_topic_config(world: Cluster, process: int) -> ZkConfigureRequest:
+def new_topic_config(world: Cluster, process: int) -> zookeeper_requests.ZkConfigureRequest:
     """Settings of a topic."""
-    return new_event(world, process, zookeeper_process(world), ZkConfigureRequest)
+    return new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkConfigureRequest
+    )
 
 
 @inner_rule
-def new_throttle(world: Cluster, process: int) -> ZkThrottleRequest:
+def new_throttle(world: Cluster, process: int) -> zookeeper_requests.ZkThrottleRequest:
     """Limits of replication."""
-    return new_event(world, process, zookeeper_process(world), ZkThrottleRequest)
+    return new_event(world, process, zookeeper_process(world), zookeeper_requests.ZkThrottleRequest)

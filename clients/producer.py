@@ -12,58 +12,22 @@ the application waits in send(), for max.block.ms at most.
 Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 """
 
-from tidegauge.clients.accumulator import (
-    drain,
-    drain_all,
-    enqueue,
-    enqueue_again,
-    is_expired,
-    offer,
-    take_first_batch,
-)
+from tidegauge.clients import accumulator, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.clients.sent_batches import (
-    finish,
-    first_lost,
-    forget_late_answers,
-    free_if_over,
-    take_out_of_flight,
-    watch_deadline,
-)
-from tidegauge.clients.sequences import (
-    may_retry_numbered,
-    note_acknowledged,
-    note_failed,
-    settle_numbers,
-    take_producer_id,
-)
-from tidegauge.clients.stalls import (
-    count_duration,
-    due_us,
-    go_on_sending,
-    skip_batches,
-    watch_batch,
-)
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import (
     InitProducerIdResponse,
     PartitionAppend,
     ProducedBatch,
     ProduceResponse,
-)
-from tidegauge.simulation.messages.timers import (
-    BatchExpires,
-    ProducerSends,
-    ProducerWakes,
-    RequestTimesOut,
-    SendBlocks,
 )
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed, SendFailed
@@ -84,16 +48,16 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
 
     What would have been made while the client was stopped, or waited for memory, is not.
     """
-    if due_us(client, client.sent + client.skipped) < world.context[0].time_us:
-        skip_batches(world, process, world.context[0].time_us + 1)
-    next_us = due_us(client, client.sent + client.skipped)
+    if stalls.due_us(client, client.sent + client.skipped) < world.context[0].time_us:
+        stalls.skip_batches(world, process, world.context[0].time_us + 1)
+    next_us = stalls.due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, ProducerSends), next_us)
+        set_timer(world, new_event(world, process, process, timers.ProducerSends), next_us)
 
 
-@CLIENT.handles(ProducerSends)
+@CLIENT.handles(timers.ProducerSends)
 @inner_rule
-def handle_producer_sends(world: Clients, timer: ProducerSends) -> None:
+def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
     """Make one batch for the next partition in turn, and send it, as soon as there is memory.
 
     Source: KafkaProducer.doSend, BufferPool.allocate@2.4.0.
@@ -109,12 +73,12 @@ def handle_producer_sends(world: Clients, timer: ProducerSends) -> None:
     client.blocked = True
     client.blocked_since_us = world.context[0].time_us
     client.blocks += 1
-    wait = new_event(world, process, process, SendBlocks)
+    wait = new_event(world, process, process, timers.SendBlocks)
     wait.block = client.blocks
     set_timer(world, wait, world.context[0].time_us + client.max_block_us)
     if client.linger_us > 0:
         # Nothing lingers while an application waits for memory.
-        drain_all(world, process)
+        accumulator.drain_all(world, process)
 
 
 @inner_rule
@@ -159,10 +123,10 @@ def _send_next_batch(world: Clients, process: int) -> None:
     batch.is_renumbered = False
     client.buffered_bytes += batch.size_bytes
     client.records_in_flight += batch.records
-    watch_batch(world, client, process, batch)
+    stalls.watch_batch(world, client, process, batch)
     _count_sent(client)
-    enqueue(world, batch)
-    offer(world, process, batch.target)
+    accumulator.enqueue(world, batch)
+    accumulator.offer(world, process, batch.target)
     plan_next_batch(world, client, process)
 
 
@@ -173,9 +137,9 @@ def _count_sent(client: Client) -> None:
     client.records_sent += client.records_per_batch
 
 
-@CLIENT.handles(SendBlocks)
+@CLIENT.handles(timers.SendBlocks)
 @inner_rule
-def handle_send_blocks(world: Clients, timer: SendBlocks) -> None:
+def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
     """The application has waited max.block.ms for memory: its send() fails, and the next is due.
 
     Source: BufferPool.allocate@2.6.0 (BufferExhaustedException).
@@ -184,14 +148,14 @@ def handle_send_blocks(world: Clients, timer: SendBlocks) -> None:
     client = world.clients[client_of(world, process)]
     if not client.blocked or client.blocks != timer.block:
         return
-    go_on_sending(world, client)
+    stalls.go_on_sending(world, client)
     row = new_row(world, process, SendFailed)
     row.partition = world.client_targets[_next_target(client)].partition
     row.batch = client.sent
     row.records = client.records_per_batch
     row.waited_us = world.context[0].time_us - client.blocked_since_us
     write_row(world, row)
-    count_duration(world, process, row.waited_us)
+    stalls.count_duration(world, process, row.waited_us)
     client.records_failed += client.records_per_batch
     _count_sent(client)
     plan_next_batch(world, client, process)
@@ -201,10 +165,10 @@ def handle_send_blocks(world: Clients, timer: SendBlocks) -> None:
 def _go_on(world: Clients, process: int) -> None:
     """After any outcome: settle numbers, and let an application go on that waits for memory."""
     client = world.clients[client_of(world, process)]
-    if client.is_idempotent and settle_numbers(world, process):
+    if client.is_idempotent and sequences.settle_numbers(world, process):
         _offer_all(world, process)
     if client.blocked and _has_memory(world, client):
-        go_on_sending(world, client)
+        stalls.go_on_sending(world, client)
         if world.context[0].time_us < client.stop_us:
             _send_next_batch(world, process)
 
@@ -214,24 +178,24 @@ def _offer_all(world: Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     for place in range(client.first_target, client.first_target + client.target_count):
         if world.client_targets[place].queue_first != NONE:
-            offer(world, process, place)
+            accumulator.offer(world, process, place)
 
 
-@CLIENT.handles(ProducerWakes)
+@CLIENT.handles(timers.ProducerWakes)
 @inner_rule
-def handle_producer_wakes(world: Clients, timer: ProducerWakes) -> None:
+def handle_producer_wakes(world: Clients, timer: timers.ProducerWakes) -> None:
     """A back-off or linger.ms are over: send the first batch of the partition."""
     target = world.client_targets[timer.target]
     if target.wake_us > world.context[0].time_us:
         return
     target.wake_us = 0
-    offer(world, timer.destination, timer.target)
+    accumulator.offer(world, timer.destination, timer.target)
     _go_on(world, timer.destination)
 
 
-@CLIENT.handles(BatchExpires)
+@CLIENT.handles(timers.BatchExpires)
 @inner_rule
-def handle_batch_expires(world: Clients, timer: BatchExpires) -> None:
+def handle_batch_expires(world: Clients, timer: timers.BatchExpires) -> None:
     """Give up the batches of a partition that have waited for delivery.timeout.ms.
 
     Source: RecordAccumulator.expiredBatches, Sender.sendProducerData@2.4.0.
@@ -244,11 +208,11 @@ def handle_batch_expires(world: Clients, timer: BatchExpires) -> None:
     for _ in range(_MOST_EXPIRED):
         if target.queue_first == NONE:
             break
-        if not is_expired(world, client, world.batches[target.queue_first]):
+        if not accumulator.is_expired(world, client, world.batches[target.queue_first]):
             break
-        batch = take_first_batch(world, target)
+        batch = accumulator.take_first_batch(world, target)
         _fail(world, process, batch, errors.REQUEST_TIMED_OUT, _FALSE)
-    offer(world, process, timer.target)
+    accumulator.offer(world, process, timer.target)
     _go_on(world, process)
 
 
@@ -256,7 +220,7 @@ def handle_batch_expires(world: Clients, timer: BatchExpires) -> None:
 @inner_rule
 def handle_init_producer_id_response(world: Clients, response: InitProducerIdResponse) -> None:
     """The producer has an id: what has waited for it is sent."""
-    if take_producer_id(world, response):
+    if sequences.take_producer_id(world, response):
         _offer_all(world, response.destination)
         _go_on(world, response.destination)
 
@@ -290,7 +254,7 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
     if is_awaited:
         connection = world.connections[number * world.sizes[0].brokers + response.source]
         connection.in_flight -= 1
-        drain(world, process, response.source)
+        accumulator.drain(world, process, response.source)
         _go_on(world, process)
 
 
@@ -305,13 +269,13 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
     is_awaited = batch.in_flight and item.attempt == batch.attempts
     if is_awaited:
         connection = world.connections[batch.client * world.sizes[0].brokers + batch.broker]
-        take_out_of_flight(world, connection, batch)
+        sent_batches.take_out_of_flight(world, connection, batch)
         if append.error in (errors.NONE, errors.DUPLICATE_SEQUENCE_NUMBER):
             _acknowledge(world, process, batch)
         else:
             _retry_or_fail(world, process, batch, append)
-        offer(world, process, batch.target)
-    free_if_over(world, batch)
+        accumulator.offer(world, process, batch.target)
+    sent_batches.free_if_over(world, batch)
     return is_awaited
 
 
@@ -322,15 +286,15 @@ def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
     _decide(world, client, process, batch)
     client.records_acknowledged += batch.records
     if client.is_idempotent:
-        note_acknowledged(world, client, world.client_targets[batch.target], batch)
+        sequences.note_acknowledged(world, client, world.client_targets[batch.target], batch)
 
 
 @inner_rule
 def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
     """A batch has an outcome: count how long it took."""
-    finish(world, client, process, batch)
+    sent_batches.finish(world, client, process, batch)
     client.records_in_flight -= batch.records
-    count_duration(world, process, world.context[0].time_us - batch.created_us)
+    stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
 
 
 @inner_rule
@@ -352,7 +316,7 @@ def _note_append(
 
 
 @inner_rule
-def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
+def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> None:
     """A request has got no response within request.timeout.ms: the connection is given up.
 
     All that is in flight on it fails and is retried; what waits for it goes to whoever leads
@@ -367,13 +331,15 @@ def handle_produce_times_out(world: Clients, timer: RequestTimesOut) -> None:
     if connection.flight_first == NONE:
         return
     if world.context[0].time_us < world.batches[connection.flight_first].deadline_us:
-        watch_deadline(world, process, connection)
+        sent_batches.watch_deadline(world, process, connection)
         return
     note_disconnected(world, world.clients[number], connection)
     request_metadata(world, process)
     timeout_us = world.clients[number].request_timeout_ms * 1000
     while _was_sent_before(world, connection, timeout_us, world.context[0].time_us):
-        _fail_attempt(world, process, first_lost(world, connection), errors.REQUEST_TIMED_OUT)
+        _fail_attempt(
+            world, process, sent_batches.first_lost(world, connection), errors.REQUEST_TIMED_OUT
+        )
     _go_on(world, process)
 
 
@@ -401,8 +367,10 @@ def lose_produce_requests(world: Clients, process: int, broker: int, until_us: i
     while _was_sent_before(world, connection, timeout_us, before_us):
         # What the broker had answered came before.
         world.batches[connection.flight_first].unanswered -= 1
-        _fail_attempt(world, process, first_lost(world, connection), errors.NETWORK_EXCEPTION)
-    forget_late_answers(world, number, broker)
+        _fail_attempt(
+            world, process, sent_batches.first_lost(world, connection), errors.NETWORK_EXCEPTION
+        )
+    sent_batches.forget_late_answers(world, number, broker)
     request_metadata(world, process)
     _go_on(world, process)
 
@@ -413,8 +381,8 @@ def _fail_attempt(world: Clients, process: int, batch: Batch, error: int) -> Non
     append = world.lost_appends[0]
     append.error = error
     _retry_or_fail(world, process, batch, append)
-    offer(world, process, batch.target)
-    free_if_over(world, batch)
+    accumulator.offer(world, process, batch.target)
+    sent_batches.free_if_over(world, batch)
 
 
 @inner_rule
@@ -430,20 +398,20 @@ def _retry_or_fail(world: Clients, process: int, batch: Batch, append: Partition
     ):
         request_metadata(world, process)
     has_attempts = batch.attempts <= client.retries
-    may_retry = has_attempts and not is_expired(world, client, batch)
+    may_retry = has_attempts and not accumulator.is_expired(world, client, batch)
     if may_retry and error in (
         errors.OUT_OF_ORDER_SEQUENCE_NUMBER,
         errors.UNKNOWN_PRODUCER_ID,
     ):
         target = world.client_targets[batch.target]
-        may_retry = may_retry_numbered(world, client, target, batch, append)
+        may_retry = sequences.may_retry_numbered(world, client, target, batch, append)
     elif error in (errors.INVALID_REQUIRED_ACKS, errors.INVALID_PRODUCER_EPOCH):
         may_retry = False
     elif may_retry and client.is_idempotent and not client.bumps_epoch:
         # With another id its number means nothing.
         may_retry = batch.producer_id == client.producer_id
     if may_retry:
-        enqueue_again(world, client, batch)
+        accumulator.enqueue_again(world, client, batch)
     else:
         _fail(world, process, batch, error, has_attempts)
 
@@ -465,5 +433,5 @@ def _fail(world: Clients, process: int, batch: Batch, error: int, is_adjusted: b
     write_row(world, row)
     if client.is_idempotent:
         target = world.client_targets[batch.target]
-        note_failed(world, client, target, batch, error, is_adjusted)
-    free_if_over(world, batch)
+        sequences.note_failed(world, client, target, batch, error, is_adjusted)
+    sent_batches.free_if_over(world, batch)

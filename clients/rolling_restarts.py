@@ -29,26 +29,12 @@ from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import FAULT_CODES, tell_of_fault
 from tidegauge.simulation.kernel import NONE, FaultRole, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.quorum_requests import PartitionOutcome
-from tidegauge.simulation.messages.timers import (
-    FaultBegin,
-    FaultChange,
-    FaultEnd,
-    RollGoesOn,
-    RollTimesOut,
-)
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, is_kraft, slot_of
-from tidegauge.simulation.trace_rows.codes import (
-    ROLL_DONE,
-    ROLL_GIVES_UP,
-    ROLL_GOES_ON_ANYWAY,
-    ROLL_IN_SYNC,
-    ROLL_PREFERS,
-    ROLL_STARTED,
-    ROLL_STOPS,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import RollProgress
 
 ROLLING_RESTART = FAULT_CODES.new("rolling_restart", 9)
@@ -70,14 +56,14 @@ _OVER = code(4)
 
 
 @rule
-def take_operator_fault(world: Clients, event: FaultChange) -> None:
+def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
     if world.faults[event.fault].kind != ROLLING_RESTART:
         return
     for number in range(len(world.rolls)):
         roll = world.rolls[number]
         if roll.fault == event.fault and roll.gives_back_for == NONE:
-            if event.kind == FaultBegin.KIND:
+            if event.kind == timers.FaultBegin.KIND:
                 _stop_batch(world, number, event.destination)
             else:
                 roll.phase = _OVER
@@ -95,14 +81,14 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
     roll.phase = _RESTARTS
     roll.unregistered = 0
     roll.under_replicated = 0
-    _write(world, roll, process, ROLL_STOPS)
+    _write(world, roll, process, codes.ROLL_STOPS)
     context = world.context[0]
     for place in range(roll.position, _batch_end(roll)):
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
                 tell_of_fault(world, process, hit, fault, _TRUE)
-    timeout = new_event(world, process, process, RollTimesOut)
+    timeout = new_event(world, process, process, timers.RollTimesOut)
     timeout.roll = number
     timeout.position = roll.position
     set_timer(world, timeout, context.time_us + roll.timeout_us)
@@ -113,15 +99,15 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
 def _go_on_at(world: Kernel, roll: Roll, number: int, process: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timer = new_event(world, process, process, RollGoesOn)
+    timer = new_event(world, process, process, timers.RollGoesOn)
     timer.roll = number
     timer.question = roll.question
     set_timer(world, timer, time_us)
 
 
-@OPERATOR.handles(RollGoesOn)
+@OPERATOR.handles(timers.RollGoesOn)
 @inner_rule
-def handle_roll_goes_on(world: Clients, timer: RollGoesOn) -> None:
+def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
     """Look how far the batch is, or stop the next one."""
     roll = world.rolls[timer.roll]
     process = timer.destination
@@ -135,7 +121,7 @@ def handle_roll_goes_on(world: Clients, timer: RollGoesOn) -> None:
     elif roll.phase == _WAITS:
         _look(world, timer.roll, process)
     elif _is_started(world, roll, process):
-        _write(world, roll, process, ROLL_STARTED)
+        _write(world, roll, process, codes.ROLL_STARTED)
         _begin_giving_back(world, timer.roll, process)
         if roll.waits_for_isr:
             roll.phase = _WAITS
@@ -161,18 +147,18 @@ def _is_started(world: Clients, roll: Roll, process: int) -> bool:
     return True
 
 
-@OPERATOR.handles(RollTimesOut)
+@OPERATOR.handles(timers.RollTimesOut)
 @inner_rule
-def handle_roll_times_out(world: Clients, timer: RollTimesOut) -> None:
+def handle_roll_times_out(world: Clients, timer: timers.RollTimesOut) -> None:
     """A batch has had its time: stop there, or go on in spite of it."""
     roll = world.rolls[timer.roll]
     if roll.phase not in (_RESTARTS, _WAITS) or roll.position != timer.position:
         return
     if roll.stops_on_timeout:
-        _write(world, roll, timer.destination, ROLL_GIVES_UP)
+        _write(world, roll, timer.destination, codes.ROLL_GIVES_UP)
         _end(world, roll, timer.destination)
     else:
-        _write(world, roll, timer.destination, ROLL_GOES_ON_ANYWAY)
+        _write(world, roll, timer.destination, codes.ROLL_GOES_ON_ANYWAY)
         _finish_batch(world, timer.roll, timer.destination)
 
 
@@ -191,7 +177,7 @@ def _look(world: Clients, number: int, process: int) -> None:
             roll.answers += 1
     if is_kraft(world):
         # What a controller of a quorum does not answer is asked again.
-        timer = new_event(world, process, process, RollGoesOn)
+        timer = new_event(world, process, process, timers.RollGoesOn)
         timer.roll = number
         timer.question = roll.question
         set_timer(world, timer, world.context[0].time_us + ANSWER_US)
@@ -223,7 +209,7 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
         return
     if roll.unregistered == 0 and roll.under_replicated == 0:
         if roll.gives_back_for == NONE:
-            _write(world, roll, process, ROLL_IN_SYNC)
+            _write(world, roll, process, codes.ROLL_IN_SYNC)
             _finish_batch(world, number, process)
         else:
             _give_back(world, roll, process)
@@ -267,11 +253,11 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
     roll = world.rolls[number]
     is_last = _batch_end(roll) == roll.broker_count
     if roll.leadership_back == AFTER_EACH_BATCH or (is_last and roll.leadership_back == AT_END):
-        _write(world, roll, process, ROLL_PREFERS)
+        _write(world, roll, process, codes.ROLL_PREFERS)
         _ask_for_preferred(world, roll, process)
     roll.position = _batch_end(roll)
     if is_last:
-        _write(world, roll, process, ROLL_DONE)
+        _write(world, roll, process, codes.ROLL_DONE)
         _end(world, roll, process)
     else:
         roll.phase = _PAUSES
@@ -298,7 +284,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
 @inner_rule
 def _give_back(world: Clients, roll: Roll, process: int) -> None:
     """Have preferred replicas on a batch lead again: of those that are in sync."""
-    _write(world, roll, process, ROLL_PREFERS)
+    _write(world, roll, process, codes.ROLL_PREFERS)
     _ask_for_preferred(world, roll, process)
     roll.phase = _OVER
 
@@ -339,7 +325,7 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
 def _end(world: Kernel, roll: Roll, process: int) -> None:
     """The rolling restart is over, as a fault is."""
     roll.phase = _OVER
-    end = new_event(world, process, process, FaultEnd)
+    end = new_event(world, process, process, timers.FaultEnd)
     end.fault = roll.fault
     set_timer(world, end, world.context[0].time_us)
 

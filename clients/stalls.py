@@ -28,16 +28,8 @@ A healthy client costs next to nothing: one timer a second. Batches are made in 
 so the first one without an outcome that was not looked at says when to look again.
 """
 
+from tidegauge.clients import client_state
 from tidegauge.clients.client_metadata import client_of
-from tidegauge.clients.client_state import (
-    CONSUMER,
-    OPERATOR,
-    PRODUCER,
-    Batch,
-    Client,
-    Clients,
-    Target,
-)
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.compiled.rules import code, inner_rule
@@ -46,24 +38,18 @@ from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.timers import StallLooks
 from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.trace_rows.client_rows import (
-    ClientTotals,
-    ConsumeResumed,
-    ConsumeStalled,
-    ProduceResumed,
-    ProduceStalled,
-)
+from tidegauge.simulation.trace_rows import client_rows
 from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
 
 @inner_rule
-def due_us(client: Client, number: int) -> int:
+def due_us(client: client_state.Client, number: int) -> int:
     """When a batch is due: the rate is kept on average to the nanosecond."""
     return client.start_us + number * client.period_ns // 1000
 
 
 @inner_rule
-def count_duration(world: Clients, process: int, duration_us: int) -> None:
+def count_duration(world: client_state.Clients, process: int, duration_us: int) -> None:
     """Count how long a batch has taken."""
     number = client_of(world, process)
     client = world.clients[number]
@@ -79,7 +65,7 @@ def count_duration(world: Clients, process: int, duration_us: int) -> None:
 
 
 @inner_rule
-def _sample(world: Clients, client: Client, process: int) -> None:
+def _sample(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """Write down how long the batches took that had an outcome since the last sample."""
     if client.sampled_batches == 0:
         return
@@ -94,7 +80,7 @@ def _sample(world: Clients, client: Client, process: int) -> None:
 
 
 @inner_rule
-def skip_batches(world: Clients, process: int, before_us: int) -> None:
+def skip_batches(world: client_state.Clients, process: int, before_us: int) -> None:
     """The batches that were due before a time, and were not made, never are."""
     client = world.clients[client_of(world, process)]
     now_us = world.context[0].time_us
@@ -106,23 +92,23 @@ def skip_batches(world: Clients, process: int, before_us: int) -> None:
 
 
 @inner_rule
-def go_on_sending(world: Clients, client: Client) -> None:
+def go_on_sending(world: client_state.Clients, client: client_state.Client) -> None:
     """The application waits for memory no more."""
     client.blocked = False
     client.blocked_us += world.context[0].time_us - client.blocked_since_us
 
 
 @inner_rule
-def close_client(world: Clients, process: int) -> None:
+def close_client(world: client_state.Clients, process: int) -> None:
     """Write down, at the end of a run, what a client has done, and what it has not."""
     client = world.clients[client_of(world, process)]
     offered = client.records_sent
-    if client.kind == OPERATOR:
+    if client.kind == client_state.OPERATOR:
         client.records_in_flight = offered - client.records_acknowledged - client.records_failed
-    if client.kind == PRODUCER:
+    if client.kind == client_state.PRODUCER:
         _close_producer(world, client, process)
         offered = (client.sent + client.skipped) * client.records_per_batch
-    row = new_row(world, process, ClientTotals)
+    row = new_row(world, process, client_rows.ClientTotals)
     row.records_offered = offered
     row.records_acknowledged = client.records_acknowledged
     row.records_failed = client.records_failed
@@ -135,7 +121,7 @@ def close_client(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _close_producer(world: Clients, client: Client, process: int) -> None:
+def _close_producer(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """What has no outcome counts with the time for which it has waited."""
     now_us = world.context[0].time_us
     if client.blocked:
@@ -155,19 +141,19 @@ STALLED_US = code(1_000_000)
 
 @CLIENT.handles(StallLooks)
 @inner_rule
-def handle_stall_looks(world: Clients, timer: StallLooks) -> None:
+def handle_stall_looks(world: client_state.Clients, timer: StallLooks) -> None:
     """Something may have waited for long enough to count as stalled."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     client.stall_timer = False
-    if client.kind == CONSUMER:
+    if client.kind == client_state.CONSUMER:
         _look_at_reads(world, client, process)
     else:
         _look_at_writes(world, client, process)
 
 
 @inner_rule
-def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
+def _look_at(world: Kernel, client: client_state.Client, process: int, time_us: int) -> None:
     client.stall_timer = True
     set_timer(world, new_event(world, process, process, StallLooks), time_us)
 
@@ -176,7 +162,12 @@ def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
 
 
 @inner_rule
-def watch_batch(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def watch_batch(
+    world: client_state.Clients,
+    client: client_state.Client,
+    process: int,
+    batch: client_state.Batch,
+) -> None:
     """A batch is made: it has no outcome yet, and is the youngest of those."""
     batch.is_overdue = False
     batch.older = client.youngest
@@ -193,7 +184,12 @@ def watch_batch(world: Clients, client: Client, process: int, batch: Batch) -> N
 
 
 @inner_rule
-def forget_batch(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def forget_batch(
+    world: client_state.Clients,
+    client: client_state.Client,
+    process: int,
+    batch: client_state.Batch,
+) -> None:
     """A batch has an outcome, or none will ever be known (acks=0)."""
     if batch.older == NONE:
         client.oldest = batch.younger
@@ -210,14 +206,14 @@ def forget_batch(world: Clients, client: Client, process: int, batch: Batch) -> 
     target = world.client_targets[batch.target]
     target.overdue -= 1
     if target.overdue == 0:
-        row = new_row(world, process, ProduceResumed)
+        row = new_row(world, process, client_rows.ProduceResumed)
         row.partition = target.partition
         row.stalled_us = world.context[0].time_us - target.stalled_since_us
         write_row(world, row)
 
 
 @inner_rule
-def _look_at_writes(world: Clients, client: Client, process: int) -> None:
+def _look_at_writes(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """Find the batches that have become overdue, and look again when the next one can be."""
     now_us = world.context[0].time_us
     while client.oldest_timely != NONE:
@@ -235,8 +231,13 @@ def _look_at_writes(world: Clients, client: Client, process: int) -> None:
 
 
 @inner_rule
-def _tell_stalled_writes(world: Clients, process: int, target: Target, batch: Batch) -> None:
-    row = new_row(world, process, ProduceStalled)
+def _tell_stalled_writes(
+    world: client_state.Clients,
+    process: int,
+    target: client_state.Target,
+    batch: client_state.Batch,
+) -> None:
+    row = new_row(world, process, client_rows.ProduceStalled)
     row.partition = target.partition
     row.batch = batch.number
     row.waited_us = world.context[0].time_us - batch.created_us
@@ -249,7 +250,7 @@ def _tell_stalled_writes(world: Clients, process: int, target: Target, batch: Ba
 
 
 @inner_rule
-def begin_to_read(world: Clients, client: Client, process: int) -> None:
+def begin_to_read(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """A consumer starts: from now on it waits for records of each of its partitions."""
     begins_us = max(client.start_us, world.context[0].time_us)
     for place in range(client.first_target, client.first_target + client.target_count):
@@ -259,14 +260,14 @@ def begin_to_read(world: Clients, client: Client, process: int) -> None:
 
 
 @inner_rule
-def note_read(world: Clients, process: int, target: Target) -> None:
+def note_read(world: client_state.Clients, process: int, target: client_state.Target) -> None:
     """A response has brought records of a partition, or has said that there are none."""
     now_us = world.context[0].time_us
     target.answered_us = now_us
     target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)
     if target.reads_stall:
         target.reads_stall = False
-        row = new_row(world, process, ConsumeResumed)
+        row = new_row(world, process, client_rows.ConsumeResumed)
         row.partition = target.partition
         row.offset = target.position
         row.stalled_us = now_us - target.stalled_since_us
@@ -274,7 +275,7 @@ def note_read(world: Clients, process: int, target: Target) -> None:
 
 
 @inner_rule
-def _look_at_reads(world: Clients, client: Client, process: int) -> None:
+def _look_at_reads(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """Find the partitions that have waited for too long, and look again when the next one can."""
     now_us = world.context[0].time_us
     patience_us = _patience_us(client)
@@ -295,14 +296,16 @@ def _look_at_reads(world: Clients, client: Client, process: int) -> None:
 
 
 @inner_rule
-def _idle_us(client: Client, now_us: int) -> int:
+def _idle_us(client: client_state.Client, now_us: int) -> int:
     """A clock that stands still while a consumer processes records, or backs off."""
     return now_us - (client.busy_us - max(0, client.busy_until_us - now_us))
 
 
 @inner_rule
-def _tell_stalled_reads(world: Clients, process: int, target: Target) -> None:
-    row = new_row(world, process, ConsumeStalled)
+def _tell_stalled_reads(
+    world: client_state.Clients, process: int, target: client_state.Target
+) -> None:
+    row = new_row(world, process, client_rows.ConsumeStalled)
     row.partition = target.partition
     row.offset = target.position
     row.high_watermark = target.high_watermark
@@ -313,5 +316,5 @@ def _tell_stalled_reads(world: Clients, process: int, target: Target) -> None:
 
 
 @inner_rule
-def _patience_us(client: Client) -> int:
+def _patience_us(client: client_state.Client) -> int:
     return client.fetch_max_wait_ms * 1000 + STALLED_US

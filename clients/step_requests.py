@@ -15,18 +15,7 @@ from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    ConsumerResponse,
-    EpochAsked,
-    EpochEndOffset,
-    FetchedRecords,
-    FetchPartition,
-    FetchRequest,
-    OffsetsForLeaderEpochRequest,
-    ProducedBatch,
-    ProduceRequest,
-    ProduceResponse,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected, RequestTimesOut
 from tidegauge.simulation.rows import new_row, traces_all, write_row
@@ -105,22 +94,22 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     step = world.steps[client.step]
     client.question += 1
     if step.action == PRODUCES:
-        produce = new_event(world, process, broker, ProduceRequest)
+        produce = new_event(world, process, broker, client_requests.ProduceRequest)
         produce.acks = step.acks
-        batch = new_item(world, produce, step.partition, ProducedBatch)
+        batch = new_item(world, produce, step.partition, client_requests.ProducedBatch)
         batch.append.record_count = step.records
         produce.timeout_ms = step.timeout_us // 1000
         client.records_sent += step.records
         return _send(world, client, step, produce, step.timeout_us)
     if step.action == ASKS_EPOCH:
-        ask = new_event(world, process, broker, OffsetsForLeaderEpochRequest)
-        asked = new_item(world, ask, step.partition, EpochAsked)
+        ask = new_event(world, process, broker, client_requests.OffsetsForLeaderEpochRequest)
+        asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
-    fetch = new_event(world, process, broker, FetchRequest)
+    fetch = new_event(world, process, broker, client_requests.FetchRequest)
     fetch.max_bytes = _FETCH_BYTES
     fetch.partition_max_bytes = _FETCH_BYTES
-    wanted = new_item(world, fetch, step.partition, FetchPartition)
+    wanted = new_item(world, fetch, step.partition, client_requests.FetchPartition)
     wanted.fetch_offset = step.offset
     return _send(world, client, step, fetch, _FETCH_TIMEOUT_US)
 
@@ -150,7 +139,7 @@ def _send(world: Kernel, client: Client, step: Step, request: Event, timeout_us:
 @inner_rule
 def take_answer(world: Kernel, client: Client, response: Event, step: int) -> None:
     """Write down what a step's request was answered, of its one partition."""
-    if response.kind == ConsumerResponse.KIND:
+    if response.kind == client_requests.ConsumerResponse.KIND:
         _trace_fetch(world, response)
     row = new_row(world, response.destination, StepAnswered)
     row.step = step
@@ -159,8 +148,8 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
     row.end_offset = NONE
     row.epoch = NONE
     row.high_watermark = NONE
-    if response.kind == ProduceResponse.KIND:
-        produced = view_as(world.items[response.first_item], ProducedBatch).append
+    if response.kind == client_requests.ProduceResponse.KIND:
+        produced = view_as(world.items[response.first_item], client_requests.ProducedBatch).append
         row.error = produced.error
         if produced.error == errors.NONE:
             client.records_acknowledged += produced.record_count
@@ -169,15 +158,15 @@ def take_answer(world: Kernel, client: Client, response: Event, step: int) -> No
         if produced.offset != NONE:
             row.offset = produced.offset
             row.end_offset = produced.offset + produced.record_count
-    elif response.kind == ConsumerResponse.KIND:
-        fetched = view_as(world.items[response.first_item], FetchedRecords)
+    elif response.kind == client_requests.ConsumerResponse.KIND:
+        fetched = view_as(world.items[response.first_item], client_requests.FetchedRecords)
         row.error = fetched.error
         row.offset = fetched.offset
         row.end_offset = fetched.end_offset
         row.epoch = fetched.epoch
         row.high_watermark = fetched.high_watermark
     else:
-        told = view_as(world.items[response.first_item], EpochEndOffset)
+        told = view_as(world.items[response.first_item], client_requests.EpochEndOffset)
         row.error = told.error
         row.end_offset = told.end_offset
         row.epoch = told.leader_epoch
@@ -218,7 +207,7 @@ def all_answered(world: Clients) -> bool:
 def _trace_fetch(world: Kernel, response: Event) -> None:
     cursor = response.first_item
     while cursor != NONE and traces_all(world):
-        item = view_as(world.items[cursor], FetchedRecords)
+        item = view_as(world.items[cursor], client_requests.FetchedRecords)
         cursor = item.next
         row = new_row(world, response.destination, Consumed)
         row.partition = item.partition

@@ -6,66 +6,11 @@ leader that the control plane names, as a test harness would send them. Faults t
 or ends reach the processes that they hit as messages.
 """
 
-from tidegauge.clients.admin_requests import (
-    ALTERS_REASSIGNMENTS,
-    REASSIGNS,
-    alter_reassignments,
-    ask_again,
-    asks_again,
-    request_of_controller,
-    take_admin_response,
-    write_as_operator,
-)
+from tidegauge.clients import admin_requests, control_plane_requests, first_topics, step_requests
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Answer, Client, Clients, Step
-from tidegauge.clients.control_plane_requests import (
-    ANSWER_US,
-    STEPS,
-    ask_controller,
-    ask_live_brokers,
-    ask_quiescent,
-    ask_reassigned,
-    ask_state,
-    is_answer,
-    lose_asked_controller,
-    read_quorum_response,
-    read_zookeeper_response,
-    tells_of_live_brokers,
-)
-from tidegauge.clients.first_topics import (
-    LOOK_PERIOD_US,
-    OF_TOPICS,
-    ask_for_topics,
-    count_topic_response,
-    create_topics,
-    look_again_at_topics,
-)
 from tidegauge.clients.handlers import OPERATOR
 from tidegauge.clients.rolling_restarts import take_roll_answer
-from tidegauge.clients.step_requests import (
-    AFTER,
-    ASKS_EPOCH,
-    AT,
-    FETCHES,
-    PRODUCES,
-    STEP_CODES,
-    UNATTENDED,
-    WHEN_ANSWERED,
-    WHEN_CONTROLLER,
-    WHEN_LEADER,
-    WHEN_LEADER_IS_NOT,
-    WHEN_QUIESCENT,
-    WHEN_REASSIGNED,
-    WHEN_REGISTERED,
-    WHEN_UNREGISTERED,
-    all_answered,
-    end_with,
-    give_up,
-    give_up_unattended,
-    request_of,
-    request_of_leader,
-    take_answer,
-)
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, rest, size
@@ -73,6 +18,7 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import (
     ConsumerResponse,
     EpochResponse,
@@ -80,26 +26,17 @@ from tidegauge.simulation.messages.client_requests import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import AdminResponse, DescribeQuorumStateResponse
-from tidegauge.simulation.messages.timers import (
-    ClientStart,
-    ConsumerRestarts,
-    Disconnected,
-    Observe,
-    RequestTimesOut,
-    StepDue,
-    StepLooks,
-)
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, is_kraft
 from tidegauge.simulation.trace_rows.process_rows import StepTaken, StepTimedOut
 
 # Step.action
-BEGINS_FAULT = STEP_CODES.new("begin_fault", 2)
-ENDS_FAULT = STEP_CODES.new("end_fault", 3)
-OBSERVES = STEP_CODES.new("observe", 8)
-WAITS = STEP_CODES.new("wait", 9)
-RESTARTS_CONSUMERS = STEP_CODES.new("restart_consumers", 14)
+BEGINS_FAULT = step_requests.STEP_CODES.new("begin_fault", 2)
+ENDS_FAULT = step_requests.STEP_CODES.new("end_fault", 3)
+OBSERVES = step_requests.STEP_CODES.new("observe", 8)
+WAITS = step_requests.STEP_CODES.new("wait", 9)
+RESTARTS_CONSUMERS = step_requests.STEP_CODES.new("restart_consumers", 14)
 
 # Client.waiting
 _CONDITION = code(0)
@@ -109,11 +46,11 @@ _CONTROLLER = code(3)
 _REASSIGNED = code(4)
 
 
-@OPERATOR.handles(ClientStart)
+@OPERATOR.handles(timers.ClientStart)
 @inner_rule
-def handle_client_start(world: Clients, timer: ClientStart) -> None:
+def handle_client_start(world: Clients, timer: timers.ClientStart) -> None:
     """Begin to operate."""
-    ask_for_topics(world, timer.destination)
+    first_topics.ask_for_topics(world, timer.destination)
     _wait_for_step(world, timer.destination)
 
 
@@ -127,14 +64,14 @@ def _wait_for_step(world: Clients, process: int) -> None:
         return
     step = world.steps[client.step]
     due_us = now_us + step.within_us
-    if step.start == AT:
+    if step.start == step_requests.AT:
         due_us = max(now_us, step.time_us)
-    elif step.start == AFTER:
+    elif step.start == step_requests.AFTER:
         due_us = now_us + step.time_us
     else:
         client.waiting = _CONDITION
         _look(world, client, step, process)
-    timer = new_event(world, process, process, StepDue)
+    timer = new_event(world, process, process, timers.StepDue)
     timer.step = client.step
     set_timer(world, timer, due_us)
 
@@ -143,26 +80,32 @@ def _wait_for_step(world: Clients, process: int) -> None:
 def _look(world: Clients, client: Client, step: Step, process: int) -> None:
     """Read what the condition is about, and watch it; without watches look again later."""
     client.question += 1
-    if step.start == WHEN_ANSWERED:
+    if step.start == step_requests.WHEN_ANSWERED:
         _look_at(world, client, process, world.context[0].time_us)
-    elif step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
-        ask_live_brokers(world, process, STEPS, client.question)
-    elif step.start == WHEN_CONTROLLER:
-        ask_controller(world, process, client.question)
-    elif step.start == WHEN_REASSIGNED:
-        ask_reassigned(world, process, client.question)
-    elif step.start == WHEN_QUIESCENT:
-        ask_quiescent(world, process, client.question)
+    elif step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
+        control_plane_requests.ask_live_brokers(
+            world, process, control_plane_requests.STEPS, client.question
+        )
+    elif step.start == step_requests.WHEN_CONTROLLER:
+        control_plane_requests.ask_controller(world, process, client.question)
+    elif step.start == step_requests.WHEN_REASSIGNED:
+        control_plane_requests.ask_reassigned(world, process, client.question)
+    elif step.start == step_requests.WHEN_QUIESCENT:
+        control_plane_requests.ask_quiescent(world, process, client.question)
     else:
         partition = step.condition_partition
-        ask_state(world, process, partition, STEPS, client.question)
-    if step.start == WHEN_QUIESCENT or (is_kraft(world) and step.start != WHEN_ANSWERED):
-        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
+        control_plane_requests.ask_state(
+            world, process, partition, control_plane_requests.STEPS, client.question
+        )
+    if step.start == step_requests.WHEN_QUIESCENT or (
+        is_kraft(world) and step.start != step_requests.WHEN_ANSWERED
+    ):
+        _look_at(world, client, process, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
 
 
 @inner_rule
 def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
-    timer = new_event(world, process, process, StepLooks)
+    timer = new_event(world, process, process, timers.StepLooks)
     timer.step = client.step
     timer.question = client.question
     set_timer(world, timer, time_us)
@@ -170,45 +113,48 @@ def _look_at(world: Kernel, client: Client, process: int, time_us: int) -> None:
 
 @inner_rule
 def _look_for_answers(world: Clients, client: Client, process: int) -> None:
-    if client.waiting == _CONDITION and world.steps[client.step].start == WHEN_ANSWERED:
+    if (
+        client.waiting == _CONDITION
+        and world.steps[client.step].start == step_requests.WHEN_ANSWERED
+    ):
         _look_at(world, client, process, world.context[0].time_us)
 
 
-@OPERATOR.handles(StepLooks)
+@OPERATOR.handles(timers.StepLooks)
 @inner_rule
-def handle_step_looks(world: Clients, timer: StepLooks) -> None:
+def handle_step_looks(world: Clients, timer: timers.StepLooks) -> None:
     """Look again at what cannot be watched, or repeat a request to a quorum's controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
-    if timer.question == OF_TOPICS:
-        look_again_at_topics(world, timer)
+    if timer.question == first_topics.OF_TOPICS:
+        first_topics.look_again_at_topics(world, timer)
         return
     if client.step != timer.step or client.question != timer.question:
         # Something that is watched has changed, so it was looked since.
         return
     if client.waiting == _ANSWER:
-        ask_again(world, process)
+        admin_requests.ask_again(world, process)
     if client.waiting in (_LEADER, _REASSIGNED):
         _ask_for(world, process, client.waiting)
     if client.waiting != _CONDITION:
         return
     step = world.steps[client.step]
-    if step.start != WHEN_ANSWERED:
+    if step.start != step_requests.WHEN_ANSWERED:
         _look(world, client, step, process)
-    elif all_answered(world):
+    elif step_requests.all_answered(world):
         _take(world, process)
 
 
-@OPERATOR.handles(StepDue)
+@OPERATOR.handles(timers.StepDue)
 @inner_rule
-def handle_step_due(world: Clients, timer: StepDue) -> None:
+def handle_step_due(world: Clients, timer: timers.StepDue) -> None:
     """The time of a step has come, or the time within which its condition should hold."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.step != timer.step:
         return
     step = world.steps[client.step]
-    if step.start in (AT, AFTER) and client.waiting == NONE:
+    if step.start in (step_requests.AT, step_requests.AFTER) and client.waiting == NONE:
         _take(world, process)
     elif client.waiting == _CONDITION:
         row = new_row(world, process, StepTimedOut)
@@ -228,15 +174,15 @@ def _take(world: Clients, process: int) -> None:
     row = new_row(world, process, StepTaken)
     row.step = client.step
     write_row(world, row)
-    if is_kraft(world) and step.action == REASSIGNS:
+    if is_kraft(world) and step.action == admin_requests.REASSIGNS:
         _ask_for(world, process, _REASSIGNED)
         return
-    if step.action == ALTERS_REASSIGNMENTS and not is_kraft(world):
+    if step.action == admin_requests.ALTERS_REASSIGNMENTS and not is_kraft(world):
         _ask_for(world, process, _CONTROLLER)
         return
-    if step.action in (PRODUCES, FETCHES, ASKS_EPOCH):
+    if step.action in (step_requests.PRODUCES, step_requests.FETCHES, step_requests.ASKS_EPOCH):
         if step.to != NONE:
-            is_awaited = request_of(world, process, step.to)
+            is_awaited = step_requests.request_of(world, process, step.to)
             _await(world, process, is_awaited)
             return
         _ask_for(world, process, _LEADER)
@@ -248,11 +194,11 @@ def _take(world: Clients, process: int) -> None:
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
         _tell_of_fault(world, step, process)
     elif step.action != WAITS and is_kraft(world):
-        is_awaited = request_of_controller(world, process)
+        is_awaited = admin_requests.request_of_controller(world, process)
         _await(world, process, is_awaited)
         return
     elif step.action != WAITS:
-        write_as_operator(world, step, process)
+        admin_requests.write_as_operator(world, step, process)
     _go_on(world, process)
 
 
@@ -263,14 +209,18 @@ def _ask_for(world: Clients, process: int, what: int) -> None:
     client.waiting = what
     client.question += 1
     if what == _REASSIGNED:
-        ask_reassigned(world, process, client.question)
+        control_plane_requests.ask_reassigned(world, process, client.question)
     elif what == _CONTROLLER:
-        ask_controller(world, process, client.question)
+        control_plane_requests.ask_controller(world, process, client.question)
     else:
         partition = world.steps[client.step].partition
-        ask_state(world, process, partition, STEPS, client.question)
+        control_plane_requests.ask_state(
+            world, process, partition, control_plane_requests.STEPS, client.question
+        )
     if is_kraft(world):
-        _look_at(world, client, process, world.context[0].time_us + ANSWER_US)
+        _look_at(
+            world, client, process, world.context[0].time_us + control_plane_requests.ANSWER_US
+        )
 
 
 @inner_rule
@@ -278,7 +228,7 @@ def _ask_soon(world: Clients, process: int) -> None:
     """Whoever was asked does not know what an action needs, or is gone: ask another one."""
     client = world.clients[client_of(world, process)]
     if client.waiting in (_LEADER, _REASSIGNED):
-        _look_at(world, client, process, world.context[0].time_us + LOOK_PERIOD_US)
+        _look_at(world, client, process, world.context[0].time_us + first_topics.LOOK_PERIOD_US)
 
 
 @inner_rule
@@ -301,14 +251,14 @@ def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
 @inner_rule
 def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = new_event(world, process, consumer, ConsumerRestarts)
+        event = new_event(world, process, consumer, timers.ConsumerRestarts)
         send(world, event, world.context[0].time_us)
 
 
 @inner_rule
 def _observe(world: Cluster, number: int, process: int) -> None:
     for broker in range(world.sizes[0].brokers):
-        event = new_event(world, process, broker, Observe)
+        event = new_event(world, process, broker, timers.Observe)
         event.step = number
         send(world, event, world.context[0].time_us)
 
@@ -326,9 +276,12 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
     """Something that is watched has changed: look again."""
     process = event.destination
     client = world.clients[client_of(world, process)]
-    if tells_of_live_brokers(event) and not client.topics_created:
-        ask_for_topics(world, process)
-    if client.waiting == _CONDITION and world.steps[client.step].start != WHEN_ANSWERED:
+    if control_plane_requests.tells_of_live_brokers(event) and not client.topics_created:
+        first_topics.ask_for_topics(world, process)
+    if (
+        client.waiting == _CONDITION
+        and world.steps[client.step].start != step_requests.WHEN_ANSWERED
+    ):
         _look(world, client, world.steps[client.step], process)
 
 
@@ -336,7 +289,7 @@ def handle_operator_watch(world: Clients, event: ZkWatch) -> None:
 @inner_rule
 def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
     """Take a response of ZooKeeper."""
-    answer = read_zookeeper_response(world, response)
+    answer = control_plane_requests.read_zookeeper_response(world, response)
     _take_answer(world, answer, response.destination)
 
 
@@ -344,10 +297,10 @@ def handle_zookeeper_response(world: Clients, response: ZkResponse) -> None:
 @inner_rule
 def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse) -> None:
     """Take a response of the active controller of a quorum; no other one knows."""
-    if not is_answer(world, response):
+    if not control_plane_requests.is_answer(world, response):
         _ask_soon(world, response.destination)
         return
-    answer = read_quorum_response(world, response)
+    answer = control_plane_requests.read_quorum_response(world, response)
     _take_answer(world, answer, response.destination)
 
 
@@ -355,11 +308,11 @@ def handle_quorum_response(world: Clients, response: DescribeQuorumStateResponse
 def _take_answer(world: Clients, answer: Answer, process: int) -> None:
     """Take what the control plane says: to a rolling restart, or to what a step waits for."""
     client = world.clients[client_of(world, process)]
-    if answer.asker != STEPS:
+    if answer.asker != control_plane_requests.STEPS:
         take_roll_answer(world, answer, process)
-    elif answer.names_live_brokers and answer.question == OF_TOPICS:
+    elif answer.names_live_brokers and answer.question == first_topics.OF_TOPICS:
         if not client.topics_created:
-            create_topics(world, client, process)
+            first_topics.create_topics(world, client, process)
     elif answer.question == client.question:
         _take_awaited(world, answer, process)
 
@@ -372,11 +325,11 @@ def _take_awaited(world: Clients, answer: Answer, process: int) -> None:
         if _holds(world, client, answer):
             _take(world, process)
     elif client.waiting == _LEADER:
-        is_awaited = request_of_leader(world, process, answer)
+        is_awaited = step_requests.request_of_leader(world, process, answer)
         _await(world, process, is_awaited)
     elif client.waiting == _CONTROLLER:
         if answer.controller != NONE:
-            alter_reassignments(world, process, answer.controller)
+            admin_requests.alter_reassignments(world, process, answer.controller)
         _go_on(world, process)
     elif client.waiting == _REASSIGNED:
         _move_if_done(world, answer, process)
@@ -389,11 +342,11 @@ def _move_if_done(world: Clients, answer: Answer, process: int) -> None:
     Source: ReassignPartitionsCommand.executeAssignment@4.1.0.
     """
     if answer.holds:
-        is_awaited = request_of_controller(world, process)
+        is_awaited = admin_requests.request_of_controller(world, process)
         _await(world, process, is_awaited)
         return
     step = world.clients[client_of(world, process)].step
-    end_with(world, process, step, NONE, errors.REASSIGNMENT_IN_PROGRESS)
+    step_requests.end_with(world, process, step, NONE, errors.REASSIGNMENT_IN_PROGRESS)
     _go_on(world, process)
 
 
@@ -403,9 +356,9 @@ def handle_admin_response(world: Clients, response: AdminResponse) -> None:
     """Take the active controller's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    count_topic_response(client, response)
+    first_topics.count_topic_response(client, response)
     is_awaited = response.correlation_id == client.question and client.waiting == _ANSWER
-    if is_awaited and take_admin_response(world, response):
+    if is_awaited and admin_requests.take_admin_response(world, response):
         _go_on(world, process)
 
 
@@ -415,13 +368,13 @@ def handle_broker_response(world: Clients, response: Event) -> None:
     """Take a broker's response to a step's request."""
     process = response.destination
     client = world.clients[client_of(world, process)]
-    if response.correlation_id <= UNATTENDED:
-        number = UNATTENDED - response.correlation_id
+    if response.correlation_id <= step_requests.UNATTENDED:
+        number = step_requests.UNATTENDED - response.correlation_id
         world.steps[number].open = False
-        take_answer(world, client, response, number)
+        step_requests.take_answer(world, client, response, number)
         _look_for_answers(world, client, process)
     elif response.correlation_id == client.question and client.waiting == _ANSWER:
-        take_answer(world, client, response, client.step)
+        step_requests.take_answer(world, client, response, client.step)
         _go_on(world, process)
 
 
@@ -429,16 +382,19 @@ def handle_broker_response(world: Clients, response: Event) -> None:
 def _holds(world: Clients, client: Client, answer: Answer) -> bool:
     """Whether what a step waits for is so, by what the control plane has just answered."""
     step = world.steps[client.step]
-    if step.start == WHEN_CONTROLLER:
+    if step.start == step_requests.WHEN_CONTROLLER:
         return answer.controller == step.condition_leader
-    if step.start in (WHEN_REGISTERED, WHEN_UNREGISTERED):
+    if step.start in (step_requests.WHEN_REGISTERED, step_requests.WHEN_UNREGISTERED):
         found = _count_live_members(world, step)
-        return found == (step.member_count if step.start == WHEN_REGISTERED else 0)
-    if step.start in (WHEN_QUIESCENT, WHEN_REASSIGNED) or not answer.holds:
+        return found == (step.member_count if step.start == step_requests.WHEN_REGISTERED else 0)
+    if (
+        step.start in (step_requests.WHEN_QUIESCENT, step_requests.WHEN_REASSIGNED)
+        or not answer.holds
+    ):
         return answer.holds
-    if step.start in (WHEN_LEADER, WHEN_LEADER_IS_NOT):
+    if step.start in (step_requests.WHEN_LEADER, step_requests.WHEN_LEADER_IS_NOT):
         leader = broker_of(world, step.condition_partition, answer.leader)
-        return (leader == step.condition_leader) == (step.start == WHEN_LEADER)
+        return (leader == step.condition_leader) == (step.start == step_requests.WHEN_LEADER)
     return _is_isr(world, step, answer.isr)
 
 
@@ -473,16 +429,16 @@ def _is_member(world: Clients, step: Step, broker: int) -> bool:
     return False
 
 
-@OPERATOR.handles(RequestTimesOut)
+@OPERATOR.handles(timers.RequestTimesOut)
 @inner_rule
-def handle_operator_times_out(world: Clients, timer: RequestTimesOut) -> None:
+def handle_operator_times_out(world: Clients, timer: timers.RequestTimesOut) -> None:
     """A step's request has got no answer: take the next step, or ask another controller."""
     process = timer.destination
     client = world.clients[client_of(world, process)]
     if client.waiting == _ANSWER and client.question == timer.correlation_id:
         if _asks_another(world, client, process):
             return
-        give_up(
+        step_requests.give_up(
             world, process, client.step, client.asked, client.asked_us, errors.REQUEST_TIMED_OUT
         )
         _go_on(world, process)
@@ -493,24 +449,24 @@ def _asks_another(world: Clients, client: Client, process: int) -> bool:
     """Whether a request that is lost was one to a quorum, and is sent to another controller."""
     if client.asked < world.sizes[0].brokers or not is_kraft(world):
         return False
-    lose_asked_controller(world, process, client.asked)
-    return asks_again(world, process)
+    control_plane_requests.lose_asked_controller(world, process, client.asked)
+    return admin_requests.asks_again(world, process)
 
 
-@OPERATOR.handles(Disconnected)
+@OPERATOR.handles(timers.Disconnected)
 @inner_rule
-def handle_operator_disconnected(world: Clients, event: Disconnected) -> None:
+def handle_operator_disconnected(world: Clients, event: timers.Disconnected) -> None:
     """Who was asked is gone: take the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
-    give_up_unattended(world, process, event)
+    step_requests.give_up_unattended(world, process, event)
     was_asked = client.waiting == _ANSWER and client.asked == event.source
     if not was_asked or client.asked_us > event.until_us:
-        if lose_asked_controller(world, process, event.source):
+        if control_plane_requests.lose_asked_controller(world, process, event.source):
             _ask_soon(world, process)
         _look_for_answers(world, client, process)
     elif not _asks_another(world, client, process):
-        give_up(
+        step_requests.give_up(
             world, process, client.step, client.asked, client.asked_us, errors.NETWORK_EXCEPTION
         )
         _go_on(world, process)

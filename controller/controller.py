@@ -15,73 +15,40 @@ from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import free_event, take_first
 from tidegauge.simulation.faults import RESTART, dies, lives, refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
     AlterReassignmentsRequest,
     ControlledShutdownRequest,
     ControlResponse,
 )
-from tidegauge.simulation.messages.controller_timers import (
-    AutoLeaderRebalance,
-    BrokerDied,
-    ControllerStart,
-    ControllerWorks,
-    SessionLost,
-    UncleanElectionEnabled,
-)
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import FaultBegin, FaultChange
 from tidegauge.simulation.messages.zookeeper_requests import ZkChildrenRequest, ZkWatch
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
-from tidegauge.simulation.trace_rows.codes import (
-    AUTO_REBALANCE,
-    BROKER_CHANGE,
-    ELECT,
-    ELECT_UNCLEANLY,
-    ISR_CHANGE,
-    LEADER_AND_ISR_RESPONSE,
-    LOG_DIR_CHANGE,
-    PREFERRED_ELECTION,
-    REASSIGNMENT_ALTERED,
-    REASSIGNMENT_ASKED_FOR,
-    REASSIGNMENT_ISR_CHANGE,
-    REPLICAS_DELETED,
-    SHUT_DOWN_BROKER,
-    TOPIC_CHANGE,
-    TOPIC_DELETION_ASKED_FOR,
-)
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    CONTROLLER_ZNODE,
-    LOG_DIR_EVENTS,
-    NOTIFICATIONS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    TOPICS_ZNODE,
-    delete_topics_znode,
-    is_in,
-    reassign_partitions_znode,
-)
 
 
-@CONTROLLER.handles(ControllerStart)
+@CONTROLLER.handles(controller_timers.ControllerStart)
 @inner_rule
-def handle_controller_start(world: ControlPlane, news: ControllerStart) -> bool:
+def handle_controller_start(world: ControlPlane, news: controller_timers.ControllerStart) -> bool:
     """The broker of this controller has a session: look who is controller."""
     controller = world.processes[news.destination].number
     state = world.controllers[controller]
     state.running = True
     state.session = news.session
-    enqueue(world, controller, news, ELECT)
+    enqueue(world, controller, news, codes.ELECT)
     return True
 
 
-@CONTROLLER.handles(ControllerWorks)
+@CONTROLLER.handles(controller_timers.ControllerWorks)
 @inner_rule
-def handle_controller_works(world: ControlPlane, timer: ControllerWorks) -> bool:
+def handle_controller_works(world: ControlPlane, timer: controller_timers.ControllerWorks) -> bool:
     """Go on with the event that is being processed."""
     controller = world.processes[timer.destination].number
     if timer.generation == world.controllers[controller].generation:
@@ -94,7 +61,7 @@ def handle_controller_works(world: ControlPlane, timer: ControllerWorks) -> bool
 def handle_controlled_shutdown(world: ControlPlane, request: ControlledShutdownRequest) -> bool:
     """Source: KafkaApis.handleControlledShutdownRequest@2.4.0."""
     controller = world.processes[request.destination].number
-    enqueue(world, controller, request, SHUT_DOWN_BROKER)
+    enqueue(world, controller, request, codes.SHUT_DOWN_BROKER)
     return True
 
 
@@ -118,28 +85,32 @@ def handle_alter_partition(world: ControlPlane, request: AlterPartitionRequest) 
 def handle_alter_reassignments(world: ControlPlane, request: AlterReassignmentsRequest) -> bool:
     """Source: KafkaApis.handleAlterPartitionReassignmentsRequest@2.4.0."""
     controller = world.processes[request.destination].number
-    enqueue(world, controller, request, REASSIGNMENT_ALTERED)
+    enqueue(world, controller, request, codes.REASSIGNMENT_ALTERED)
     return True
 
 
-@CONTROLLER.handles(UncleanElectionEnabled)
+@CONTROLLER.handles(controller_timers.UncleanElectionEnabled)
 @inner_rule
-def handle_unclean_election_enabled(world: ControlPlane, news: UncleanElectionEnabled) -> bool:
+def handle_unclean_election_enabled(
+    world: ControlPlane, news: controller_timers.UncleanElectionEnabled
+) -> bool:
     """Source: KafkaController.enableTopicUncleanLeaderElection@2.1.0."""
     controller = world.processes[news.destination].number
-    enqueue(world, controller, news, ELECT_UNCLEANLY)
+    enqueue(world, controller, news, codes.ELECT_UNCLEANLY)
     return True
 
 
-@CONTROLLER.handles(AutoLeaderRebalance)
+@CONTROLLER.handles(controller_timers.AutoLeaderRebalance)
 @inner_rule
-def handle_auto_leader_rebalance(world: ControlPlane, timer: AutoLeaderRebalance) -> bool:
+def handle_auto_leader_rebalance(
+    world: ControlPlane, timer: controller_timers.AutoLeaderRebalance
+) -> bool:
     """Look where leaders are, unless the term is over in which the timer was set."""
     controller = world.processes[timer.destination].number
     state = world.controllers[controller]
     if not state.active or timer.controller_epoch != state.controller_epoch:
         return False
-    enqueue(world, controller, timer, AUTO_REBALANCE)
+    enqueue(world, controller, timer, codes.AUTO_REBALANCE)
     return True
 
 
@@ -158,9 +129,9 @@ def handle_control_response(world: ControlPlane, response: ControlResponse) -> b
     if deleted != NONE:
         request = world.events[deleted]
         request.time_us = world.context[0].time_us
-        enqueue(world, controller, request, REPLICAS_DELETED)
+        enqueue(world, controller, request, codes.REPLICAS_DELETED)
     if is_awaited and response.item_count > 0:
-        enqueue(world, controller, response, LEADER_AND_ISR_RESPONSE)
+        enqueue(world, controller, response, codes.LEADER_AND_ISR_RESPONSE)
         return True
     return False
 
@@ -172,7 +143,7 @@ def handle_watch(world: ControlPlane, watch: ZkWatch) -> bool:
     controller = world.processes[watch.destination].number
     if watch.session != world.controllers[controller].session:
         return False
-    if watch.znode == NOTIFICATIONS_ZNODE:
+    if watch.znode == zookeeper_tree.NOTIFICATIONS_ZNODE:
         return _take_watch_of_notifications(world, controller, watch)
     what = _event_of(world, watch)
     if what == NONE:
@@ -189,12 +160,12 @@ def _take_watch_of_notifications(world: ControlPlane, controller: int, watch: Zk
     """
     state = world.controllers[controller]
     if world.rules[controller].notifications_listed_anew or not state.active:
-        enqueue(world, controller, watch, ISR_CHANGE)
+        enqueue(world, controller, watch, codes.ISR_CHANGE)
         return True
     request = new_request(world, controller, ZkChildrenRequest)
     request.sets_watch = True
     request.continuation = ENQUEUE
-    sign(world, controller, request, NOTIFICATIONS_ZNODE)
+    sign(world, controller, request, zookeeper_tree.NOTIFICATIONS_ZNODE)
     send(world, request, world.context[0].time_us)
     return False
 
@@ -208,28 +179,28 @@ def _event_of(world: ControlPlane, watch: ZkWatch) -> int:
     """
     znode = watch.znode
     event = NONE
-    if znode == CONTROLLER_ZNODE:
-        event = ELECT
-    elif znode == BROKER_IDS_ZNODE:
-        event = BROKER_CHANGE
-    elif znode == TOPICS_ZNODE:
-        event = TOPIC_CHANGE
-    elif znode == PREFERRED_ELECTION_ZNODE:
-        event = PREFERRED_ELECTION
-    elif is_in(world, LOG_DIR_EVENTS, znode):
-        event = LOG_DIR_CHANGE
-    elif znode == delete_topics_znode(world):
-        event = TOPIC_DELETION_ASKED_FOR
-    elif znode != reassign_partitions_znode(world):
-        event = REASSIGNMENT_ISR_CHANGE
+    if znode == zookeeper_tree.CONTROLLER_ZNODE:
+        event = codes.ELECT
+    elif znode == zookeeper_tree.BROKER_IDS_ZNODE:
+        event = codes.BROKER_CHANGE
+    elif znode == zookeeper_tree.TOPICS_ZNODE:
+        event = codes.TOPIC_CHANGE
+    elif znode == zookeeper_tree.PREFERRED_ELECTION_ZNODE:
+        event = codes.PREFERRED_ELECTION
+    elif zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENTS, znode):
+        event = codes.LOG_DIR_CHANGE
+    elif znode == zookeeper_tree.delete_topics_znode(world):
+        event = codes.TOPIC_DELETION_ASKED_FOR
+    elif znode != zookeeper_tree.reassign_partitions_znode(world):
+        event = codes.REASSIGNMENT_ISR_CHANGE
     elif watch.is_created:
-        event = REASSIGNMENT_ASKED_FOR
+        event = codes.REASSIGNMENT_ASKED_FOR
     return event
 
 
-@CONTROLLER.handles(SessionLost)
+@CONTROLLER.handles(controller_timers.SessionLost)
 @inner_rule
-def handle_session_lost(world: ControlPlane, news: SessionLost) -> bool:
+def handle_session_lost(world: ControlPlane, news: controller_timers.SessionLost) -> bool:
     """The session is gone: what was under way is void, and this is no controller any more.
 
     Source: KafkaController.processExpire@2.4.0.
@@ -240,9 +211,9 @@ def handle_session_lost(world: ControlPlane, news: SessionLost) -> bool:
     return False
 
 
-@CONTROLLER.handles(BrokerDied)
+@CONTROLLER.handles(controller_timers.BrokerDied)
 @inner_rule
-def handle_broker_died(world: ControlPlane, news: BrokerDied) -> bool:
+def handle_broker_died(world: ControlPlane, news: controller_timers.BrokerDied) -> bool:
     """The broker's process is gone, and with it the controller."""
     _die(world, world.processes[news.destination].number)
     return False
@@ -294,7 +265,10 @@ _handle = CONTROLLER.dispatcher(__name__, "_handle", ControlPlane, Event)
 def handle_controller_event(world: ControlPlane, event: Event) -> None:
     """Let a controller context deal with one event, and give it back unless it is kept."""
     controller = world.processes[event.destination].number
-    if not world.controllers[controller].running and event.kind != ControllerStart.KIND:
+    if (
+        not world.controllers[controller].running
+        and event.kind != controller_timers.ControllerStart.KIND
+    ):
         _refuse(world, event)
     elif not _handle(world, event):
         free_event(world, event)

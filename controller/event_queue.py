@@ -69,46 +69,16 @@ from tidegauge.controller.state.assignments import note_isr_change
 from tidegauge.controller.state.control_plane import Controller, ControlPlane
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.controller_requests import (
-    AlterPartitionRequest,
-    AlterReassignmentsRequest,
-    ControlledShutdownRequest,
-    ControlResponse,
-    StopReplicaRequest,
-)
+from tidegauge.simulation.messages import controller_requests
 from tidegauge.simulation.messages.controller_timers import ControllerWorks, UncleanElectionEnabled
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZkWatch
-from tidegauge.simulation.rows import (
-    CONTROLLER_ELECTION,
-    CONTROLLER_EVENT_COST,
-    CONTROLLER_PARTITION_COST,
-    caused_by,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.topology import controller_process
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_CHANGE,
-    ELECT,
-    ELECT_UNCLEANLY,
-    ISR_CHANGE,
-    LEADER_AND_ISR_RESPONSE,
-    LOG_DIR_CHANGE,
-    PREFERRED_ELECTION,
-    REASSIGNMENT_ALTERED,
-    REASSIGNMENT_ISR_CHANGE,
-    REASSIGNMENTS,
-    REPLICAS_DELETED,
-    SHUT_DOWN_BROKER,
-    TOPIC_CHANGE,
-    TOPIC_DELETION_ASKED_FOR,
-    TOPIC_DELETION_RESUMED,
-)
 from tidegauge.simulation.trace_rows.controller_rows import ControllerEvent, ControllerEventDone
 
 
@@ -138,28 +108,31 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
     if state.queue.first == NONE:
         return
     event = take_first(world, state.queue)
-    caused_by(world, event.cause_process, event.cause_sequence)
+    rows.caused_by(world, event.cause_process, event.cause_sequence)
     state.event = event.phase
     state.done = event.phase
     state.phase = 0
     context = world.context[0]
     state.taken_us = context.time_us
     if state.active:
-        written = new_row(world, controller_process(world, controller), ControllerEvent)
+        written = rows.new_row(world, controller_process(world, controller), ControllerEvent)
         written.event_kind = event.phase
         written.queue_length = state.queue.length
         written.queued_us = context.time_us - event.time_us
-        write_row(world, written)
+        rows.write_row(world, written)
     if event.kind == ZkResponse.KIND:
         state.listing = event.index
-    elif event.kind in (ControlledShutdownRequest.KIND, AlterPartitionRequest.KIND):
+    elif event.kind in (
+        controller_requests.ControlledShutdownRequest.KIND,
+        controller_requests.AlterPartitionRequest.KIND,
+    ):
         state.request = event.index
     else:
         _note_content(world, controller, event)
         free_event(world, event)
     process = controller_process(world, controller)
-    cost = CONTROLLER_ELECTION if state.event == ELECT else CONTROLLER_EVENT_COST
-    _work(world, controller, process, cost_us(world, process, cost))
+    cost = rows.CONTROLLER_ELECTION if state.event == codes.ELECT else rows.CONTROLLER_EVENT_COST
+    _work(world, controller, process, rows.cost_us(world, process, cost))
 
 
 @inner_rule
@@ -170,13 +143,19 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
         state.topic = view_as(event, UncleanElectionEnabled).topic
     elif not state.active:
         return
-    elif event.phase == REPLICAS_DELETED:
-        note_deleted_replicas(world, controller, view_as(event, StopReplicaRequest))
-    elif event.phase == LEADER_AND_ISR_RESPONSE:
-        note_offline_replicas(world, controller, view_as(event, ControlResponse))
-    elif event.phase == REASSIGNMENT_ALTERED:
-        note_altered_moves(world, controller, view_as(event, AlterReassignmentsRequest))
-    elif event.phase == REASSIGNMENT_ISR_CHANGE:
+    elif event.phase == codes.REPLICAS_DELETED:
+        note_deleted_replicas(
+            world, controller, view_as(event, controller_requests.StopReplicaRequest)
+        )
+    elif event.phase == codes.LEADER_AND_ISR_RESPONSE:
+        note_offline_replicas(
+            world, controller, view_as(event, controller_requests.ControlResponse)
+        )
+    elif event.phase == codes.REASSIGNMENT_ALTERED:
+        note_altered_moves(
+            world, controller, view_as(event, controller_requests.AlterReassignmentsRequest)
+        )
+    elif event.phase == codes.REASSIGNMENT_ISR_CHANGE:
         note_isr_change(world, controller, view_as(event, ZkWatch).znode)
 
 
@@ -202,11 +181,13 @@ def advance(world: ControlPlane, controller: int) -> None:
         if state.event != ALTER:
             resign(world, controller)
         else:
-            request = view_as(world.events[state.request], AlterPartitionRequest)
+            request = view_as(
+                world.events[state.request], controller_requests.AlterPartitionRequest
+            )
             request.error = errors.UNKNOWN_SERVER_ERROR
         end_event(world, controller)
     while state.event != NONE and state.pending == 0 and state.work_us == 0:
-        if state.event in (ELECT, SHUT_DOWN_BROKER, ALTER):
+        if state.event in (codes.ELECT, codes.SHUT_DOWN_BROKER, ALTER):
             _advance_anyway(world, controller)
         elif not state.active:
             state.event = NONE
@@ -225,9 +206,9 @@ def advance(world: ControlPlane, controller: int) -> None:
 def _advance_anyway(world: ControlPlane, controller: int) -> None:
     """Go on with an event that also those deal with who are not controller."""
     event = world.controllers[controller].event
-    if event == ELECT:
+    if event == codes.ELECT:
         advance_election(world, controller)
-    elif event == SHUT_DOWN_BROKER:
+    elif event == codes.SHUT_DOWN_BROKER:
         advance_broker_shutdown(world, controller)
     else:
         advance_alter_partition(world, controller)
@@ -236,21 +217,25 @@ def _advance_anyway(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def _advance_as_controller(world: ControlPlane, controller: int) -> None:
     event = world.controllers[controller].event
-    if event == BROKER_CHANGE:
+    if event == codes.BROKER_CHANGE:
         advance_broker_change(world, controller)
-    elif event == TOPIC_CHANGE:
+    elif event == codes.TOPIC_CHANGE:
         advance_topic_change(world, controller)
-    elif event == ISR_CHANGE:
+    elif event == codes.ISR_CHANGE:
         advance_isr_change(world, controller)
-    elif event == PREFERRED_ELECTION:
+    elif event == codes.PREFERRED_ELECTION:
         advance_preferred_election(world, controller)
-    elif event in REASSIGNMENTS:
+    elif event in codes.REASSIGNMENTS:
         advance_reassignment(world, controller)
-    elif event in (TOPIC_DELETION_ASKED_FOR, TOPIC_DELETION_RESUMED, REPLICAS_DELETED):
+    elif event in (
+        codes.TOPIC_DELETION_ASKED_FOR,
+        codes.TOPIC_DELETION_RESUMED,
+        codes.REPLICAS_DELETED,
+    ):
         advance_topic_deletion(world, controller)
-    elif event in (LOG_DIR_CHANGE, LEADER_AND_ISR_RESPONSE):
+    elif event in (codes.LOG_DIR_CHANGE, codes.LEADER_AND_ISR_RESPONSE):
         _advance_log_dirs(world, controller, event)
-    elif event == ELECT_UNCLEANLY:
+    elif event == codes.ELECT_UNCLEANLY:
         advance_unclean_election(world, controller)
     else:
         advance_auto_rebalance(world, controller)
@@ -258,7 +243,7 @@ def _advance_as_controller(world: ControlPlane, controller: int) -> None:
 
 @inner_rule
 def _advance_log_dirs(world: ControlPlane, controller: int, event: int) -> None:
-    if event == LOG_DIR_CHANGE:
+    if event == codes.LOG_DIR_CHANGE:
         advance_log_dir_change(world, controller)
     else:
         advance_offline_replicas(world, controller)
@@ -267,10 +252,10 @@ def _advance_log_dirs(world: ControlPlane, controller: int, event: int) -> None:
 @inner_rule
 def _write_end(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
-    written = new_row(world, controller_process(world, controller), ControllerEventDone)
+    written = rows.new_row(world, controller_process(world, controller), ControllerEventDone)
     written.event_kind = state.done
     written.processing_us = world.context[0].time_us - state.taken_us
-    write_row(world, written)
+    rows.write_row(world, written)
 
 
 @inner_rule
@@ -313,7 +298,7 @@ def go_on(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     if state.pending == 0:
         process = controller_process(world, controller)
-        partition_us = cost_us(world, process, CONTROLLER_PARTITION_COST)
+        partition_us = rows.cost_us(world, process, rows.CONTROLLER_PARTITION_COST)
         work_us = state.work_us + state.answers * partition_us
         state.answers = 0
         state.work_us = 0
@@ -326,12 +311,12 @@ def give_up_request(world: Kernel, state: Controller, request: Event) -> None:
 
     An AlterPartition that has still been in the queue gets no answer at all.
     """
-    if state.running and request.kind == AlterPartitionRequest.KIND:
-        altered = view_as(request, AlterPartitionRequest)
+    if state.running and request.kind == controller_requests.AlterPartitionRequest.KIND:
+        altered = view_as(request, controller_requests.AlterPartitionRequest)
         fail_what_is_written(world, altered)
         answer_alter_partition(world, altered, altered.error)
     elif state.running:
-        shutdown = view_as(request, ControlledShutdownRequest)
+        shutdown = view_as(request, controller_requests.ControlledShutdownRequest)
         answer_shutdown(world, shutdown, errors.STALE_CONTROLLER_EPOCH, UNDEFINED)
     else:
         free_event(world, request)

@@ -13,56 +13,33 @@ from tidegauge.controller.state.assignments import ENQUEUE, issue_next, know_ass
 from tidegauge.controller.state.control_plane import ControlPlane, broker_at, partition_at
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.zookeeper_requests import (
-    Child,
-    TopicPartition,
-    ZkChildrenRequest,
-    ZkResponse,
-    ZkSetRequest,
-    ZnodeData,
-)
+from tidegauge.simulation.messages import zookeeper_requests
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
-from tidegauge.simulation.trace_rows.codes import (
-    CONTROLLER_MOVED,
-    ELECT,
-    ISR_CHANGE,
-    LOG_DIR_CHANGE,
-    PREFERRED_ELECTION,
-    REASSIGNMENTS,
-    SESSION_EXPIRED,
-)
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    BROKERS,
-    LOG_DIR_EVENTS,
-    NOTIFICATIONS_ZNODE,
-    TOPICS_ZNODE,
-    is_in,
-    place_in,
-)
 
 
-@CONTROLLER.handles(ZkResponse)
+@CONTROLLER.handles(zookeeper_requests.ZkResponse)
 @inner_rule
-def handle_zookeeper_response(world: ControlPlane, response: ZkResponse) -> bool:
+def handle_zookeeper_response(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> bool:
     """Take a response of ZooKeeper; the last of a phase lets the event go on.
 
     Source: ZooKeeperClient.handleRequests@2.6.3.
     """
     controller = world.processes[response.destination].number
     state = world.controllers[controller]
-    if response.correlation_id != state.generation or response.error == SESSION_EXPIRED:
+    if response.correlation_id != state.generation or response.error == codes.SESSION_EXPIRED:
         return False
     if response.continuation == ENQUEUE:
-        enqueue(world, controller, response, ISR_CHANGE)
+        enqueue(world, controller, response, codes.ISR_CHANGE)
         return True
     state.pending -= 1
     state.answers += 1
     state.answer_error = response.error
     state.answer_version = response.version
     state.answer_broker = response.owner
-    if response.error == CONTROLLER_MOVED:
+    if response.error == codes.CONTROLLER_MOVED:
         state.moved = True
     issue_next(world, controller)
     is_kept = _take_content(world, controller, response)
@@ -71,18 +48,20 @@ def handle_zookeeper_response(world: ControlPlane, response: ZkResponse) -> bool
 
 
 @inner_rule
-def _take_content(world: ControlPlane, controller: int, response: ZkResponse) -> bool:
+def _take_content(
+    world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> bool:
     """Take what was read, or come of a write; whether the response is kept."""
     state = world.controllers[controller]
-    lists_children = response.operation == ZkChildrenRequest.KIND
-    if is_in(world, LOG_DIR_EVENTS, response.znode):
+    lists_children = response.operation == zookeeper_requests.ZkChildrenRequest.KIND
+    if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENTS, response.znode):
         state.log_dir_listing = response.index
         return True
-    if response.operation == ZkSetRequest.KIND and state.event == ALTER:
+    if response.operation == zookeeper_requests.ZkSetRequest.KIND and state.event == ALTER:
         take_altered_state(world, controller, response)
     elif response.partition != UNDEFINED:
         take_state_answer(world, controller, response)
-    elif lists_children and response.znode == NOTIFICATIONS_ZNODE:
+    elif lists_children and response.znode == zookeeper_tree.NOTIFICATIONS_ZNODE:
         forget_listing(world, state)
         state.listing = response.index
         return True
@@ -94,32 +73,40 @@ def _take_content(world: ControlPlane, controller: int, response: ZkResponse) ->
 
 
 @inner_rule
-def _note_listed(world: ControlPlane, controller: int, response: ZkResponse) -> None:
-    if response.znode == BROKER_IDS_ZNODE:
+def _note_listed(
+    world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
+    if response.znode == zookeeper_tree.BROKER_IDS_ZNODE:
         _note_listed_brokers(world, controller, response)
-    elif response.znode == TOPICS_ZNODE:
+    elif response.znode == zookeeper_tree.TOPICS_ZNODE:
         _note_listed_topics(world, controller, response)
     else:
         note_listed_deletions(world, controller, response)
 
 
 @inner_rule
-def _note_listed_brokers(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def _note_listed_brokers(
+    world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     cursor = response.first_item
     while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
+        child = view_as(world.items[cursor], zookeeper_requests.Child)
         cursor = child.next
-        known = broker_at(world, controller, place_in(world, BROKERS, child.znode))
+        known = broker_at(
+            world, controller, zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
+        )
         known.listed_epoch = child.created_zxid
         known.listed_row = child.row_sequence
 
 
 @inner_rule
-def _note_listed_topics(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def _note_listed_topics(
+    world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
     cursor = response.first_item
     while cursor != NONE:
-        listed = view_as(world.items[cursor], TopicPartition)
+        listed = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
         cursor = listed.next
         known = partition_at(world, controller, listed.partition)
         if not known.known:
@@ -127,20 +114,22 @@ def _note_listed_topics(world: ControlPlane, controller: int, response: ZkRespon
 
 
 @inner_rule
-def _note_content(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def _note_content(
+    world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Take what a znode holds: the controller epoch, or the partitions of a notification."""
     state = world.controllers[controller]
-    if state.event == ELECT:
-        data = view_as(world.items[response.first_item], ZnodeData)
+    if state.event == codes.ELECT:
+        data = view_as(world.items[response.first_item], zookeeper_requests.ZnodeData)
         state.answer_epoch = data.controller_epoch
         return
-    if state.event == PREFERRED_ELECTION:
+    if state.event == codes.PREFERRED_ELECTION:
         note_preferred_election(world, controller, response)
         return
-    if state.event in REASSIGNMENTS:
+    if state.event in codes.REASSIGNMENTS:
         take_asked_moves(world, controller, response)
         return
-    if state.event == LOG_DIR_CHANGE:
+    if state.event == codes.LOG_DIR_CHANGE:
         note_log_dir_event(world, controller, response.owner)
         return
     note_notification(world, controller, response)

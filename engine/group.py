@@ -22,16 +22,8 @@ from tidegauge.compiled.rules import COMPILED, rule
 from tidegauge.compiled.signatures import as_base
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.engine import event_loop, group_states
 from tidegauge.engine.doors import World, enter_doors
-from tidegauge.engine.event_loop import (
-    BUDGET,
-    FILES,
-    ROOM,
-    close_process,
-    end_fault,
-    heal_process,
-    run_windows,
-)
 from tidegauge.engine.exchange.frame_exchange import NO_ROOM, RECEIVES, FrameExchange, distances_us
 from tidegauge.engine.exchange.frames import (
     CHANGES,
@@ -43,49 +35,21 @@ from tidegauge.engine.exchange.frames import (
     write_frames,
 )
 from tidegauge.engine.group_counts import GroupCounts, counts_of
-from tidegauge.engine.group_states import (
-    ObservedPartition,
-    ObservedReplica,
-    look_at_committed,
-    look_at_partitions,
-    look_at_replicas,
-)
+from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import (
     enlarge_brokers,
     new_brokers,
     producer_reserve_of,
-)
-from tidegauge.engine.layout.cluster_tables import (
-    enlarge_clients,
-    enlarge_commits,
-    enlarge_kernel,
-    enlarge_metadata,
-    new_clients,
-    new_kernel,
-    new_topology,
 )
 from tidegauge.engine.layout.controller_tables import enlarge_control_plane, new_control_plane
 from tidegauge.engine.layout.quorum_tables import enlarge_quorum, enlarge_raft, new_quorum, new_raft
 from tidegauge.engine.row_stream import LogDirectories
 from tidegauge.metrics.snapshots.snapshot import Snapshot, take_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation import kernel
 from tidegauge.simulation.events import push, set_timer, take_slot
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    QUORUM_CONTROLLER,
-    SCENARIO,
-    ZOOKEEPER,
-    Kernel,
-)
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.controller_timers import QuorumStart
-from tidegauge.simulation.messages.timers import (
-    BrokerStart,
-    ClientStart,
-    FaultBegin,
-    FaultChange,
-    FaultEnd,
-)
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.metadata_log import compact_changes, needed_from
 from tidegauge.simulation.random_streams import START, draw_below
@@ -114,22 +78,22 @@ Reached = Callable[[int], None]
 
 
 @rule
-def plan_timer(world: Kernel, process: int, kind: int, time_us: int) -> None:
+def plan_timer(world: kernel.Kernel, process: int, kind: int, time_us: int) -> None:
     """Have a process handle an event of its own, of a kind without a body, at ``time_us``."""
     set_timer(world, take_slot(world, process, process, kind), time_us)
 
 
 @rule
 def plan_fault(
-    world: Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
+    world: kernel.Kernel, process: int, kind: int, fault: int, time_us: int, sequence: int
 ) -> None:
     """Have a fault begin or end in a process at ``time_us``."""
     event = take_slot(world, process, process, kind)
     # It comes from the scenario, not from the process.
-    event.source = SCENARIO
+    event.source = kernel.SCENARIO
     event.sequence = sequence
     event.source_rows = 0
-    view_as(event, FaultChange).fault = fault
+    view_as(event, timers.FaultChange).fault = fault
     event.time_us = time_us
     push(world, event)
 
@@ -201,18 +165,18 @@ class Group:
             (``exchange/frame_exchange.py``).
         """
         while True:
-            why = int(run_windows(self.view, self.exchange.view, _BUDGET))
+            why = int(event_loop.run_windows(self.view, self.exchange.view, _BUDGET))
             if self._validator is not None and self._validator.is_due(_BUDGET):
                 self._validator.check()
-            if why == ROOM:
+            if why == event_loop.ROOM:
                 self.make_room(sink)
-            elif why == FILES:
+            elif why == event_loop.FILES:
                 self.log_directories.exchange(self.world)
                 self.world.context[0].files_due = False
                 self.view = self._make_view()
             elif why == NO_ROOM:
                 self._make_room_for_frames()
-            elif why != BUDGET:
+            elif why != event_loop.BUDGET:
                 return why
             if reached is not None:
                 reached(int(self.world.context[0].time_us))
@@ -225,9 +189,9 @@ class Group:
                 role = self.world.fault_roles[fault * count + process]
                 if role.side != 0 and role.active:
                     self.make_room(sink)
-                    end_fault(self.view, process, fault, time_us)
+                    event_loop.end_fault(self.view, process, fault, time_us)
             self.make_room(sink)
-            heal_process(self.view, process, time_us, restart_us)
+            event_loop.heal_process(self.view, process, time_us, restart_us)
         self.drain(sink)
 
     def close(self, end_us: int, sink: RowSink, reason: int) -> None:
@@ -236,7 +200,7 @@ class Group:
             self._validator.check()
         for process in self.hosted:
             self.make_room(sink)
-            close_process(self.view, process, end_us, reason)
+            event_loop.close_process(self.view, process, end_us, reason)
         self.drain(sink)
 
     def drain(self, sink: RowSink) -> None:
@@ -252,17 +216,19 @@ class Group:
         return counts_of(self.hosted, self.world)
 
     def look_at_states(
-        self, replicas: Records[ObservedReplica], partitions: Records[ObservedPartition]
+        self,
+        replicas: Records[group_states.ObservedReplica],
+        partitions: Records[group_states.ObservedPartition],
     ) -> None:
         """Enter the replicas of the brokers hosted here, and partitions if the control plane is.
 
         There is an entry for each slot of the topology, and for each partition.
         """
-        look_at_replicas(self.world.view_as(Brokers), replicas)
+        group_states.look_at_replicas(self.world.view_as(Brokers), replicas)
         if self.plan.is_kraft:
-            look_at_committed(self.world.view_as(Quorum), partitions)
+            group_states.look_at_committed(self.world.view_as(Quorum), partitions)
         else:
-            look_at_partitions(self.world.view_as(ControlPlane), partitions)
+            group_states.look_at_partitions(self.world.view_as(ControlPlane), partitions)
 
     def snapshot(self, time_us: int) -> Snapshot:
         """The metrics of the processes hosted here, at this virtual time."""
@@ -314,13 +280,13 @@ class Group:
     def _make_room_for_incoming(self) -> None:
         incoming = self.exchange.incoming
         changes, commits = int(incoming[CHANGES]), int(incoming[COMMITS])
-        enlarge_kernel(
+        cluster_tables.enlarge_kernel(
             self.world,
             self.reserve + int(incoming[EVENTS]),
             self.item_reserve + int(incoming[ITEMS]),
         )
-        enlarge_metadata(self.world, self.reserve + changes)
-        enlarge_commits(self.world, self.reserve + commits)
+        cluster_tables.enlarge_metadata(self.world, self.reserve + changes)
+        cluster_tables.enlarge_commits(self.world, self.reserve + commits)
         self.exchange.make_room(changes, commits)
         self.view = self._make_view()
 
@@ -350,7 +316,7 @@ class Group:
         if self._validator is not None:
             self._validator.look_at(self.world)
         view = self.world.view
-        self.kernel_view = as_base(view, Kernel)
+        self.kernel_view = as_base(view, kernel.Kernel)
         return view
 
     def make_room(self, sink: RowSink) -> None:
@@ -358,14 +324,14 @@ class Group:
         self.drain(sink)
         self._check_reserves()
         self._size_rows()
-        enlarge_kernel(self.world, self.reserve, self.item_reserve)
+        cluster_tables.enlarge_kernel(self.world, self.reserve, self.item_reserve)
         enlarge_brokers(self.world, self.reserve)
         self._make_room_for_metadata()
-        enlarge_commits(self.world, self.reserve)
+        cluster_tables.enlarge_commits(self.world, self.reserve)
         enlarge_control_plane(self.plan, self.world)
         enlarge_quorum(self.plan, self.world)
         enlarge_raft(self.world)
-        enlarge_clients(self.world)
+        cluster_tables.enlarge_clients(self.world)
         self.world.context[0].needs_room = False
         self.view = self._make_view()
 
@@ -377,7 +343,7 @@ class Group:
         known = [
             world.known_metadata[process]
             for process in self.hosted
-            if self.plan.processes[process].role == BROKER and world.processes[process].alive
+            if self.plan.processes[process].role == kernel.BROKER and world.processes[process].alive
         ]
         context = world.context[0]
         # Entries that other groups still have to get are there.
@@ -387,7 +353,7 @@ class Group:
         if is_told and all(position.controller_epoch >= 0 for position in known):
             places = [needed_from(position) for position in known]
             compact_changes(self.kernel_view, *min(places, default=(_LAST_EPOCH, 0)))
-        enlarge_metadata(world, self.reserve)
+        cluster_tables.enlarge_metadata(world, self.reserve)
 
     def _check_reserves(self) -> None:
         """End the run if an event has overrun a table."""
@@ -409,17 +375,17 @@ class Group:
         plan = self.plan
         for process in self.hosted:
             role = plan.processes[process].role
-            if role == BROKER:
-                self._plan_timer(process, BrokerStart.KIND, self._start_us(process))
-            elif role == ZOOKEEPER:
+            if role == kernel.BROKER:
+                self._plan_timer(process, timers.BrokerStart.KIND, self._start_us(process))
+            elif role == kernel.ZOOKEEPER:
                 first_us = 0 if plan.was_there_before else plan.scenario.zookeeper.tick_ms * 1000
                 self._plan_timer(process, ZkTick.KIND, first_us)
-            elif role == QUORUM_CONTROLLER:
+            elif role == kernel.QUORUM_CONTROLLER:
                 self._plan_timer(process, QuorumStart.KIND, 0)
-            elif role == CLIENT:
+            elif role == kernel.CLIENT:
                 group = plan.clients[plan.processes[process].number].group
                 start_us = 0 if group is None else max(0, group.start_us - _METADATA_LEAD_US)
-                self._plan_timer(process, ClientStart.KIND, start_us)
+                self._plan_timer(process, timers.ClientStart.KIND, start_us)
 
     def _start_us(self, broker: int) -> int:
         """The start time of a broker: pinned, or drawn from the spread."""
@@ -445,14 +411,14 @@ class Group:
             if self.world.fault_roles[number * count + process].side != 0
         ]
         # All of them wait from the beginning on, beside what a single event needs.
-        enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
+        cluster_tables.enlarge_kernel(self.world, self.reserve + 2 * len(hits), self.item_reserve)
         self.view = self._make_view()
         for process, number, at_us, for_us in hits:
-            plan_fault(self.kernel_view, process, FaultBegin.KIND, number, at_us, 2 * number)
+            plan_fault(self.kernel_view, process, timers.FaultBegin.KIND, number, at_us, 2 * number)
             if for_us is not None:
                 ends_us = at_us + for_us
                 plan_fault(
-                    self.kernel_view, process, FaultEnd.KIND, number, ends_us, 2 * number + 1
+                    self.kernel_view, process, timers.FaultEnd.KIND, number, ends_us, 2 * number + 1
                 )
 
 
@@ -504,16 +470,16 @@ def row_reserve_of(plan: ClusterPlan, epoch_room: int) -> int:
 
 def new_world(plan: ClusterPlan, hosted: Collection[int], reserve: int, item_reserve: int) -> World:
     """All tables of a group that hosts some of the cluster's processes."""
-    topology = new_topology(plan)
+    topology = cluster_tables.new_topology(plan)
     world = World()
     for tables in (
-        new_kernel(plan, hosted, reserve, item_reserve),
+        cluster_tables.new_kernel(plan, hosted, reserve, item_reserve),
         topology,
         new_brokers(plan, topology, reserve),
         new_control_plane(plan),
         new_raft(plan),
         new_quorum(plan),
-        new_clients(plan),
+        cluster_tables.new_clients(plan),
     ):
         world.take_over(tables)
     enter_doors(plan, world)

@@ -23,15 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.engine.contract import GroupFigures, Pace
-from tidegauge.engine.exchange.frame_exchange import (
-    AWAITS,
-    DAMAGED,
-    PACED,
-    REPORTS,
-    STOPPED,
-    STRANGE,
-    UNSENT,
-)
+from tidegauge.engine.exchange import frame_exchange
 from tidegauge.engine.exchange.frame_links import FrameError, FrameLinks, LinkError
 from tidegauge.engine.exchange.frames import LENGTH
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
@@ -52,8 +44,8 @@ _LET_IN_S = 0.0002
 
 #: The errors of a frame that arrived completely.
 _WRONG = {
-    int(DAMAGED): "is damaged: it has a checksum that does not match",
-    int(STRANGE): "is of another generation or window",
+    int(frame_exchange.DAMAGED): "is damaged: it has a checksum that does not match",
+    int(frame_exchange.STRANGE): "is of another generation or window",
 }
 
 # The longest time that rows wait for a full frame of the trace: at first, and later, when there
@@ -180,7 +172,7 @@ class HostedGroup:
         self._cpu_since_ns = time.thread_time_ns()
         try:
             with self._sampler:
-                return GroupOutcome(self._run(end_us) == STOPPED)
+                return GroupOutcome(self._run(end_us) == frame_exchange.STOPPED)
         except LinkError as error:
             self._links.close()
             return GroupOutcome(False, str(error))
@@ -200,13 +192,13 @@ class HostedGroup:
         state.paced = self._pace is not None and end_us <= self._plan.scenario.duration_us
         while True:
             why = self._group.run(self._take)
-            if why == AWAITS:
+            if why == frame_exchange.AWAITS:
                 self._receive(int(state.peer))
-            elif why == UNSENT:
+            elif why == frame_exchange.UNSENT:
                 self._links.send_rest(int(state.peer), self._group.exchange.unsent())
-            elif why == PACED:
+            elif why == frame_exchange.PACED:
                 self._wait_for(min(self._group.earliest_us, end_us))
-            elif why == REPORTS:
+            elif why == frame_exchange.REPORTS:
                 self._let_in()
             elif why in _WRONG:
                 name = self._place.names[state.peer]

@@ -13,14 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.contract import (
-    EngineInput,
-    EngineMaker,
-    GroupFigures,
-    LoopFigures,
-    Pace,
-    Passed,
-)
+from tidegauge.engine import contract
 from tidegauge.engine.exchange.frame_exchange import READY
 from tidegauge.engine.group import Group, RowSink
 from tidegauge.engine.group_counts import GroupCounts
@@ -37,14 +30,14 @@ from tidegauge.traces.trace_file import TraceWriter
 _PACED_S = 0.02
 
 
-def inline(grouping: Sequence[Sequence[int]] | None = None) -> EngineMaker:
+def inline(grouping: Sequence[Sequence[int]] | None = None) -> contract.EngineMaker:
     """All processes in this interpreter: as one group, or in those that are given.
 
     Raises:
         ValueError: controllers of a quorum are in several groups, but share their state.
     """
 
-    def make(run: EngineInput) -> InlineEngine:
+    def make(run: contract.EngineInput) -> InlineEngine:
         hosted = [list(group) for group in grouping or [range(len(run.plan.processes))]]
         quorum = {*run.plan.process_ranges[QUORUM_CONTROLLER]}
         if not any(quorum <= {*group} for group in hosted):
@@ -58,7 +51,7 @@ def inline(grouping: Sequence[Sequence[int]] | None = None) -> EngineMaker:
 class InlineEngine:
     """Runs groups while it is entered."""
 
-    def __init__(self, run: EngineInput, grouping: Grouping) -> None:
+    def __init__(self, run: contract.EngineInput, grouping: Grouping) -> None:
         """Make these groups."""
         self._plan = run.plan
         self._names = grouping.names
@@ -68,7 +61,7 @@ class InlineEngine:
         self._onlooker = run.onlooker
         #: Inline, every problem ends the run.
         self.warnings: list[str] = []
-        self._pace = None if run.speed is None else Pace(run.speed)
+        self._pace = None if run.speed is None else contract.Pace(run.speed)
         self._groups = [Group(run.plan, hosted, run.folder) for hosted in grouping.hosted]
         if len(self._groups) > 1:
             for number, group in enumerate(self._groups):
@@ -127,7 +120,7 @@ class InlineEngine:
         group.run_to(end_us, sink, self._show_progress)
         self._windows += 1
 
-    def _run_paced(self, end_us: int, pace: Pace) -> None:
+    def _run_paced(self, end_us: int, pace: contract.Pace) -> None:
         """Run in steps of a fraction of a second, and wait after each."""
         assert self._speed is not None
         step_us = max(1, round(1e6 * _PACED_S * self._speed))
@@ -137,7 +130,7 @@ class InlineEngine:
             self._run_alone(min(end_us, self._groups[0].horizon_us + step_us))
         pace.wait_for(end_us)
 
-    def _run_in_windows(self, end_us: int, pace: Pace | None) -> None:
+    def _run_in_windows(self, end_us: int, pace: contract.Pace | None) -> None:
         """Run window by window: the hub plans, then the chosen groups run."""
         hub = self._groups[HUB]
         for leaf in range(1, len(self._groups)):
@@ -172,7 +165,7 @@ class InlineEngine:
         if self._onlooker is not None and self._onlooker.is_due():
             self._onlooker.look(self._snapshot_at(time_us), self.figures())
         if self._progress is not None:
-            self._progress(Passed(time_us, sum(group.events for group in self._groups)))
+            self._progress(contract.Passed(time_us, sum(group.events for group in self._groups)))
 
     def heal(self, time_us: int) -> None:
         """Begin the liveness phase in all processes."""
@@ -205,10 +198,10 @@ class InlineEngine:
         """The current counts that only the groups have."""
         return [group.counts() for group in self._groups]
 
-    def figures(self) -> LoopFigures:
+    def figures(self) -> contract.LoopFigures:
         """The figures of the loop so far."""
         groups = [
-            GroupFigures(
+            contract.GroupFigures(
                 name,
                 group.events,
                 group.windows,
@@ -219,4 +212,4 @@ class InlineEngine:
             )
             for name, group in zip(self._names, self._groups, strict=True)
         ]
-        return LoopFigures(self._seconds, self._windows, groups, dict(self._sampler.seen))
+        return contract.LoopFigures(self._seconds, self._windows, groups, dict(self._sampler.seen))

@@ -12,25 +12,18 @@ from types import TracebackType
 from typing import Self
 
 from tidegauge.engine.group import Group
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    CONTROLLER,
-    QUORUM_CONTROLLER,
-    RACK_LINK,
-    ZOOKEEPER,
-)
+from tidegauge.simulation import kernel
 
 _PERIOD_S = 0.003
 
 #: The names of the kinds of processes.
 KINDS = {
-    int(BROKER): "broker",
-    int(CONTROLLER): "controller",
-    int(ZOOKEEPER): "zookeeper",
-    int(CLIENT): "client",
-    int(QUORUM_CONTROLLER): "quorum controller",
-    int(RACK_LINK): "link between racks",
+    int(kernel.BROKER): "broker",
+    int(kernel.CONTROLLER): "controller",
+    int(kernel.ZOOKEEPER): "zookeeper",
+    int(kernel.CLIENT): "client",
+    int(kernel.QUORUM_CONTROLLER): "quorum controller",
+    int(kernel.RACK_LINK): "link between racks",
 }
 _ELSEWHERE = "driver"
 

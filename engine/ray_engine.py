@@ -24,14 +24,7 @@ from tidegauge.compiled.compile_all import compile_all, import_kernel, is_compil
 from tidegauge.compiled.records import dtype_of
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
-from tidegauge.engine.contract import (
-    ActorError,
-    EngineInput,
-    EngineMaker,
-    LoopFigures,
-    Onlooker,
-    Passed,
-)
+from tidegauge.engine import contract
 from tidegauge.engine.group_counts import GroupCounts
 from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
 from tidegauge.engine.grouping import Grouping, grouping_of, usual_broker_groups
@@ -58,7 +51,7 @@ _BLAME_S = 5.0
 _ANSWER_S = 10.0
 
 
-def on_ray(broker_actors: int | None = None, address: str | None = None) -> EngineMaker:
+def on_ray(broker_actors: int | None = None, address: str | None = None) -> contract.EngineMaker:
     """All processes in actors of Ray.
 
     Args:
@@ -73,7 +66,7 @@ def on_ray(broker_actors: int | None = None, address: str | None = None) -> Engi
     """
 
     @contextmanager
-    def make(run: EngineInput) -> Iterator[RayEngine]:
+    def make(run: contract.EngineInput) -> Iterator[RayEngine]:
         if broker_actors is not None:
             # An error here comes before Ray is started.
             grouping_of(run.plan, broker_actors)
@@ -97,7 +90,7 @@ class _Hosted(NamedTuple):
 class RayEngine:
     """Runs groups on Ray while it is entered; Ray is available (``ray_cluster.py``)."""
 
-    def __init__(self, run: EngineInput, grouping: Grouping) -> None:
+    def __init__(self, run: contract.EngineInput, grouping: Grouping) -> None:
         """Prepare to run these groups, the controller's last; actors are made on entering."""
         self._run = run
         self._plan = run.plan
@@ -230,13 +223,15 @@ class RayEngine:
         """The current counts that only the groups have."""
         return self._ask("counts")
 
-    def figures(self) -> LoopFigures:
+    def figures(self) -> contract.LoopFigures:
         """The figures of the loop so far."""
         reports = [report for report in self._reports if report is not None]
         kinds = reports[0].samples if reports else {}
         samples = {kind: sum(report.samples[kind] for report in reports) for kind in kinds}
         windows = reports[HUB].figures.windows if reports else 0
-        return LoopFigures(self._seconds, windows, [report.figures for report in reports], samples)
+        return contract.LoopFigures(
+            self._seconds, windows, [report.figures for report in reports], samples
+        )
 
     # Looking after the actors.
 
@@ -248,10 +243,12 @@ class RayEngine:
             try:
                 answers.append(ray.get(answer))
             except RayActorError as error:
-                raise ActorError(f"the actor of {group.name} died ({group.where})") from error
+                raise contract.ActorError(
+                    f"the actor of {group.name} died ({group.where})"
+                ) from error
             except RayTaskError as error:
                 failed = f"the actor of {group.name} failed: {error.cause} ({group.where})"
-                raise ActorError(failed) from error
+                raise contract.ActorError(failed) from error
         return answers
 
     def _watch(self, running: dict[Any, int]) -> None:
@@ -281,7 +278,7 @@ class RayEngine:
             return f"the actor of {self._groups[number].name} failed: {error.cause}"
         return outcome.complaint or None
 
-    def _problem(self, running: dict[Any, int]) -> ActorError:
+    def _problem(self, running: dict[Any, int]) -> contract.ActorError:
         """Wait until the cause of an error and its actor are known."""
         done, _ = ray.wait(list(running), num_returns=len(running), timeout=_BLAME_S)
         complaints = []
@@ -292,7 +289,7 @@ class RayEngine:
                 complaints.append((not complaint.endswith("died"), complaint, running[ref]))
         _, complaint, number = min(complaints)
         reached_us = self._reached_us()
-        return ActorError(
+        return contract.ActorError(
             f"{complaint} ({self._groups[number].where}); all stopped after "
             f"{reached_us / 1e6:.3f} virtual seconds, and the trace has all rows until then"
         )
@@ -328,7 +325,7 @@ class RayEngine:
             if warning not in self.warnings:
                 self.warnings.append(warning)
 
-    def _show(self, onlooker: Onlooker) -> None:
+    def _show(self, onlooker: contract.Onlooker) -> None:
         """Pass the last snapshots to the observer; actors may be a window apart."""
         parts = [
             report.snapshot
@@ -352,7 +349,7 @@ class RayEngine:
             for report in reports
         }
         events = sum(report.figures.events for report in reports)
-        self._run.progress(Passed(self._reached_us(), events, busy))
+        self._run.progress(contract.Passed(self._reached_us(), events, busy))
 
 
 def _host_here(place: Place, across: bool) -> HostedGroup:

@@ -18,19 +18,19 @@ from tidegauge.compiled.records import view_as
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.topic_steps import ReassignStep
 from tidegauge.scenario.named_figures import moving_steps
-from tidegauge.simulation.trace_rows.controller_rows import (
-    ReassignmentBegun,
-    ReassignmentDone,
-    ZnodeCreated,
-    ZnodeDeleted,
-    ZnodeRow,
-)
+from tidegauge.simulation.trace_rows import controller_rows
 from tidegauge.simulation.trace_rows.process_rows import StepTaken
 from tidegauge.simulation.zookeeper_tree import REASSIGNMENT
 
 _KINDS = [
     each.KIND
-    for each in (StepTaken, ReassignmentBegun, ReassignmentDone, ZnodeCreated, ZnodeDeleted)
+    for each in (
+        StepTaken,
+        controller_rows.ReassignmentBegun,
+        controller_rows.ReassignmentDone,
+        controller_rows.ZnodeCreated,
+        controller_rows.ZnodeDeleted,
+    )
 ]
 
 
@@ -84,12 +84,12 @@ class ReassignmentSpans:
         kind, time_us = int(row["kind"]), int(row["time_us"])
         if kind == StepTaken.KIND:
             self._ask(int(view_as(row, StepTaken).step), time_us)
-        elif kind == ReassignmentBegun.KIND:
-            self._begin(int(view_as(row, ReassignmentBegun).partition), time_us)
-        elif kind == ReassignmentDone.KIND:
-            self._end(int(view_as(row, ReassignmentDone).partition), time_us)
-        elif view_as(row, ZnodeRow).znode == self._znode:
-            self._tool_is_busy = kind == ZnodeCreated.KIND
+        elif kind == controller_rows.ReassignmentBegun.KIND:
+            self._begin(int(view_as(row, controller_rows.ReassignmentBegun).partition), time_us)
+        elif kind == controller_rows.ReassignmentDone.KIND:
+            self._end(int(view_as(row, controller_rows.ReassignmentDone).partition), time_us)
+        elif view_as(row, controller_rows.ZnodeRow).znode == self._znode:
+            self._tool_is_busy = kind == controller_rows.ZnodeCreated.KIND
             if not self._tool_is_busy:
                 # The controller has withdrawn the request for partitions that cannot be moved.
                 self._asked = {

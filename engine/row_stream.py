@@ -32,18 +32,7 @@ from tidegauge.compiled.records import Records
 from tidegauge.engine.layout.broker_tables import widen_epochs
 from tidegauge.engine.layout.check_tables import enlarge, new_figures, new_history
 from tidegauge.engine.reassignment_spans import ReassignmentSpans
-from tidegauge.replication.checkpoint_files import (
-    LEADER_EPOCH_CHECKPOINT,
-    RECOVERY_POINT_OFFSET_CHECKPOINT,
-    REPLICATION_OFFSET_CHECKPOINT,
-    CheckpointFormat,
-    EpochStart,
-    TopicPartition,
-    parse_leader_epochs,
-    parse_offsets,
-    render_leader_epochs,
-    render_offsets,
-)
+from tidegauge.replication import checkpoint_files
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.trace_rows.row import RowSlot
@@ -134,22 +123,26 @@ class LogDirectories:
             directory.mkdir(parents=True, exist_ok=True)
             rows = _rows_of(world, index)
             if due & HIGH_WATERMARKS_DUE:
-                self._write_offsets(world, rows, directory / REPLICATION_OFFSET_CHECKPOINT)
+                self._write_offsets(
+                    world, rows, directory / checkpoint_files.REPLICATION_OFFSET_CHECKPOINT
+                )
             if due & RECOVERY_POINTS_DUE:
-                self._write_offsets(world, rows, directory / RECOVERY_POINT_OFFSET_CHECKPOINT)
+                self._write_offsets(
+                    world, rows, directory / checkpoint_files.RECOVERY_POINT_OFFSET_CHECKPOINT
+                )
                 self._remove_deleted(world, rows, directory)
             if due & EPOCHS_DUE:
                 self._write_epochs(world, rows, directory)
             if due & READ_DUE:
                 self._read(world, index, rows, directory)
 
-    def _name_of(self, world: Brokers, row: int) -> TopicPartition:
+    def _name_of(self, world: Brokers, row: int) -> checkpoint_files.TopicPartition:
         planned = self.plan.partitions[int(world.hosted[row].partition)]
-        return TopicPartition(planned.topic, planned.number)
+        return checkpoint_files.TopicPartition(planned.topic, planned.number)
 
     def _epoch_file(self, world: Brokers, row: int, directory: Path) -> Path:
         topic, partition = self._name_of(world, row)
-        return directory / f"{topic}-{partition}" / LEADER_EPOCH_CHECKPOINT
+        return directory / f"{topic}-{partition}" / checkpoint_files.LEADER_EPOCH_CHECKPOINT
 
     def _write_offsets(self, world: Brokers, rows: list[int], file: Path) -> None:
         field = _field_of(file)
@@ -157,7 +150,7 @@ class LogDirectories:
             self._name_of(world, row): int(getattr(world.on_disk[row], field)) for row in rows
         }
         known = {name: offset for name, offset in offsets.items() if offset != UNDEFINED}
-        write_checkpoint(file, render_offsets(known))
+        write_checkpoint(file, checkpoint_files.render_offsets(known))
 
     def _remove_deleted(self, world: Brokers, rows: list[int], directory: Path) -> None:
         """Remove the folders of deleted logs, which have no offsets any more either."""
@@ -175,7 +168,7 @@ class LogDirectories:
                 continue
             world.on_disk[row].epochs_due = False
             entries = [
-                EpochStart(int(entry.epoch), int(entry.start_offset))
+                checkpoint_files.EpochStart(int(entry.epoch), int(entry.start_offset))
                 for entry in (
                     world.epochs[row * room + place]
                     for place in range(int(world.replicas[row].epoch_count))
@@ -183,15 +176,18 @@ class LogDirectories:
             ]
             file = self._epoch_file(world, row, directory)
             file.parent.mkdir(exist_ok=True)
-            write_checkpoint(file, render_leader_epochs(entries))
+            write_checkpoint(file, checkpoint_files.render_leader_epochs(entries))
 
     def _read(self, world: Brokers, index: int, rows: list[int], directory: Path) -> None:
         """Replace the broker's checkpoints by the content of the files."""
         release = self.plan.scenario.release_of(self.plan.brokers[index]).release
-        reader = CheckpointFormat.of_release(release)
-        for name in (REPLICATION_OFFSET_CHECKPOINT, RECOVERY_POINT_OFFSET_CHECKPOINT):
+        reader = checkpoint_files.CheckpointFormat.of_release(release)
+        for name in (
+            checkpoint_files.REPLICATION_OFFSET_CHECKPOINT,
+            checkpoint_files.RECOVERY_POINT_OFFSET_CHECKPOINT,
+        ):
             file = directory / name
-            offsets = parse_offsets(read_checkpoint(file), reader, str(file))
+            offsets = checkpoint_files.parse_offsets(read_checkpoint(file), reader, str(file))
             for row in rows:
                 offset = offsets.get(self._name_of(world, row), int(UNDEFINED))
                 setattr(world.on_disk[row], _field_of(file), offset)
@@ -199,7 +195,7 @@ class LogDirectories:
         for row in rows:
             file = self._epoch_file(world, row, directory)
             content = read_checkpoint(file) if file.parent.is_dir() else b""
-            entries = parse_leader_epochs(content, reader, str(file))
+            entries = checkpoint_files.parse_leader_epochs(content, reader, str(file))
             while len(entries) + EPOCH_MARGIN > room:
                 widen_epochs(world)
                 room = int(world.pools[0].epoch_room)
@@ -211,7 +207,7 @@ class LogDirectories:
 
 def _field_of(file: Path) -> str:
     """The field of ``LogOnDisk`` that a file of offsets holds."""
-    is_high_watermark = file.name == REPLICATION_OFFSET_CHECKPOINT
+    is_high_watermark = file.name == checkpoint_files.REPLICATION_OFFSET_CHECKPOINT
     return "high_watermark" if is_high_watermark else "recovery_point_checkpoint"
 
 

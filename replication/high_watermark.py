@@ -15,16 +15,8 @@ log end offset has changed).
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
+from tidegauge.replication import records
 from tidegauge.replication.in_sync_replicas import is_replica_isr_eligible, is_under_min_isr
-from tidegauge.replication.records import (
-    EMPTY,
-    UNDEFINED,
-    Partition,
-    RemoteReplica,
-    contains,
-    first,
-    rest,
-)
 from tidegauge.replication.release_rules import (
     HIGH_WATERMARK_BY_ISR,
     HIGH_WATERMARK_BY_ISR_OR_ELIGIBLE,
@@ -37,8 +29,8 @@ from tidegauge.replication.remote_replica import is_caught_up, is_within_lag_tim
 @rule
 def holds_back_high_watermark(
     rules: ReleaseRules,
-    partition: Partition,
-    follower: RemoteReplica,
+    partition: records.Partition,
+    follower: records.RemoteReplica,
     replica: int,
     now_ms: int,
     replica_lag_time_max_ms: int,
@@ -48,7 +40,7 @@ def holds_back_high_watermark(
 
     Source: Partition.maybeIncrementLeaderHW@0.9.0.0, @0.10.2.0, @2.8.0, @3.3.0, @3.6.0.
     """
-    if contains(partition.maximal_isr, replica):
+    if records.contains(partition.maximal_isr, replica):
         return True
     if rules.high_watermark_rule == HIGH_WATERMARK_BY_ISR:
         return False
@@ -64,8 +56,8 @@ def holds_back_high_watermark(
 @rule
 def maybe_increment_leader_high_watermark(
     rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
     now_ms: int,
     replica_lag_time_max_ms: int,
     ineligible: int,
@@ -80,9 +72,9 @@ def maybe_increment_leader_high_watermark(
         return False
     new_high_watermark = partition.log_end_offset
     replicas = partition.replicas
-    while replicas != EMPTY:
-        replica = first(replicas)
-        replicas = rest(replicas)
+    while replicas != records.EMPTY:
+        replica = records.first(replicas)
+        replicas = records.rest(replicas)
         if replica == partition.local_replica:
             continue
         follower = followers[partition.first_follower + replica]
@@ -95,7 +87,7 @@ def maybe_increment_leader_high_watermark(
 
 
 @rule
-def maybe_increment_high_watermark(partition: Partition, new_high_watermark: int) -> bool:
+def maybe_increment_high_watermark(partition: records.Partition, new_high_watermark: int) -> bool:
     """Raise the high watermark of a leader's log, never lower it; whether it moved.
 
     Source: Log.maybeIncrementHighWatermark@2.4.0.
@@ -108,7 +100,7 @@ def maybe_increment_high_watermark(partition: Partition, new_high_watermark: int
 
 @rule
 def may_move_after_fetch(
-    rules: ReleaseRules, log_end_offset_before: int, follower: RemoteReplica
+    rules: ReleaseRules, log_end_offset_before: int, follower: records.RemoteReplica
 ) -> bool:
     """Whether a follower's fetch is an occasion to move the leader's high watermark.
 
@@ -134,7 +126,9 @@ def high_watermark_of_response(rules: ReleaseRules, before_fetch: int, after_fet
 
 
 @rule
-def update_high_watermark(rules: ReleaseRules, partition: Partition, high_watermark: int) -> None:
+def update_high_watermark(
+    rules: ReleaseRules, partition: records.Partition, high_watermark: int
+) -> None:
     """Set a follower's high watermark: from a fetch response, or from the checkpoint.
 
     Up to 2.3 it is cut at the log end offset only; from 2.4 it stays within the log.
@@ -149,7 +143,7 @@ def update_high_watermark(rules: ReleaseRules, partition: Partition, high_waterm
 
 
 @rule
-def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: Partition) -> None:
+def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: records.Partition) -> None:
     """Let a leader whose high watermark lies outside its log begin anew.
 
     Up to 2.3 truncation can leave it above the log end (``log.py``); on a leader it would
@@ -162,7 +156,9 @@ def check_high_watermark_of_new_leader(rules: ReleaseRules, partition: Partition
     if inside or rules.high_watermark_clamped_to_log:
         return
     partition.high_watermark = (
-        UNDEFINED if rules.high_watermark_outside_log_unknown else partition.log_start_offset
+        records.UNDEFINED
+        if rules.high_watermark_outside_log_unknown
+        else partition.log_start_offset
     )
 
 

@@ -18,24 +18,14 @@ are below the high watermark: they can be read.
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors
-from tidegauge.replication.records import (
-    EMPTY,
-    Partition,
-    RemoteReplica,
-    append,
-    contains,
-    first,
-    rest,
-    size,
-)
+from tidegauge.replication import errors, records
 from tidegauge.replication.release_rules import OUT_OF_SYNC_BY_TIME, ReleaseRules
 
 
 @rule
 def is_follower_out_of_sync(
     rules: ReleaseRules,
-    follower: RemoteReplica,
+    follower: records.RemoteReplica,
     leader_log_end_offset: int,
     now_ms: int,
     replica_lag_time_max_ms: int,
@@ -56,8 +46,8 @@ def is_follower_out_of_sync(
 @rule
 def get_out_of_sync_replicas(
     rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
     now_ms: int,
     replica_lag_time_max_ms: int,
 ) -> int:
@@ -67,13 +57,13 @@ def get_out_of_sync_replicas(
 
     Source: Partition.getOutOfSyncReplicas@0.10.2.0 and @2.8.0.
     """
-    out_of_sync = EMPTY
-    if partition.proposed_isr != EMPTY:
+    out_of_sync = records.EMPTY
+    if partition.proposed_isr != records.EMPTY:
         return out_of_sync
     members = partition.isr
-    while members != EMPTY:
-        replica = first(members)
-        members = rest(members)
+    while members != records.EMPTY:
+        replica = records.first(members)
+        members = records.rest(members)
         if replica != partition.local_replica and is_follower_out_of_sync(
             rules,
             followers[partition.first_follower + replica],
@@ -81,7 +71,7 @@ def get_out_of_sync_replicas(
             now_ms,
             replica_lag_time_max_ms,
         ):
-            out_of_sync = append(out_of_sync, replica)
+            out_of_sync = records.append(out_of_sync, replica)
     return out_of_sync
 
 
@@ -94,11 +84,13 @@ def is_replica_isr_eligible(rules: ReleaseRules, replica: int, ineligible: int) 
 
     Source: Partition.isReplicaIsrEligible@3.3.0.
     """
-    return not rules.expand_requires_eligible or not contains(ineligible, replica)
+    return not rules.expand_requires_eligible or not records.contains(ineligible, replica)
 
 
 @rule
-def is_follower_in_sync(rules: ReleaseRules, partition: Partition, follower: RemoteReplica) -> bool:
+def is_follower_in_sync(
+    rules: ReleaseRules, partition: records.Partition, follower: records.RemoteReplica
+) -> bool:
     """Whether a follower's log reaches far enough to enter the ISR.
 
     Without the epoch's start a new leader, whose high watermark lags, admits followers
@@ -118,8 +110,8 @@ def is_follower_in_sync(rules: ReleaseRules, partition: Partition, follower: Rem
 @rule
 def needs_expand_isr(
     rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
     replica: int,
     ineligible: int,
 ) -> bool:
@@ -128,62 +120,64 @@ def needs_expand_isr(
     Source: Partition.maybeExpandIsr@0.10.2.0, needsExpandIsr and canAddReplicaToIsr@2.8.0.
     """
     return (
-        partition.proposed_isr == EMPTY
-        and contains(partition.replicas, replica)
-        and not contains(partition.isr, replica)
+        partition.proposed_isr == records.EMPTY
+        and records.contains(partition.replicas, replica)
+        and not records.contains(partition.isr, replica)
         and is_replica_isr_eligible(rules, replica, ineligible)
         and is_follower_in_sync(rules, partition, followers[partition.first_follower + replica])
     )
 
 
 @rule
-def is_under_replicated(rules: ReleaseRules, partition: Partition) -> bool:
+def is_under_replicated(rules: ReleaseRules, partition: records.Partition) -> bool:
     """Whether replicas are missing from the ISR of a partition that is led here.
 
     Source: Partition.isUnderReplicated@2.4.0 and @2.5.0 (KIP-352).
     """
-    expected = size(partition.replicas)
+    expected = records.size(partition.replicas)
     if rules.under_replicated_without_adding:
-        expected -= size(partition.adding_replicas)
-    return size(partition.isr) < expected
+        expected -= records.size(partition.adding_replicas)
+    return records.size(partition.isr) < expected
 
 
 @rule
-def is_reassigning(partition: Partition) -> bool:
+def is_reassigning(partition: records.Partition) -> bool:
     """Whether replicas of a partition are being moved, as its leader was told.
 
     Source: Partition.isReassigning@2.5.0 (KIP-352).
     """
-    return partition.adding_replicas != EMPTY or partition.removing_replicas != EMPTY
+    return (
+        partition.adding_replicas != records.EMPTY or partition.removing_replicas != records.EMPTY
+    )
 
 
 @rule
-def effective_min_isr(rules: ReleaseRules, partition: Partition) -> int:
+def effective_min_isr(rules: ReleaseRules, partition: records.Partition) -> int:
     """How many in-sync replicas acks=all needs.
 
     Source: Partition.effectiveMinIsr@3.7.0 (KAFKA-15583); before, min.insync.replicas.
     """
     if rules.min_isr_capped_by_replicas:
-        return min(partition.min_insync_replicas, size(partition.replicas))
+        return min(partition.min_insync_replicas, records.size(partition.replicas))
     return partition.min_insync_replicas
 
 
 @rule
-def is_under_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
+def is_under_min_isr(rules: ReleaseRules, partition: records.Partition) -> bool:
     """Whether the committed ISR is too small for acks=all.
 
     Source: Partition.isUnderMinIsr@2.4.0.
     """
-    return size(partition.isr) < effective_min_isr(rules, partition)
+    return records.size(partition.isr) < effective_min_isr(rules, partition)
 
 
 @rule
-def is_at_min_isr(rules: ReleaseRules, partition: Partition) -> bool:
+def is_at_min_isr(rules: ReleaseRules, partition: records.Partition) -> bool:
     """Whether the committed ISR is just large enough for acks=all (KIP-427).
 
     Source: Partition.isAtMinIsr@2.4.0.
     """
-    return size(partition.isr) == effective_min_isr(rules, partition)
+    return records.size(partition.isr) == effective_min_isr(rules, partition)
 
 
 #: ``acks`` of a produce request.
@@ -193,7 +187,7 @@ ACKS_LEADER = code(1)
 
 
 @rule
-def append_error(rules: ReleaseRules, partition: Partition, acks: int) -> int:
+def append_error(rules: ReleaseRules, partition: records.Partition, acks: int) -> int:
     """NONE if a leader may append a batch that was sent with these acks, else the error.
 
     Source: Partition.appendRecordsToLeader@0.10.2.0 and @2.4.0,
@@ -208,7 +202,7 @@ def append_error(rules: ReleaseRules, partition: Partition, acks: int) -> int:
 
 @rule
 def check_enough_replicas_reach_offset(
-    rules: ReleaseRules, partition: Partition, required_offset: int
+    rules: ReleaseRules, partition: records.Partition, required_offset: int
 ) -> tuple[bool, int]:
     """Whether an acks=all produce that waits is done, and with which error.
 
@@ -219,6 +213,6 @@ def check_enough_replicas_reach_offset(
     """
     if partition.high_watermark < required_offset:
         return False, errors.NONE
-    if size(partition.maximal_isr) < effective_min_isr(rules, partition):
+    if records.size(partition.maximal_isr) < effective_min_isr(rules, partition):
         return True, errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
     return True, errors.NONE

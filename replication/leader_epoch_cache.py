@@ -25,32 +25,30 @@ take how many are in use and return how many are in use then. Source of all:
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
+from tidegauge.replication import release_rules
 from tidegauge.replication.records import UNDEFINED, EpochEntry
-from tidegauge.replication.release_rules import (
-    EPOCH_CACHE_A,
-    EPOCH_CACHE_B,
-    EPOCH_CACHE_C,
-    EPOCH_CACHE_D,
-    ReleaseRules,
-)
 
 NO_ENTRIES = code(0)
 
 
 @rule
-def is_valid_entry(rules: ReleaseRules, epoch: int, start_offset: int) -> bool:
+def is_valid_entry(rules: release_rules.ReleaseRules, epoch: int, start_offset: int) -> bool:
     """Whether ``assign`` takes this entry at all; Kafka throws an exception if not.
 
     Source: validateAndMaybeWarn@0.11.0.0, assign@2.4.0 and @2.8.0.
     """
     if epoch < 0:
         return False
-    return rules.epoch_cache_generation != EPOCH_CACHE_D or start_offset >= 0
+    return rules.epoch_cache_generation != release_rules.EPOCH_CACHE_D or start_offset >= 0
 
 
 @rule
 def assign(
-    rules: ReleaseRules, entries: Records[EpochEntry], count: int, epoch: int, start_offset: int
+    rules: release_rules.ReleaseRules,
+    entries: Records[EpochEntry],
+    count: int,
+    epoch: int,
+    start_offset: int,
 ) -> int:
     """Enter that ``epoch`` starts at ``start_offset``; the new number of entries.
 
@@ -64,7 +62,7 @@ def assign(
     if count > 0:
         latest = entries[count - 1].epoch
         latest_start_offset = entries[count - 1].start_offset
-    if rules.epoch_cache_generation in (EPOCH_CACHE_A, EPOCH_CACHE_B):
+    if rules.epoch_cache_generation in (release_rules.EPOCH_CACHE_A, release_rules.EPOCH_CACHE_B):
         if epoch <= latest or start_offset < latest_start_offset:
             return count
     else:
@@ -81,7 +79,7 @@ def assign(
 
 @rule
 def load(
-    rules: ReleaseRules,
+    rules: release_rules.ReleaseRules,
     checkpoint: Records[EpochEntry],
     checkpoint_count: int,
     entries: Records[EpochEntry],
@@ -96,7 +94,7 @@ def load(
     count = NO_ENTRIES
     for index in range(checkpoint_count):
         entry = checkpoint[index]
-        if rules.epoch_cache_generation == EPOCH_CACHE_D:
+        if rules.epoch_cache_generation == release_rules.EPOCH_CACHE_D:
             count = assign(rules, entries, count, entry.epoch, entry.start_offset)
         else:
             entries[count].epoch = entry.epoch
@@ -116,7 +114,7 @@ def latest_epoch(entries: Records[EpochEntry], count: int) -> int:
 
 @rule
 def end_offset_for(
-    rules: ReleaseRules,
+    rules: release_rules.ReleaseRules,
     entries: Records[EpochEntry],
     count: int,
     log_end_offset: int,
@@ -131,7 +129,7 @@ def end_offset_for(
 
     Source: endOffsetFor@0.11.0.0, @2.0.0 (KIP-279), @2.0.1 and @2.8.0.
     """
-    only_offset = rules.epoch_cache_generation == EPOCH_CACHE_A
+    only_offset = rules.epoch_cache_generation == release_rules.EPOCH_CACHE_A
     if requested_epoch == UNDEFINED and not (rules.undefined_epoch_is_latest and count == 0):
         return UNDEFINED, UNDEFINED
     if requested_epoch == latest_epoch(entries, count):
@@ -140,7 +138,10 @@ def end_offset_for(
     if higher == count:
         return UNDEFINED, UNDEFINED
     if higher == 0:
-        if rules.epoch_cache_generation in (EPOCH_CACHE_C, EPOCH_CACHE_D):
+        if rules.epoch_cache_generation in (
+            release_rules.EPOCH_CACHE_C,
+            release_rules.EPOCH_CACHE_D,
+        ):
             return requested_epoch, entries[0].start_offset
         return UNDEFINED, UNDEFINED
     floor = entries[higher - 1].epoch

@@ -6,20 +6,9 @@ broker leads, then whether there is a log, then where the logs part, then the of
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors
+from tidegauge.replication import errors, records
 from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import (
-    EMPTY,
-    NO_REPLICA,
-    UNDEFINED,
-    EpochEntry,
-    Partition,
-    RemoteReplica,
-    contains,
-    first,
-    rest,
-)
 from tidegauge.replication.release_rules import ReleaseRules
 
 # Who reads, and with it up to where.
@@ -36,7 +25,7 @@ def check_current_leader_epoch(leader_epoch: int, request_leader_epoch: int) -> 
 
     Source: Partition.checkCurrentLeaderEpoch@2.1.0 (KIP-320).
     """
-    if request_leader_epoch == UNDEFINED or request_leader_epoch == leader_epoch:
+    if request_leader_epoch == records.UNDEFINED or request_leader_epoch == leader_epoch:
         return errors.NONE
     if request_leader_epoch < leader_epoch:
         return errors.FENCED_LEADER_EPOCH
@@ -92,8 +81,8 @@ def missing_partition_error(
 @rule
 def last_offset_for_leader_epoch(
     rules: ReleaseRules,
-    partition: Partition,
-    entries: Records[EpochEntry],
+    partition: records.Partition,
+    entries: Records[records.EpochEntry],
     request_leader_epoch: int,
     requested_epoch: int,
     has_log: bool,
@@ -107,7 +96,7 @@ def last_offset_for_leader_epoch(
         rules, partition.leader_epoch, request_leader_epoch, leads, _REQUIRES_LEADER, has_log
     )
     if error != errors.NONE:
-        return error, UNDEFINED, UNDEFINED
+        return error, records.UNDEFINED, records.UNDEFINED
     epoch, end_offset = end_offset_for(
         rules, entries, partition.epoch_count, partition.log_end_offset, requested_epoch
     )
@@ -117,8 +106,8 @@ def last_offset_for_leader_epoch(
 @rule
 def diverging_epoch(
     rules: ReleaseRules,
-    partition: Partition,
-    entries: Records[EpochEntry],
+    partition: records.Partition,
+    entries: Records[records.EpochEntry],
     fetch_offset: int,
     last_fetched_epoch: int,
 ) -> tuple[int, int, int]:
@@ -129,22 +118,22 @@ def diverging_epoch(
 
     Source: Partition.readRecords@2.7.0, fetchRecords@3.8.0 (KIP-595).
     """
-    if last_fetched_epoch == UNDEFINED:
-        return errors.NONE, UNDEFINED, UNDEFINED
+    if last_fetched_epoch == records.UNDEFINED:
+        return errors.NONE, records.UNDEFINED, records.UNDEFINED
     epoch, end_offset = end_offset_for(
         rules, entries, partition.epoch_count, partition.log_end_offset, last_fetched_epoch
     )
-    if end_offset == UNDEFINED:
-        return errors.OFFSET_OUT_OF_RANGE, UNDEFINED, UNDEFINED
+    if end_offset == records.UNDEFINED:
+        return errors.OFFSET_OUT_OF_RANGE, records.UNDEFINED, records.UNDEFINED
     if rules.log_start_checked_before_divergence and fetch_offset < partition.log_start_offset:
-        return errors.OFFSET_OUT_OF_RANGE, UNDEFINED, UNDEFINED
+        return errors.OFFSET_OUT_OF_RANGE, records.UNDEFINED, records.UNDEFINED
     if epoch < last_fetched_epoch or end_offset < fetch_offset:
         return errors.NONE, epoch, end_offset
-    return errors.NONE, UNDEFINED, UNDEFINED
+    return errors.NONE, records.UNDEFINED, records.UNDEFINED
 
 
 @rule
-def offset_error(partition: Partition, fetch_offset: int) -> int:
+def offset_error(partition: records.Partition, fetch_offset: int) -> int:
     """OFFSET_OUT_OF_RANGE below the log start or above the log end, else NONE.
 
     Between a reader's limit and the log end there is no error, only nothing to read.
@@ -157,7 +146,7 @@ def offset_error(partition: Partition, fetch_offset: int) -> int:
 
 
 @rule
-def read_limit(partition: Partition, reader: int, last_stable_offset: int) -> int:
+def read_limit(partition: records.Partition, reader: int, last_stable_offset: int) -> int:
     """The first offset that this kind of reader does not get.
 
     Source: ReplicaManager.readFromLocalLog@0.10.2.0, Partition.readRecords@2.4.0.
@@ -171,7 +160,7 @@ def read_limit(partition: Partition, reader: int, last_stable_offset: int) -> in
 
 @rule
 def latest_offset(
-    rules: ReleaseRules, partition: Partition, reader: int, last_stable_offset: int
+    rules: ReleaseRules, partition: records.Partition, reader: int, last_stable_offset: int
 ) -> tuple[int, int]:
     """Answer ListOffsets for the latest offset: (error, offset).
 
@@ -185,15 +174,15 @@ def latest_offset(
         and reader != FOLLOWER
         and partition.high_watermark < partition.leader_epoch_start_offset
     ):
-        return errors.OFFSET_NOT_AVAILABLE, UNDEFINED
+        return errors.OFFSET_NOT_AVAILABLE, records.UNDEFINED
     return errors.NONE, read_limit(partition, reader, last_stable_offset)
 
 
 @rule
 def preferred_read_replica(
     rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
     fetch_offset: int,
     same_rack: int,
 ) -> int:
@@ -206,20 +195,22 @@ def preferred_read_replica(
     Source: ReplicaManager.findPreferredReadReplica and RackAwareReplicaSelector@2.6.0
     (KIP-392).
     """
-    preferred = NO_REPLICA
-    if contains(same_rack, partition.local_replica):
+    preferred = records.NO_REPLICA
+    if records.contains(same_rack, partition.local_replica):
         return preferred
-    while same_rack != EMPTY:
-        replica = first(same_rack)
-        same_rack = rest(same_rack)
+    while same_rack != records.EMPTY:
+        replica = records.first(same_rack)
+        same_rack = records.rest(same_rack)
         follower = followers[partition.first_follower + replica]
         has_offset = follower.log_start_offset <= fetch_offset <= follower.log_end_offset
-        eligible = contains(partition.isr, replica) or not rules.preferred_read_replica_in_isr
+        eligible = (
+            records.contains(partition.isr, replica) or not rules.preferred_read_replica_in_isr
+        )
         if (
             has_offset
             and eligible
             and (
-                preferred == NO_REPLICA
+                preferred == records.NO_REPLICA
                 or _is_more_caught_up(follower, followers[partition.first_follower + preferred])
             )
         ):
@@ -228,7 +219,7 @@ def preferred_read_replica(
 
 
 @rule
-def _is_more_caught_up(one: RemoteReplica, other: RemoteReplica) -> bool:
+def _is_more_caught_up(one: records.RemoteReplica, other: records.RemoteReplica) -> bool:
     """Order of ReplicaView.comparator@2.6.0: log end, last caught up, broker id."""
     if one.log_end_offset != other.log_end_offset:
         return one.log_end_offset > other.log_end_offset

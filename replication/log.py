@@ -12,14 +12,8 @@ than ``partition.run_count`` and ``partition.epoch_count`` say are in use.
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import rule
+from tidegauge.replication import leader_epoch_cache
 from tidegauge.replication.high_watermark import update_high_watermark
-from tidegauge.replication.leader_epoch_cache import (
-    assign,
-    entry_for_offset,
-    load,
-    truncate_from_end,
-    truncate_from_start,
-)
 from tidegauge.replication.records import UNDEFINED, EpochEntry, Partition
 from tidegauge.replication.release_rules import EPOCH_CACHE_NONE, ReleaseRules
 
@@ -46,7 +40,9 @@ def append(
         runs[partition.run_count].start_offset = base_offset
         partition.run_count += 1
     if rules.records_carry_epoch:
-        partition.epoch_count = assign(rules, entries, partition.epoch_count, epoch, base_offset)
+        partition.epoch_count = leader_epoch_cache.assign(
+            rules, entries, partition.epoch_count, epoch, base_offset
+        )
     partition.log_end_offset = base_offset + record_count
     return base_offset
 
@@ -69,7 +65,7 @@ def truncate_to(
     """
     if offset >= partition.log_end_offset:
         if not rules.epoch_kept_by_empty_truncation:
-            partition.epoch_count = truncate_from_end(
+            partition.epoch_count = leader_epoch_cache.truncate_from_end(
                 entries, partition.epoch_count, partition.log_end_offset
             )
         return 0
@@ -78,8 +74,10 @@ def truncate_to(
         truncate_fully_and_start_at(rules, partition, offset)
         return removed
     partition.log_end_offset = offset
-    partition.run_count = truncate_from_end(runs, partition.run_count, offset)
-    partition.epoch_count = truncate_from_end(entries, partition.epoch_count, offset)
+    partition.run_count = leader_epoch_cache.truncate_from_end(runs, partition.run_count, offset)
+    partition.epoch_count = leader_epoch_cache.truncate_from_end(
+        entries, partition.epoch_count, offset
+    )
     _keep_high_watermark_in_log(rules, partition)
     return removed
 
@@ -111,8 +109,10 @@ def increment_log_start_offset(
     if offset <= partition.log_start_offset:
         return
     partition.log_start_offset = offset
-    partition.run_count = truncate_from_start(runs, partition.run_count, offset)
-    partition.epoch_count = truncate_from_start(entries, partition.epoch_count, offset)
+    partition.run_count = leader_epoch_cache.truncate_from_start(runs, partition.run_count, offset)
+    partition.epoch_count = leader_epoch_cache.truncate_from_start(
+        entries, partition.epoch_count, offset
+    )
 
 
 @rule
@@ -172,16 +172,18 @@ def open_log(
     """
     if rules.epoch_cache_generation == EPOCH_CACHE_NONE:
         checkpoint_count = 0
-    count = load(rules, checkpoint, checkpoint_count, entries)
-    count = truncate_from_end(entries, count, partition.log_end_offset)
-    partition.epoch_count = truncate_from_start(entries, count, partition.log_start_offset)
+    count = leader_epoch_cache.load(rules, checkpoint, checkpoint_count, entries)
+    count = leader_epoch_cache.truncate_from_end(entries, count, partition.log_end_offset)
+    partition.epoch_count = leader_epoch_cache.truncate_from_start(
+        entries, count, partition.log_start_offset
+    )
     update_high_watermark(rules, partition, checkpointed_high_watermark)
 
 
 @rule
 def epoch_at(runs: Records[EpochEntry], count: int, offset: int) -> int:
     """The leader epoch under which the record at ``offset`` was written; -1 if unknown."""
-    index = entry_for_offset(runs, count, offset)
+    index = leader_epoch_cache.entry_for_offset(runs, count, offset)
     return runs[index].epoch if index >= 0 else UNDEFINED
 
 
@@ -200,8 +202,8 @@ def first_difference(
     offset = max(one.log_start_offset, other.log_start_offset)
     common_end = min(one.log_end_offset, other.log_end_offset)
     while offset < common_end:
-        one_run = entry_for_offset(one_runs, one.run_count, offset)
-        other_run = entry_for_offset(other_runs, other.run_count, offset)
+        one_run = leader_epoch_cache.entry_for_offset(one_runs, one.run_count, offset)
+        other_run = leader_epoch_cache.entry_for_offset(other_runs, other.run_count, offset)
         if one_runs[one_run].epoch != other_runs[other_run].epoch:
             return offset
         one_end = _run_end(one, one_runs, one_run)

@@ -16,34 +16,16 @@ broker's (from 2.2, KIP-380: the czxid of its registration), the partition's lea
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors
+from tidegauge.replication import errors, records, release_rules
 from tidegauge.replication.high_watermark import check_high_watermark_of_new_leader
 from tidegauge.replication.isr_update import commit_isr
 from tidegauge.replication.leader_epoch_cache import assign
-from tidegauge.replication.records import (
-    EMPTY,
-    UNDEFINED,
-    EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    RemoteReplica,
-    contains,
-    first,
-    rest,
-)
-from tidegauge.replication.release_rules import (
-    EPOCH_CACHE_NONE,
-    RESTART_ON_NEW_EPOCH,
-    RESTART_ON_NEW_LEADER,
-    RESTART_UNLESS_NEXT_EPOCH,
-    ReleaseRules,
-)
 from tidegauge.replication.remote_replica import reset_replica_state
 
 
 @rule
 def initialize_partition(
-    partition: Partition,
+    partition: records.Partition,
     local_replica: int,
     replicas: int,
     first_follower: int,
@@ -57,14 +39,14 @@ def initialize_partition(
     partition.replicas = replicas
     partition.first_follower = first_follower
     partition.min_insync_replicas = min_insync_replicas
-    partition.leader = UNDEFINED
-    partition.leader_epoch = UNDEFINED
-    partition.leader_epoch_start_offset = UNDEFINED
-    partition.partition_epoch = UNDEFINED
+    partition.leader = records.UNDEFINED
+    partition.leader_epoch = records.UNDEFINED
+    partition.leader_epoch_start_offset = records.UNDEFINED
+    partition.partition_epoch = records.UNDEFINED
 
 
 @rule
-def is_leader(partition: Partition) -> bool:
+def is_leader(partition: records.Partition) -> bool:
     """Whether this broker leads the partition, as far as it knows.
 
     Source: Partition.isLeader@2.4.0.
@@ -74,11 +56,11 @@ def is_leader(partition: Partition) -> bool:
 
 @rule
 def make_leader(
-    rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
-    entries: Records[EpochEntry],
-    state: LeaderAndIsr,
+    rules: release_rules.ReleaseRules,
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
+    entries: Records[records.EpochEntry],
+    state: records.LeaderAndIsr,
     controller_epoch: int,
     now_ms: int,
 ) -> bool:
@@ -106,7 +88,10 @@ def make_leader(
 
 @rule
 def maybe_assign_epoch_start_offset(
-    rules: ReleaseRules, partition: Partition, entries: Records[EpochEntry], leader_epoch: int
+    rules: release_rules.ReleaseRules,
+    partition: records.Partition,
+    entries: Records[records.EpochEntry],
+    leader_epoch: int,
 ) -> None:
     """Enter a new leader's epoch in its cache, at the log end, if it does so at once.
 
@@ -115,7 +100,10 @@ def maybe_assign_epoch_start_offset(
 
     Source: Partition.makeLeader@2.0.1, Log.maybeAssignEpochStartOffset@2.4.0.
     """
-    if rules.epoch_assigned_on_become_leader and rules.epoch_cache_generation != EPOCH_CACHE_NONE:
+    if (
+        rules.epoch_assigned_on_become_leader
+        and rules.epoch_cache_generation != release_rules.EPOCH_CACHE_NONE
+    ):
         partition.epoch_count = assign(
             rules, entries, partition.epoch_count, leader_epoch, partition.log_end_offset
         )
@@ -123,16 +111,16 @@ def maybe_assign_epoch_start_offset(
 
 @rule
 def _reset_followers(
-    rules: ReleaseRules,
-    partition: Partition,
-    followers: Records[RemoteReplica],
+    rules: release_rules.ReleaseRules,
+    partition: records.Partition,
+    followers: Records[records.RemoteReplica],
     is_new_leader: bool,
     now_ms: int,
 ) -> None:
     replicas = partition.replicas
-    while replicas != EMPTY:
-        replica = first(replicas)
-        replicas = rest(replicas)
+    while replicas != records.EMPTY:
+        replica = records.first(replicas)
+        replicas = records.rest(replicas)
         if replica != partition.local_replica:
             reset_replica_state(
                 rules,
@@ -140,13 +128,16 @@ def _reset_followers(
                 now_ms,
                 partition.log_end_offset,
                 is_new_leader,
-                contains(partition.isr, replica),
+                records.contains(partition.isr, replica),
             )
 
 
 @rule
 def make_follower(
-    rules: ReleaseRules, partition: Partition, state: LeaderAndIsr, controller_epoch: int
+    rules: release_rules.ReleaseRules,
+    partition: records.Partition,
+    state: records.LeaderAndIsr,
+    controller_epoch: int,
 ) -> bool:
     """Follow the leader that ``state`` names; whether the fetcher starts anew.
 
@@ -161,25 +152,32 @@ def make_follower(
     )
     partition.leader = state.leader
     partition.leader_epoch = state.leader_epoch
-    partition.leader_epoch_start_offset = UNDEFINED
+    partition.leader_epoch_start_offset = records.UNDEFINED
     partition.controller_epoch = controller_epoch
-    commit_isr(partition, EMPTY, state.partition_epoch)
+    commit_isr(partition, records.EMPTY, state.partition_epoch)
     return restart
 
 
 @rule
 def restarts_fetcher(
-    rules: ReleaseRules, old_leader: int, old_epoch: int, new_leader: int, new_epoch: int
+    rules: release_rules.ReleaseRules,
+    old_leader: int,
+    old_epoch: int,
+    new_leader: int,
+    new_epoch: int,
 ) -> bool:
     """Whether a follower's fetcher starts anew for another leader or epoch.
 
     Source: Partition.makeFollower@1.1.0, @2.0.1, @2.1.0 and @3.3.0.
     """
-    if rules.fetcher_restart_rule == RESTART_ON_NEW_EPOCH:
+    if rules.fetcher_restart_rule == release_rules.RESTART_ON_NEW_EPOCH:
         return new_epoch > old_epoch
-    if new_leader != old_leader or rules.fetcher_restart_rule == RESTART_ON_NEW_LEADER:
+    if (
+        new_leader != old_leader
+        or rules.fetcher_restart_rule == release_rules.RESTART_ON_NEW_LEADER
+    ):
         return new_leader != old_leader
-    if rules.fetcher_restart_rule == RESTART_UNLESS_NEXT_EPOCH:
+    if rules.fetcher_restart_rule == release_rules.RESTART_UNLESS_NEXT_EPOCH:
         return new_epoch not in (old_epoch, old_epoch + 1)
     return new_epoch != old_epoch
 
@@ -192,7 +190,7 @@ NO_EPOCH = code(-1)
 
 @rule
 def controller_request_error(
-    rules: ReleaseRules,
+    rules: release_rules.ReleaseRules,
     known_controller_epoch: int,
     controller_epoch: int,
     own_broker_epoch: int,
@@ -204,7 +202,7 @@ def controller_request_error(
 
     Source: KafkaApis.isBrokerEpochStale@2.2.0, ReplicaManager.becomeLeaderOrFollower@2.4.0.
     """
-    if rules.broker_epoch_fenced and UNDEFINED < broker_epoch < own_broker_epoch:
+    if rules.broker_epoch_fenced and records.UNDEFINED < broker_epoch < own_broker_epoch:
         return errors.STALE_BROKER_EPOCH
     if controller_epoch < known_controller_epoch:
         return errors.STALE_CONTROLLER_EPOCH
@@ -213,7 +211,7 @@ def controller_request_error(
 
 @rule
 def leader_and_isr_error(
-    rules: ReleaseRules,
+    rules: release_rules.ReleaseRules,
     known_leader_epoch: int,
     leader_epoch: int,
     is_replica: bool,
@@ -236,7 +234,7 @@ def leader_and_isr_error(
 
 @rule
 def skips_older_partition_epoch(
-    rules: ReleaseRules, partition: Partition, partition_epoch: int
+    rules: release_rules.ReleaseRules, partition: records.Partition, partition_epoch: int
 ) -> bool:
     """Whether a LeaderAndIsr that was accepted is skipped: its state is older than known.
 
@@ -246,7 +244,9 @@ def skips_older_partition_epoch(
 
 
 @rule
-def stop_replica_error(rules: ReleaseRules, known_leader_epoch: int, leader_epoch: int) -> int:
+def stop_replica_error(
+    rules: release_rules.ReleaseRules, known_leader_epoch: int, leader_epoch: int
+) -> int:
     """Judge one partition of a StopReplica.
 
     Source: ReplicaManager.stopReplicas@2.5.0, @2.6.0 (KIP-570) and @3.4.1 (KAFKA-13972).

@@ -12,20 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tidegauge.compiled.records import Records, new_record, new_records
-from tidegauge.replication import errors
-from tidegauge.replication.fetcher import (
-    FETCHING,
-    STOP_BROKER,
-    TRUNCATE_FULLY_AND_START_AT,
-    TRUNCATE_TO,
-    TRUNCATING,
-    add_partition,
-    complete_truncation,
-    fetch_offset_and_truncate,
-    leader_epoch_of_fetch,
-    restart_at,
-    take_records,
-)
+from tidegauge.replication import errors, fetcher, records, truncation
 from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoch
 from tidegauge.replication.leader_read import (
     check_current_leader_epoch,
@@ -44,24 +31,10 @@ from tidegauge.replication.partition import (
     initialize_partition,
     maybe_assign_epoch_start_offset,
 )
-from tidegauge.replication.records import (
-    UNDEFINED,
-    EpochEntry,
-    Partition,
-    PartitionFetchState,
-    pack,
-)
 from tidegauge.replication.release_rules import (
     TRUNCATE_KIP_101,
     TRUNCATE_ON_FETCH,
     ReleaseRules,
-)
-from tidegauge.replication.truncation import (
-    asks_for_epoch_end,
-    fallback_offset,
-    initial_fetch_offset,
-    leader_epoch_of_epoch_request,
-    offset_truncation_state,
 )
 
 
@@ -70,16 +43,18 @@ class ReplicaLog:
     """One replica's log with its leader-epoch cache, for use outside of a simulation."""
 
     rules: ReleaseRules
-    partition: Partition
-    runs: Records[EpochEntry]
-    entries: Records[EpochEntry]
+    partition: records.Partition
+    runs: Records[records.EpochEntry]
+    entries: Records[records.EpochEntry]
 
     @classmethod
     def empty(cls, rules: ReleaseRules, replica: int = 0) -> ReplicaLog:
         """A replica without records; two replicas, slots 0 and 1, are assigned."""
-        partition = new_record(Partition)
-        initialize_partition(partition, replica, pack([0, 1]), 0, 1)
-        return cls(rules, partition, new_records(EpochEntry, 4), new_records(EpochEntry, 4))
+        partition = new_record(records.Partition)
+        initialize_partition(partition, replica, records.pack([0, 1]), 0, 1)
+        return cls(
+            rules, partition, new_records(records.EpochEntry, 4), new_records(records.EpochEntry, 4)
+        )
 
     @classmethod
     def of(
@@ -167,8 +142,8 @@ class ReplicaLog:
             self.entries = _copied(self.entries, 2 * len(self.entries))
 
 
-def _copied(entries: Records[EpochEntry], length: int) -> Records[EpochEntry]:
-    copy = new_records(EpochEntry, length)
+def _copied(entries: Records[records.EpochEntry], length: int) -> Records[records.EpochEntry]:
+    copy = new_records(records.EpochEntry, length)
     for index in range(len(entries)):
         copy[index].epoch = entries[index].epoch
         copy[index].start_offset = entries[index].start_offset
@@ -186,7 +161,7 @@ class Reconciliation:
     #: Records fetched from the leader.
     fetched: int = 0
     #: First offset at which the logs differ afterwards, -1 if they are equal.
-    first_difference: int = UNDEFINED
+    first_difference: int = records.UNDEFINED
     #: The follower's broker exited instead (up to 2.0.0, unclean election disabled).
     broker_stopped: bool = False
     #: It asks the leader the same for ever (up to 2.6.0, KAFKA-10706).
@@ -207,17 +182,17 @@ def reconcile(
     """
     told = Reconciliation()
     rules = follower.rules
-    fetch = new_record(PartitionFetchState)
-    offset = initial_fetch_offset(rules, follower.partition)
+    fetch = new_record(records.PartitionFetchState)
+    offset = truncation.initial_fetch_offset(rules, follower.partition)
     leader_epoch = leader.partition.leader_epoch
     leader.partition.leader = leader.partition.local_replica
-    add_partition(rules, fetch, offset, leader_epoch, follower.latest_epoch())
+    fetcher.add_partition(rules, fetch, offset, leader_epoch, follower.latest_epoch())
 
-    while fetch.state == TRUNCATING and not told.stuck:
+    while fetch.state == fetcher.TRUNCATING and not told.stuck:
         _truncate_once(leader, follower, fetch, told)
-    in_epoch = leader_epoch_of_fetch(rules, fetch)
+    in_epoch = fetcher.leader_epoch_of_fetch(rules, fetch)
     assert check_current_leader_epoch(leader_epoch, in_epoch) == errors.NONE
-    while fetch.state == FETCHING and not (told.broker_stopped or told.stuck):
+    while fetch.state == fetcher.FETCHING and not (told.broker_stopped or told.stuck):
         if _diverges(leader, follower, fetch, told, unclean_election_enabled):
             continue
         if offset_error(leader.partition, fetch.fetch_offset) != errors.NONE:
@@ -230,26 +205,29 @@ def reconcile(
 
 
 def _truncate_once(
-    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+    leader: ReplicaLog,
+    follower: ReplicaLog,
+    fetch: records.PartitionFetchState,
+    told: Reconciliation,
 ) -> None:
     rules = follower.rules
-    fallback = fallback_offset(rules, follower.partition, fetch)
-    if not asks_for_epoch_end(rules, follower.partition):
+    fallback = truncation.fallback_offset(rules, follower.partition, fetch)
+    if not truncation.asks_for_epoch_end(rules, follower.partition):
         told.story.append("asks no broker")
         _truncate(follower, fetch, told, fallback, completed=True)
         return
     asked = follower.latest_epoch()
-    in_epoch = leader_epoch_of_epoch_request(rules, fetch)
+    in_epoch = truncation.leader_epoch_of_epoch_request(rules, fetch)
     error, epoch, end_offset = last_offset_for_leader_epoch(
         leader.rules, leader.partition, leader.entries, in_epoch, asked, True
     )
     assert error == errors.NONE
     if rules.truncation_protocol == TRUNCATE_KIP_101:
-        epoch = UNDEFINED  # version 0 of the answer has no such field
+        epoch = records.UNDEFINED  # version 0 of the answer has no such field
     told.story.append(f"asks where epoch {asked} ended: {_answer(epoch, end_offset)}")
     before = follower.log_end_and_cache()
     _follow_answer(follower, fetch, told, epoch, end_offset, fallback)
-    if fetch.state == TRUNCATING and follower.log_end_and_cache() == before:
+    if fetch.state == fetcher.TRUNCATING and follower.log_end_and_cache() == before:
         told.story.append("repeats the same request forever (KAFKA-10706)")
         told.stuck = True
 
@@ -257,7 +235,7 @@ def _truncate_once(
 def _diverges(
     leader: ReplicaLog,
     follower: ReplicaLog,
-    fetch: PartitionFetchState,
+    fetch: records.PartitionFetchState,
     told: Reconciliation,
     unclean_election_enabled: bool,
 ) -> bool:
@@ -269,7 +247,7 @@ def _diverges(
     if error != errors.NONE:
         _leave_range(leader, follower, fetch, told, unclean_election_enabled)
         return True
-    if end_offset == UNDEFINED:
+    if end_offset == records.UNDEFINED:
         return False
     told.story.append(
         f"fetches at {fetch.fetch_offset} after epoch {fetch.last_fetched_epoch}: "
@@ -281,14 +259,14 @@ def _diverges(
 
 def _follow_answer(
     follower: ReplicaLog,
-    fetch: PartitionFetchState,
+    fetch: records.PartitionFetchState,
     told: Reconciliation,
     epoch: int,
     end_offset: int,
     fallback: int,
 ) -> None:
     own_epoch, own_end_offset = follower.end_offset_for(epoch)
-    offset, completed = offset_truncation_state(
+    offset, completed = truncation.offset_truncation_state(
         epoch, end_offset, own_epoch, own_end_offset, follower.partition.log_end_offset, fallback
     )
     _truncate(follower, fetch, told, offset, completed)
@@ -296,13 +274,13 @@ def _follow_answer(
 
 def _truncate(
     follower: ReplicaLog,
-    fetch: PartitionFetchState,
+    fetch: records.PartitionFetchState,
     told: Reconciliation,
     offset: int,
     completed: bool,
 ) -> None:
     _cut(follower, told, offset)
-    complete_truncation(follower.rules, fetch, offset, completed, follower.latest_epoch())
+    fetcher.complete_truncation(follower.rules, fetch, offset, completed, follower.latest_epoch())
 
 
 def _cut(follower: ReplicaLog, told: Reconciliation, offset: int) -> None:
@@ -315,11 +293,11 @@ def _cut(follower: ReplicaLog, told: Reconciliation, offset: int) -> None:
 def _leave_range(
     leader: ReplicaLog,
     follower: ReplicaLog,
-    fetch: PartitionFetchState,
+    fetch: records.PartitionFetchState,
     told: Reconciliation,
     unclean_election_enabled: bool,
 ) -> None:
-    action, offset = fetch_offset_and_truncate(
+    action, offset = fetcher.fetch_offset_and_truncate(
         follower.rules,
         follower.partition.log_end_offset,
         leader.partition.log_start_offset,
@@ -327,13 +305,13 @@ def _leave_range(
         unclean_election_enabled,
     )
     told.story.append(f"fetches at {fetch.fetch_offset}: OFFSET_OUT_OF_RANGE")
-    if action == STOP_BROKER:
+    if action == fetcher.STOP_BROKER:
         told.story.append("its broker exits: unclean election is disabled")
         told.broker_stopped = True
         return
-    if action == TRUNCATE_TO:
+    if action == fetcher.TRUNCATE_TO:
         _cut(follower, told, offset)
-    elif action == TRUNCATE_FULLY_AND_START_AT:
+    elif action == fetcher.TRUNCATE_FULLY_AND_START_AT:
         told.removed += int(follower.partition.log_end_offset - follower.partition.log_start_offset)
         truncate_fully_and_start_at(follower.rules, follower.partition, offset)
         told.story.append(f"deletes its whole log and starts at {offset}")
@@ -341,28 +319,35 @@ def _leave_range(
         # The leader knows nothing of the follower's epoch; no elected leader gets there.
         told.story.append("repeats the same fetch forever")
         told.stuck = True
-    restart_at(fetch, offset, follower.latest_epoch())
+    fetcher.restart_at(fetch, offset, follower.latest_epoch())
 
 
 def _catch_up(
-    leader: ReplicaLog, follower: ReplicaLog, fetch: PartitionFetchState, told: Reconciliation
+    leader: ReplicaLog,
+    follower: ReplicaLog,
+    fetch: records.PartitionFetchState,
+    told: Reconciliation,
 ) -> None:
     start = int(follower.partition.log_end_offset)
-    last_epoch = UNDEFINED
+    last_epoch = records.UNDEFINED
     for epoch, base_offset, end_offset in leader.epoch_runs():
         if end_offset > start:
             follower.append(epoch, end_offset - max(base_offset, start))
             last_epoch = epoch
     end = follower.partition.log_end_offset
-    take_records(follower.rules, fetch, end, last_epoch)
+    fetcher.take_records(follower.rules, fetch, end, last_epoch)
     told.fetched += int(end) - start
     told.story.append(f"fetches from {start}: {_records(int(end) - start)}")
 
 
 def _answer(epoch: int, end_offset: int) -> str:
-    if end_offset == UNDEFINED:
+    if end_offset == records.UNDEFINED:
         return "undefined"
-    return f"offset {end_offset}" if epoch == UNDEFINED else f"epoch {epoch}, offset {end_offset}"
+    return (
+        f"offset {end_offset}"
+        if epoch == records.UNDEFINED
+        else f"epoch {epoch}, offset {end_offset}"
+    )
 
 
 def _records(count: int) -> str:

@@ -23,24 +23,16 @@ Which one runs depends on the release *and* on inter.broker.protocol.version.
 """
 
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors
+from tidegauge.replication import errors, release_rules
 from tidegauge.replication.records import UNDEFINED, Partition, PartitionFetchState
-from tidegauge.replication.release_rules import (
-    TRUNCATE_KIP_101,
-    TRUNCATE_KIP_279,
-    TRUNCATE_KIP_320,
-    TRUNCATE_ON_FETCH,
-    TRUNCATE_TO_HIGH_WATERMARK,
-    ReleaseRules,
-)
 
 #: The generations as people call them.
 GENERATION_NAMES = {
-    int(TRUNCATE_TO_HIGH_WATERMARK): "truncation to the high watermark",
-    int(TRUNCATE_KIP_101): "KIP-101",
-    int(TRUNCATE_KIP_279): "KIP-279",
-    int(TRUNCATE_KIP_320): "KIP-320",
-    int(TRUNCATE_ON_FETCH): "truncation on fetch (KIP-595)",
+    int(release_rules.TRUNCATE_TO_HIGH_WATERMARK): "truncation to the high watermark",
+    int(release_rules.TRUNCATE_KIP_101): "KIP-101",
+    int(release_rules.TRUNCATE_KIP_279): "KIP-279",
+    int(release_rules.TRUNCATE_KIP_320): "KIP-320",
+    int(release_rules.TRUNCATE_ON_FETCH): "truncation on fetch (KIP-595)",
 }
 
 # What a follower does with an answer to OffsetsForLeaderEpoch.
@@ -51,14 +43,14 @@ PARTITION_FENCED = code(4)
 
 
 @rule
-def initial_fetch_offset(rules: ReleaseRules, partition: Partition) -> int:
+def initial_fetch_offset(rules: release_rules.ReleaseRules, partition: Partition) -> int:
     """The offset with which a partition is handed to the fetcher.
 
     Truncation falls back to it, and otherwise it is the first to be fetched.
 
     Source: ReplicaManager.makeFollowers@0.11.0.0 and @1.1.0, initialFetchOffset@2.8.0.
     """
-    if rules.truncation_protocol == TRUNCATE_ON_FETCH and partition.epoch_count > 0:
+    if rules.truncation_protocol == release_rules.TRUNCATE_ON_FETCH and partition.epoch_count > 0:
         return partition.log_end_offset
     if rules.fetch_starts_at_high_watermark:
         return partition.high_watermark
@@ -66,7 +58,7 @@ def initial_fetch_offset(rules: ReleaseRules, partition: Partition) -> int:
 
 
 @rule
-def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
+def asks_for_epoch_end(rules: release_rules.ReleaseRules, partition: Partition) -> bool:
     """Whether a truncating follower sends OffsetsForLeaderEpoch.
 
     With an empty cache there is nothing to ask for; up to 2.1.0 it asks all the same, for
@@ -75,13 +67,15 @@ def asks_for_epoch_end(rules: ReleaseRules, partition: Partition) -> bool:
     Source: ReplicaFetcherThread.buildLeaderEpochRequest@0.11.0.0 and @2.0.0,
     AbstractFetcherThread.buildLeaderEpochRequest@2.1.0, fetchTruncatingPartitions@2.1.1.
     """
-    if rules.truncation_protocol == TRUNCATE_TO_HIGH_WATERMARK:
+    if rules.truncation_protocol == release_rules.TRUNCATE_TO_HIGH_WATERMARK:
         return False
     return partition.epoch_count > 0 or rules.empty_cache_is_asked_for
 
 
 @rule
-def fallback_offset(rules: ReleaseRules, partition: Partition, fetch: PartitionFetchState) -> int:
+def fallback_offset(
+    rules: release_rules.ReleaseRules, partition: Partition, fetch: PartitionFetchState
+) -> int:
     """Where a follower truncates if it cannot ask, or is answered "undefined".
 
     Source: ReplicaFetcherThread.maybeTruncate@0.11.0.0,
@@ -93,7 +87,9 @@ def fallback_offset(rules: ReleaseRules, partition: Partition, fetch: PartitionF
 
 
 @rule
-def leader_epoch_of_epoch_request(rules: ReleaseRules, fetch: PartitionFetchState) -> int:
+def leader_epoch_of_epoch_request(
+    rules: release_rules.ReleaseRules, fetch: PartitionFetchState
+) -> int:
     """The leader epoch in which OffsetsForLeaderEpoch is asked; -1 if it carries none.
 
     Source: ReplicaFetcherThread.offsetForLeaderEpochRequestVersion@2.1.0 (KIP-320).
@@ -130,7 +126,10 @@ def offset_truncation_state(
 
 @rule
 def epoch_answer_action(
-    rules: ReleaseRules, error: int, requested_in_epoch: int, current_leader_epoch: int
+    rules: release_rules.ReleaseRules,
+    error: int,
+    requested_in_epoch: int,
+    current_leader_epoch: int,
 ) -> int:
     """What to do with an answer to OffsetsForLeaderEpoch, or with the error in it.
 
@@ -150,7 +149,7 @@ def epoch_answer_action(
 
 
 @rule
-def is_fenced(rules: ReleaseRules, in_current_epoch: bool) -> bool:
+def is_fenced(rules: release_rules.ReleaseRules, in_current_epoch: bool) -> bool:
     """Whether FENCED_LEADER_EPOCH means that this follower has been left behind.
 
     Source: AbstractFetcherThread.onPartitionFenced@2.1.0 and @2.5.0.

@@ -22,15 +22,8 @@ from tidegauge.scenario.model.topic_steps import AdminStep
 from tidegauge.scenario.model.workload import ClientGroup, ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.timetable import Retention, check_interval_ms, retention_of
+from tidegauge.simulation import kernel
 from tidegauge.simulation.jvm_orders import java_abs, java_hash
-from tidegauge.simulation.kernel import (
-    BROKER,
-    CLIENT,
-    CONTROLLER,
-    QUORUM_CONTROLLER,
-    RACK_LINK,
-    ZOOKEEPER,
-)
 from tidegauge.simulation.topology import process_ranges
 from tidegauge.simulation.zookeeper_tree import tree_ranges
 
@@ -235,23 +228,27 @@ class ClusterPlan:
         racks = self.racks
         rack_of = [racks.index(self.scenario.rack_of(broker)) for broker in self.brokers]
         planned = [
-            PlannedProcess(f"broker {broker}", int(BROKER), index, index, rack_of[index])
+            PlannedProcess(f"broker {broker}", int(kernel.BROKER), index, index, rack_of[index])
             for index, broker in enumerate(self.brokers)
         ]
         if not self.scenario.has_kraft:
             planned += [
                 PlannedProcess(
-                    f"controller of broker {broker}", int(CONTROLLER), index, index, rack_of[index]
+                    f"controller of broker {broker}",
+                    int(kernel.CONTROLLER),
+                    index,
+                    index,
+                    rack_of[index],
                 )
                 for index, broker in enumerate(self.brokers)
             ]
             rack = self.scenario.zookeeper.rack
             own = racks.index(rack) if rack is not None else -1
-            planned.append(PlannedProcess("zookeeper", int(ZOOKEEPER), 0, -1, own))
+            planned.append(PlannedProcess("zookeeper", int(kernel.ZOOKEEPER), 0, -1, own))
         planned += [
             PlannedProcess(
                 client.name if client.group is None else f"client {client.name}",
-                int(CLIENT),
+                int(kernel.CLIENT),
                 number,
                 -1,
                 self.rack_number(client.group),
@@ -263,9 +260,11 @@ class ClusterPlan:
                 in_rack = self.scenario.controller_rack(number)
                 own = -1 if in_rack is None else racks.index(in_rack)
                 name = f"controller {controller}"
-                planned.append(PlannedProcess(name, int(QUORUM_CONTROLLER), number, -1, own))
+                planned.append(PlannedProcess(name, int(kernel.QUORUM_CONTROLLER), number, -1, own))
         planned += [
-            PlannedProcess(f"link from rack {one} to rack {other}", int(RACK_LINK), number, -1, -1)
+            PlannedProcess(
+                f"link from rack {one} to rack {other}", int(kernel.RACK_LINK), number, -1, -1
+            )
             for number, (one, other) in enumerate(self.rack_links)
         ]
         return tuple(planned)
@@ -508,18 +507,18 @@ class ClusterPlan:
         """The process that a fault hits, or at the end of a link that it hits."""
         numbers = self.process_ranges
         if endpoint.kind == "broker":
-            return numbers[BROKER][self.broker_index(endpoint.broker)]
+            return numbers[kernel.BROKER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "controller":
             if self.is_kraft:
-                return numbers[QUORUM_CONTROLLER][endpoint.broker]
-            return numbers[CONTROLLER][self.broker_index(endpoint.broker)]
+                return numbers[kernel.QUORUM_CONTROLLER][endpoint.broker]
+            return numbers[kernel.CONTROLLER][self.broker_index(endpoint.broker)]
         if endpoint.kind == "zookeeper":
-            return numbers[ZOOKEEPER][0]
+            return numbers[kernel.ZOOKEEPER][0]
         if endpoint.kind == OPERATOR:
-            return numbers[CLIENT][-1]
+            return numbers[kernel.CLIENT][-1]
         for number, client in enumerate(self.clients):
             if client.group is not None and client.group.name == endpoint.group:
-                return numbers[CLIENT][number + endpoint.client]
+                return numbers[kernel.CLIENT][number + endpoint.client]
         raise AssertionError(f"no process is {endpoint}")
 
 

@@ -27,15 +27,8 @@ from tidegauge.scenario.model.process_faults import CrashFault
 from tidegauge.scenario.model.workload import ConsumerGroup, ProducerGroup
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.rows import COST_NAMES
+from tidegauge.traces import summary_figures
 from tidegauge.traces.checks import CHECKS, LIVENESS
-from tidegauge.traces.summary_figures import (
-    FORMS,
-    KRAFT_PROCESS_KINDS,
-    OF_LIVENESS,
-    OF_RACKS,
-    PROCESS_KINDS,
-    Figure,
-)
 
 _CAPITALS = re.compile(r"[A-Z]{2,}")
 
@@ -53,21 +46,25 @@ class FigureNames:
             "STEP": tuple(moving_steps(scenario).values()),
             "FAULT": tuple(fault_name(plan.faults, place) for place in range(len(plan.faults))),
             "CHECK": tuple(_checks(scenario)),
-            "KIND": KRAFT_PROCESS_KINDS if scenario.has_kraft else PROCESS_KINDS,
+            "KIND": summary_figures.KRAFT_PROCESS_KINDS
+            if scenario.has_kraft
+            else summary_figures.PROCESS_KINDS,
             "COST": tuple(f"costs.{name}" for name in COST_NAMES),
         }
         #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        left_out: tuple[Figure, ...] = () if has_racks(scenario) else OF_RACKS
-        left_out += () if scenario.liveness else OF_LIVENESS
+        left_out: tuple[summary_figures.Figure, ...] = (
+            () if has_racks(scenario) else summary_figures.OF_RACKS
+        )
+        left_out += () if scenario.liveness else summary_figures.OF_LIVENESS
         #: The forms that have at least one figure.
         self.forms = tuple(
             form
-            for form in FORMS
+            for form in summary_figures.FORMS
             if form not in left_out and next(self.names_of(form), None) is not None
         )
 
-    def names_of(self, form: Figure) -> Iterator[str]:
+    def names_of(self, form: summary_figures.Figure) -> Iterator[str]:
         """The names of one form, in the order of the scenario's parts that they belong to."""
         found = _CAPITALS.search(form.name)
         if found is None:

@@ -14,27 +14,12 @@ of a process has what is special about a kind, with its code beside it.
 """
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
+from tidegauge.simulation import links
 from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
-from tidegauge.simulation.links import (
-    FAULTS,
-    release_link,
-    release_process,
-    retransmission_us,
-    route,
-    send,
-    shortest_latency_us,
-)
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED, IS_UNHELD
-from tidegauge.simulation.messages.timers import (
-    Disconnected,
-    FaultBegin,
-    FaultChange,
-    FaultEnd,
-    FaultKnown,
-    LinkRelease,
-)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.process_rows import FaultBegan, FaultEnded
 from tidegauge.simulation.trace_rows.row import Row
@@ -62,16 +47,16 @@ _PEER = code(3)
 
 
 @inner_rule
-def handle_fault(world: Kernel, event: FaultChange) -> bool:
+def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
     """Begin or end a fault in the process that the event hits; False if it had already."""
     process = event.destination
-    begins = event.kind == FaultBegin.KIND
+    begins = event.kind == timers.FaultBegin.KIND
     role = world.fault_roles[event.fault * world.context[0].process_count + process]
     if role.active == begins or (begins and world.context[0].healing):
         return False
     lasts_us = world.faults[event.fault].lasts_us
     if begins and lasts_us != NONE:
-        end = new_event(world, process, process, FaultEnd)
+        end = new_event(world, process, process, timers.FaultEnd)
         end.fault = event.fault
         set_timer(world, end, world.context[0].time_us + lasts_us)
     if begins:
@@ -99,13 +84,13 @@ def handle_fault(world: Kernel, event: FaultChange) -> bool:
 def tell_of_fault(world: Kernel, process: int, hit: int, fault: int, begins: bool) -> None:
     """Have a fault begin or end in a process that it hits, because another one says so."""
     if begins:
-        begin = new_event(world, process, hit, FaultBegin)
+        begin = new_event(world, process, hit, timers.FaultBegin)
         begin.fault = fault
-        send(world, begin, world.context[0].time_us)
+        links.send(world, begin, world.context[0].time_us)
     else:
-        end = new_event(world, process, hit, FaultEnd)
+        end = new_event(world, process, hit, timers.FaultEnd)
         end.fault = fault
-        send(world, end, world.context[0].time_us)
+        links.send(world, end, world.context[0].time_us)
 
 
 @inner_rule
@@ -113,18 +98,18 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = new_event(world, process, other, FaultKnown)
+            known = new_event(world, process, other, timers.FaultKnown)
             known.fault = fault
             known.row_sequence = context.cause_sequence
             known.begins = begins
-            known.time_us = context.time_us + shortest_latency_us(world, process, other)
+            known.time_us = context.time_us + links.shortest_latency_us(world, process, other)
             stamp(world, known)
-            route(world, known)
+            links.route(world, known)
 
 
-@FAULTS.handles(FaultKnown)
+@links.FAULTS.handles(timers.FaultKnown)
 @inner_rule
-def handle_known_fault(world: Kernel, event: FaultKnown) -> None:
+def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     """Learn that a fault has begun or ended in another process.
 
     A process that the fault hits too learns of it when that happens to itself.
@@ -185,7 +170,7 @@ def _pause(world: Kernel, process: int, number: int, begins: bool) -> None:
         state.paused -= 1
         if state.paused == 0:
             state.resumed_us = world.context[0].time_us
-            release_process(world, process)
+            links.release_process(world, process)
 
 
 @inner_rule
@@ -228,9 +213,9 @@ def disconnect_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = new_event(world, process, other, Disconnected)
+            closed = new_event(world, process, other, timers.Disconnected)
             closed.until_us = context.time_us
-            send(world, closed, context.time_us)
+            links.send(world, closed, context.time_us)
 
 
 @inner_rule
@@ -239,14 +224,14 @@ def reset_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = new_event(world, process, other, Disconnected)
+            reset = new_event(world, process, other, timers.Disconnected)
             reset.until_us = context.time_us
-            delay_us = retransmission_us(world, other, process)
+            delay_us = links.retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
-            least_us = shortest_latency_us(world, process, other)
+            least_us = links.shortest_latency_us(world, process, other)
             reset.time_us = context.time_us + delay_us + least_us
             stamp(world, reset)
-            route(world, reset)
+            links.route(world, reset)
 
 
 @inner_rule
@@ -264,9 +249,9 @@ def refuse(world: Kernel, event: Event) -> None:
 @inner_rule
 def refuse_connection(world: Kernel, event: Event) -> None:
     """Nobody listens: the sender of a request sees its connection refused."""
-    refused = new_response(world, event, Disconnected)
+    refused = new_response(world, event, timers.Disconnected)
     refused.until_us = event.asked_us
-    send(world, refused, world.context[0].time_us)
+    links.send(world, refused, world.context[0].time_us)
 
 
 @inner_rule
@@ -282,17 +267,17 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = new_event(world, process, process, LinkRelease)
+            release = new_event(world, process, process, timers.LinkRelease)
             release.peer = peer
-            delay_us = retransmission_us(world, peer, process)
+            delay_us = links.retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)
 
 
-@FAULTS.handles(LinkRelease)
+@links.FAULTS.handles(timers.LinkRelease)
 @inner_rule
-def handle_link_release(world: Kernel, event: LinkRelease) -> None:
+def handle_link_release(world: Kernel, event: timers.LinkRelease) -> None:
     """TCP sends again what a cut has held back."""
-    release_link(world, event.peer, event.destination)
+    links.release_link(world, event.peer, event.destination)
 
 
 @inner_rule

@@ -24,25 +24,10 @@ messages 1 us later.
 
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    new_event,
-    push,
-    set_timer,
-    stamp,
-    take_first,
-)
+from tidegauge.simulation import events, random_streams
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.event import Event, EventList
 from tidegauge.simulation.messages.timers import FaultChange, ProcessRelease
-from tidegauge.simulation.random_streams import (
-    LATENCY,
-    QUANTILES,
-    RETRANSMISSION,
-    draw,
-    quantile_us,
-)
 from tidegauge.simulation.transfers import departure_from_thread_us, is_received, send_records
 
 FAULTS = Handlers()
@@ -82,9 +67,11 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
     index = source * context.process_count + destination
     link = world.links[index]
     path = path_between(world, source, destination)
-    uniform = draw(context.seed, LATENCY, index, link.draws)
+    uniform = random_streams.draw(context.seed, random_streams.LATENCY, index, link.draws)
     link.draws += 1
-    latency_us = quantile_us(world.quantiles, path * QUANTILES, uniform)
+    latency_us = random_streams.quantile_us(
+        world.quantiles, path * random_streams.QUANTILES, uniform
+    )
     if world.processes[source].network_blocked_us > departure_us:
         departure_us = departure_from_thread_us(world, message, departure_us)
     if message.size_bytes > 0:
@@ -92,14 +79,16 @@ def send(world: Kernel, message: Event, departure_us: int) -> None:
     else:
         message.time_us = max(departure_us + latency_us + link.delay_us, link.last_delivery_us)
         link.last_delivery_us = message.time_us
-    stamp(world, message)
+    events.stamp(world, message)
     route(world, message)
 
 
 @inner_rule
 def shortest_latency_us(world: Kernel, source: int, destination: int) -> int:
     """The least that a message between two processes takes."""
-    return world.quantiles[path_between(world, source, destination) * QUANTILES].value_us
+    return world.quantiles[
+        path_between(world, source, destination) * random_streams.QUANTILES
+    ].value_us
 
 
 @inner_rule
@@ -111,9 +100,9 @@ def route(world: Kernel, message: Event) -> None:
     context = world.context[0]
     destination = world.processes[message.destination]
     if destination.hosted:
-        push(world, message)
+        events.push(world, message)
         return
-    append_event(world, context.outbox, message)
+    events.append_event(world, context.outbox, message)
     context.horizon_us = min(context.horizon_us, message.time_us + destination.answer_us)
 
 
@@ -124,7 +113,7 @@ def arrives(world: Kernel, event: Event) -> bool:
         return True
     link = world.links[event.source * world.context[0].process_count + event.destination]
     if link.cut > 0 or link.stalled:
-        append_event(world, link.held, event)
+        events.append_event(world, link.held, event)
         return False
     if event.size_bytes > 0 and not is_received(world, event, link):
         return False
@@ -136,7 +125,7 @@ def arrives(world: Kernel, event: Event) -> bool:
 def handle_rack_link_event(world: Kernel, event: Event) -> None:
     """Pass a message on that the link between two racks has received; no news are for it."""
     if event.relayed_to == NONE:
-        free_event(world, event)
+        events.free_event(world, event)
         return
     event.destination = event.relayed_to
     event.relayed_to = NONE
@@ -161,14 +150,14 @@ def release_process(world: Kernel, process: int) -> None:
     context = world.context[0]
     held = world.processes[process].held
     for _ in range(held.length):
-        event = take_first(world, held)
+        event = events.take_first(world, held)
         if event.source == process:
             event.time_us = context.time_us
-            append_event(world, context.ready, event)
+            events.append_event(world, context.ready, event)
         else:
-            append_event(world, held, event)
-    release = new_event(world, process, process, ProcessRelease)
-    set_timer(world, release, context.time_us + 1)
+            events.append_event(world, held, event)
+    release = events.new_event(world, process, process, ProcessRelease)
+    events.set_timer(world, release, context.time_us + 1)
 
 
 @inner_rule
@@ -177,7 +166,7 @@ def waits_in_process(world: Kernel, event: Event) -> bool:
     state = world.processes[event.destination]
     if state.paused == 0 and (event.source == event.destination or state.held.first == NONE):
         return False
-    append_event(world, state.held, event)
+    events.append_event(world, state.held, event)
     return True
 
 
@@ -207,9 +196,13 @@ def retransmission_us(world: Kernel, source: int, destination: int) -> int:
     context = world.context[0]
     index = source * context.process_count + destination
     link = world.links[index]
-    uniform = draw(context.seed, RETRANSMISSION, index, link.retransmissions)
+    uniform = random_streams.draw(
+        context.seed, random_streams.RETRANSMISSION, index, link.retransmissions
+    )
     link.retransmissions += 1
-    return quantile_us(world.quantiles, RETRANSMISSION_AFTER_CUT * QUANTILES, uniform)
+    return random_streams.quantile_us(
+        world.quantiles, RETRANSMISSION_AFTER_CUT * random_streams.QUANTILES, uniform
+    )
 
 
 @inner_rule
@@ -217,7 +210,7 @@ def _make_ready(world: Kernel, held: EventList) -> None:
     """Have events that were held back handled next, before the heap."""
     context = world.context[0]
     while held.first != NONE:
-        event = take_first(world, held)
+        event = events.take_first(world, held)
         # It keeps its place in line, but time has passed meanwhile.
         event.time_us = context.time_us
-        append_event(world, context.ready, event)
+        events.append_event(world, context.ready, event)

@@ -32,19 +32,8 @@ FetchSnapshotRequest 1@4.1.0.
 
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.kinds import KINDS
-from tidegauge.simulation.messages.quorum_requests import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    RaftFetchRequest,
-    RaftFetchResponse,
-    VoteRequest,
-    VoteResponse,
-)
 
 #: Buckets up to 31 << 15 ms.
 BUCKETS = code(272)
@@ -214,16 +203,16 @@ def window_us(stat: SampledStat, now_us: int) -> int:
 
 #: With the size in front and the header of each.
 _SIZES = {
-    RaftFetchRequest: 165,
-    RaftFetchResponse: 87,
-    VoteRequest: 139,
-    VoteResponse: 50,
-    BeginQuorumEpochRequest: 111,
-    BeginQuorumEpochResponse: 49,
-    EndQuorumEpochRequest: 135,
-    EndQuorumEpochResponse: 49,
-    FetchSnapshotRequest: 135,
-    FetchSnapshotResponse: 89,
+    quorum_requests.RaftFetchRequest: 165,
+    quorum_requests.RaftFetchResponse: 87,
+    quorum_requests.VoteRequest: 139,
+    quorum_requests.VoteResponse: 50,
+    quorum_requests.BeginQuorumEpochRequest: 111,
+    quorum_requests.BeginQuorumEpochResponse: 49,
+    quorum_requests.EndQuorumEpochRequest: 135,
+    quorum_requests.EndQuorumEpochResponse: 49,
+    quorum_requests.FetchSnapshotRequest: 135,
+    quorum_requests.FetchSnapshotResponse: 89,
 }
 _SIZE_BY_KIND = {each.KIND: size for each, size in _SIZES.items()}
 #: By kind of event; 0: it is none of them.

@@ -19,14 +19,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]  # it comes without
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from tidegauge.analysis.making.engine import (
-    CAUSES,
-    TO_THE_LAST,
-    Engine,
-    in_making_order,
-    needed_by,
-    sql_of,
-)
+from tidegauge.analysis.making import engine
 from tidegauge.analysis.making.written_tables import nothing
 from tidegauge.analysis.requests import CANONICAL, KINDS, VALUES, FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
@@ -65,7 +58,7 @@ _ROWS = "canonical_rows"
 
 
 @contextmanager
-def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator[Engine]:
+def spark_engine(runs: Sequence[FoundRun], cores: int | None = None) -> Iterator[engine.Engine]:
     """An engine with a session of Spark that suits these runs, while the context lasts.
 
     Spark is started for the first missing table: tables that are there need none.
@@ -93,7 +86,7 @@ def trace_bytes_of(runs: Sequence[FoundRun]) -> int:
 class _StartedLater:
     """An engine that is started when it is needed."""
 
-    def __init__(self, start: Callable[[], Engine]) -> None:
+    def __init__(self, start: Callable[[], engine.Engine]) -> None:
         self._start = start
 
     @cached_property
@@ -154,10 +147,10 @@ class _Making:
 
     def prepared(self, wanted: Sequence[str] | dict[str, ResultTable]) -> Iterator[str]:
         """Each wanted table as soon as all that it needs is there."""
-        order = list(in_making_order(wanted))
-        self._read = {needed for name in order for needed in needed_by(name)}
-        uses = Counter(needed for name in order for needed in needed_by(name))
-        kinds = {name.removesuffix(TO_THE_LAST) for name in order} & CANONICAL.keys()
+        order = list(engine.in_making_order(wanted))
+        self._read = {needed for name in order for needed in engine.needed_by(name)}
+        uses = Counter(needed for name in order for needed in engine.needed_by(name))
+        kinds = {name.removesuffix(engine.TO_THE_LAST) for name in order} & CANONICAL.keys()
         if kinds:
             self._read_canonical(kinds)
         for name in order:
@@ -167,16 +160,16 @@ class _Making:
                 self._make(name, is_kept=uses[name] > 1)
 
     def _make(self, name: str, *, is_kept: bool) -> None:
-        sql = sql_of(name)
+        sql = engine.sql_of(name)
         if name in TOPOLOGY:
             made = self._spark.createDataFrame(self._topology[name])
-        elif name == CAUSES:
+        elif name == engine.CAUSES:
             made = found_causes(self._spark, self._runs)
         elif sql is None:
             made, is_kept = self._kind(name), False
         else:
             made = self._spark.sql(for_spark(sql))
-        if is_kept and (name in VIEWS or name in TABLES or name == CAUSES):
+        if is_kept and (name in VIEWS or name in TABLES or name == engine.CAUSES):
             self._kept.append(made.persist())
         self._have(name, made)
 
@@ -193,7 +186,7 @@ class _Making:
         self._have(_ROWS, rows)
 
     def _kind(self, name: str) -> DataFrame:
-        kind = name.removesuffix(TO_THE_LAST)
+        kind = name.removesuffix(engine.TO_THE_LAST)
         columns = KINDS[kind].columns
         if kind in CANONICAL:
             own = [f"{VALUES[place]} as {column}" for place, column in enumerate(columns)]
@@ -202,7 +195,7 @@ class _Making:
             rows = self._spark.sql(f"select {listed} from {source} as r")
         else:
             rows = events(self._spark, self._runs, kind=kind, columns=("run", *_ORDER, *columns))
-        if name.endswith(TO_THE_LAST):
+        if name.endswith(engine.TO_THE_LAST):
             return rows
         ends = self._spark.createDataFrame(self._topology["runs"])
         return rows.join(f.broadcast(ends), "run").where("time_us < ends_us").drop("ends_us")

@@ -38,16 +38,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from tidegauge.analysis import requests
 from tidegauge.analysis.cause_table import arrow_of_causes
-from tidegauge.analysis.requests import (
-    FoundRun,
-    Paths,
-    RequestError,
-    TraceRequest,
-    own_column,
-    request_of,
-    runs_at,
-)
 from tidegauge.analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 from tidegauge.traces.trace_file import Frame
 
@@ -60,7 +52,7 @@ _SCHEMA = """
 """
 
 
-def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
+def found_causes(spark: SparkSession, path: requests.Paths) -> DataFrame:
     """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
 
     The columns are those of :func:`tidegauge.analysis.cause_table.arrow_of_causes`.
@@ -72,9 +64,9 @@ def found_causes(spark: SparkSession, path: Paths) -> DataFrame:
     Raises:
         RunError: a folder is not that of a run, or a pattern matches none.
     """
-    runs_at(path)
+    requests.runs_at(path)
     spark.dataSource.register(TidegaugeCauses)
-    return spark.read.format(CAUSES_FORMAT).options(**TraceRequest(path).options()).load()
+    return spark.read.format(CAUSES_FORMAT).options(**requests.TraceRequest(path).options()).load()
 
 
 class TidegaugeCauses(DataSource):
@@ -91,23 +83,23 @@ class TidegaugeCauses(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - it has but one
         """The reader of the data source."""
-        return CauseReader(request_of(self.options))
+        return CauseReader(requests.request_of(self.options))
 
 
 class CauseReader(DataSourceReader):
     """Follows the links of each run."""
 
-    def __init__(self, request: TraceRequest) -> None:
+    def __init__(self, request: requests.TraceRequest) -> None:
         """Take the paths of a request."""
         self._paths = request.paths
 
     def partitions(self) -> list[InputPartition]:
         """The runs, each a task."""
-        return [InputPartition(run) for run in runs_at(self._paths)]
+        return [InputPartition(run) for run in requests.runs_at(self._paths)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The origins of the rows of one run."""
-        run: FoundRun = partition.value
+        run: requests.FoundRun = partition.value
         yield from arrow_of_causes(run).to_batches()
 
 
@@ -125,18 +117,18 @@ class TidegaugeTrace(DataSource):
 
     def schema(self) -> StructType:
         """The columns unless the reader is given a schema."""
-        request = request_of(self.options)
+        request = requests.request_of(self.options)
         return schema_of(request, request.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of rows with the columns of the schema."""
-        return TraceReader(request_of(self.options), schema)
+        return TraceReader(requests.request_of(self.options), schema)
 
 
 class TraceReader(DataSourceReader):
     """Reads the requested rows, frame by frame."""
 
-    def __init__(self, request: TraceRequest, schema: StructType) -> None:
+    def __init__(self, request: requests.TraceRequest, schema: StructType) -> None:
         """Take a request.
 
         Raises:
@@ -145,7 +137,7 @@ class TraceReader(DataSourceReader):
         request.check_columns(schema.names)
         for wanted, there in zip(schema, schema_of(request, schema.names), strict=True):
             if wanted.dataType != there.dataType:
-                raise RequestError(
+                raise requests.RequestError(
                     f"column {wanted.name!r} is {there.dataType.simpleString()},"
                     f" not {wanted.dataType.simpleString()}"
                 )
@@ -182,13 +174,13 @@ def _text(piece: FilePart, frame: Frame, name: str, rows: int) -> pa.Array:
 
 
 def _numbers(frame: Frame, name: str, which: NDArray[np.bool_] | slice, rows: int) -> pa.Array:
-    own = own_column(frame.kind.name, name)
+    own = requests.own_column(frame.kind.name, name)
     if own is None or own not in frame.packed:
         return pa.nulls(rows, pa.int64())
     return pa.array(frame.column(own)[which])
 
 
-def schema_of(request: TraceRequest, columns: tuple[str, ...] | list[str]) -> StructType:
+def schema_of(request: requests.TraceRequest, columns: tuple[str, ...] | list[str]) -> StructType:
     """Spark's types of these columns."""
     return StructType(
         [

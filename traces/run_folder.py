@@ -26,15 +26,8 @@ from numpy.typing import NDArray
 
 from tidegauge.simulation.quantities import parse_duration
 from tidegauge.simulation.trace_rows.schema import ENUMERATIONS, STATE_ROWS, Enumerations
+from tidegauge.traces import run_files
 from tidegauge.traces.directory import Directory
-from tidegauge.traces.run_files import (
-    OF_LOGS,
-    TRACE,
-    end_of_run_us,
-    read_manifest,
-    read_summary,
-    trace_files,
-)
 from tidegauge.traces.trace_file import Table, Trace, TraceError, TraceKind, read_trace
 
 #: The folder of runs without a folder of their own.
@@ -54,7 +47,7 @@ def new_run_folder(name: str) -> Path:
 
 def new_trace_file(folder: Path, group: int) -> Path:
     """The file for the rows of a group of processes; its folder is made."""
-    traces = folder / TRACE
+    traces = folder / run_files.TRACE
     traces.mkdir(parents=True, exist_ok=True)
     return traces / f"group-{group}.msgpack"
 
@@ -98,15 +91,15 @@ class RunFolder:
             RunError: the folder has no manifest of a run that this Tidegauge can read.
         """
         self.path = path
-        self.manifest: dict[str, Any] = read_manifest(path)
+        self.manifest: dict[str, Any] = run_files.read_manifest(path)
         #: None for an unfinished run.
-        self.summary: dict[str, Any] | None = read_summary(path)
+        self.summary: dict[str, Any] | None = run_files.read_summary(path)
         self._tables: dict[str, Table] = {}
 
     @property
     def is_of_logs(self) -> bool:
         """Whether it is that of a real cluster, made of its logs: there is nothing to repeat."""
-        return bool(self.manifest.get("source") == OF_LOGS)
+        return bool(self.manifest.get("source") == run_files.OF_LOGS)
 
     @cached_property
     def directory(self) -> Directory:
@@ -120,7 +113,7 @@ class RunFolder:
         Raises:
             TraceError: one of them is damaged, or belongs to another run.
         """
-        traces = tuple(read_trace(file) for file in trace_files(self.path))
+        traces = tuple(read_trace(file) for file in run_files.trace_files(self.path))
         for trace in traces[1:]:
             if (trace.kinds, trace.enumerations) != (traces[0].kinds, traces[0].enumerations):
                 raise TraceError(f"{trace.path}: has another schema than {traces[0].path}")
@@ -150,7 +143,7 @@ class RunFolder:
             TraceError: a trace file is damaged.
         """
         planned_us = parse_duration(self.manifest["scenario"]["duration"])
-        return end_of_run_us(
+        return run_files.end_of_run_us(
             planned_us, lambda: self.last_time_us, has_summary=self.summary is not None
         )
 

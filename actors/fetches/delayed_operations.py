@@ -5,23 +5,11 @@ moment. A produce is answered once every replica that counts has its records, or
 can no longer be.
 """
 
+from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
-from tidegauge.actors.fetches.producer_connections import (
-    expire_later,
-    free_connection,
-    still_waits,
-    unwatch,
-    watch,
-)
+from tidegauge.actors.state import brokers
 from tidegauge.actors.state.broker_stats import mark_fetch
-from tidegauge.actors.state.brokers import (
-    MOST_EXPIRED,
-    Brokers,
-    FetchSession,
-    HostedReplica,
-    runs_of,
-)
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import (
     mark_error,
@@ -41,16 +29,7 @@ from tidegauge.simulation.events import free_event, move_items, new_event, new_r
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    AppendRequest,
-    FetchPartition,
-    FetchRequest,
-    GroupAppendRequest,
-    PartitionAppend,
-    ProducedBatch,
-    ProduceRequest,
-    ProduceResponse,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.timers import FetchExpires, FollowerFetchExpires, ProduceExpires
@@ -65,7 +44,7 @@ _TRUE = code(True)
 
 
 @inner_rule
-def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
+def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
     """Read all partitions of a fetch anew; whether it has to be answered now.
 
     Of a follower's partitions those that rest have nothing to be read.
@@ -80,7 +59,7 @@ def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
         complete = world.fetch_sessions[request.fetcher].partition_count == 0
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], FetchPartition)
+        item = view_as(world.items[cursor], client_requests.FetchPartition)
         budget_bytes -= read_partition(world, request, item, budget_bytes)
         if (
             item.error != errors.NONE
@@ -94,7 +73,11 @@ def fetch_is_complete(world: Brokers, request: FetchRequest) -> bool:
 
 
 @inner_rule
-def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
+def _brings_newer(
+    world: brokers.Brokers,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+) -> bool:
     """Note that a partition was read; whether its high watermark alone is worth an answer."""
     told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
     told.unread = False
@@ -105,7 +88,11 @@ def _brings_newer(world: Brokers, request: FetchRequest, item: FetchPartition) -
 
 
 @inner_rule
-def _is_sent_elsewhere(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
+def _is_sent_elsewhere(
+    world: brokers.Brokers,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+) -> bool:
     """Whether a response sends a consumer to another replica at once."""
     return (
         item.preferred_read_replica != NONE
@@ -114,7 +101,7 @@ def _is_sent_elsewhere(world: Brokers, request: FetchRequest, item: FetchPartiti
 
 
 @inner_rule
-def delay_fetch(world: Brokers, request: FetchRequest) -> None:
+def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
     """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
     request.taken_us = taken_us(world, request)
     request.handled_us = world.context[0].time_us + request.cost_us
@@ -130,13 +117,13 @@ def delay_fetch(world: Brokers, request: FetchRequest) -> None:
     while cursor != NONE:
         item = world.items[cursor]
         row = row_on(world, request.destination, item.partition)
-        watch(world, world.delayed_fetches[row], request.index)
+        producer_connections.watch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
-    expire_later(world, request)
+    producer_connections.expire_later(world, request)
 
 
 @inner_rule
-def complete_fetch(world: Brokers, request: FetchRequest) -> None:
+def complete_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
     """Answer a fetch that waited; what it brings was just read."""
     cursor = request.first_item
     if request.replica_id != NONE:
@@ -145,7 +132,7 @@ def complete_fetch(world: Brokers, request: FetchRequest) -> None:
     while cursor != NONE:
         item = world.items[cursor]
         row = row_of(world, item.partition, request.destination)
-        unwatch(world, world.delayed_fetches[row], request.index)
+        producer_connections.unwatch(world, world.delayed_fetches[row], request.index)
         cursor = item.next
     mark_fetch(world, request)
     request.cost_us = cost_us(world, request.destination, REQUEST)
@@ -155,7 +142,7 @@ def complete_fetch(world: Brokers, request: FetchRequest) -> None:
 
 
 @inner_rule
-def wake_fetches(world: Brokers, row: int) -> None:
+def wake_fetches(world: brokers.Brokers, row: int) -> None:
     """Look whether fetches that wait for this replica are complete now.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
@@ -166,14 +153,14 @@ def wake_fetches(world: Brokers, row: int) -> None:
         if world.follower_fetches[index].in_session:
             session = world.fetch_sessions[world.follower_fetches[index].fetcher]
             if session.waiting != NONE:
-                request = view_as(world.events[session.waiting], FetchRequest)
+                request = view_as(world.events[session.waiting], client_requests.FetchRequest)
                 if fetch_is_complete(world, request):
                     complete_fetch(world, request)
     wake_consumers(world, row)
 
 
 @inner_rule
-def wake_consumers(world: Brokers, row: int) -> None:
+def wake_consumers(world: brokers.Brokers, row: int) -> None:
     """Look whether fetches of consumers that wait for this replica are complete now.
 
     Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
@@ -182,26 +169,28 @@ def wake_consumers(world: Brokers, row: int) -> None:
     while index != NONE:
         waiting = world.watches[index]
         index = waiting.next
-        request = view_as(world.events[waiting.event], FetchRequest)
+        request = view_as(world.events[waiting.event], client_requests.FetchRequest)
         if fetch_is_complete(world, request):
             complete_fetch(world, request)
 
 
 @BROKER.handles(FetchExpires)
 @inner_rule
-def handle_fetch_expires(world: Brokers, timer: FetchExpires) -> None:
+def handle_fetch_expires(world: brokers.Brokers, timer: FetchExpires) -> None:
     """Answer a consumer's fetch that has waited fetch.max.wait.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
     """
-    if still_waits(world, timer):
-        request = view_as(world.events[timer.request_index], FetchRequest)
+    if producer_connections.still_waits(world, timer):
+        request = view_as(world.events[timer.request_index], client_requests.FetchRequest)
         fetch_is_complete(world, request)
         complete_fetch(world, request)
 
 
 @inner_rule
-def _look_at_expiry(world: Kernel, session: FetchSession, request: FetchRequest) -> None:
+def _look_at_expiry(
+    world: Kernel, session: brokers.FetchSession, request: client_requests.FetchRequest
+) -> None:
     # One timer for a session, not one for each fetch: nearly all are answered before.
     session.expiry_timer = True
     timer = new_event(world, request.destination, request.destination, FollowerFetchExpires)
@@ -211,7 +200,7 @@ def _look_at_expiry(world: Kernel, session: FetchSession, request: FetchRequest)
 
 @BROKER.handles(FollowerFetchExpires)
 @inner_rule
-def handle_follower_fetch_expires(world: Brokers, timer: FollowerFetchExpires) -> None:
+def handle_follower_fetch_expires(world: brokers.Brokers, timer: FollowerFetchExpires) -> None:
     """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
 
     Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
@@ -220,7 +209,7 @@ def handle_follower_fetch_expires(world: Brokers, timer: FollowerFetchExpires) -
     session.expiry_timer = False
     if session.waiting == NONE:
         return
-    request = view_as(world.events[session.waiting], FetchRequest)
+    request = view_as(world.events[session.waiting], client_requests.FetchRequest)
     if world.context[0].time_us < request.deadline_us:
         _look_at_expiry(world, session, request)
         return
@@ -229,7 +218,9 @@ def handle_follower_fetch_expires(world: Brokers, timer: FollowerFetchExpires) -
 
 
 @inner_rule
-def _is_acknowledged(world: Brokers, row: int, append: PartitionAppend) -> bool:
+def _is_acknowledged(
+    world: brokers.Brokers, row: int, append: client_requests.PartitionAppend
+) -> bool:
     """Whether an acks=all append is to be answered, with ``append.error``.
 
     Source: DelayedProduce.tryComplete@2.4.0.
@@ -246,19 +237,19 @@ def _is_acknowledged(world: Brokers, row: int, append: PartitionAppend) -> bool:
 
 
 @inner_rule
-def delay_produce(world: Brokers, request: AppendRequest) -> bool:
+def delay_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> bool:
     """Let an acks=all request wait in the purgatory; False if all its partitions are done.
 
     Source: DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
-    if request.kind == ProduceRequest.KIND:
+    if request.kind == client_requests.ProduceRequest.KIND:
         cursor = request.first_item
         while cursor != NONE:
-            item = view_as(world.items[cursor], ProducedBatch)
+            item = view_as(world.items[cursor], client_requests.ProducedBatch)
             cursor = item.next
             _watch_append(world, request, item.partition, item.append)
     else:
-        single = view_as(request, GroupAppendRequest)
+        single = view_as(request, client_requests.GroupAppendRequest)
         _watch_append(world, request, single.partition, single.append)
     if request.awaited == 0:
         return False
@@ -271,7 +262,10 @@ def delay_produce(world: Brokers, request: AppendRequest) -> bool:
 
 @inner_rule
 def _watch_append(
-    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> None:
     """Let a request wait for one of its partitions, unless that has failed or is done."""
     if append.error != errors.NONE:
@@ -280,11 +274,11 @@ def _watch_append(
     if not _is_acknowledged(world, row, append):
         append.waits = True
         request.awaited += 1
-        watch(world, world.delayed_produces[row], request.index)
+        producer_connections.watch(world, world.delayed_produces[row], request.index)
 
 
 @inner_rule
-def _expire_produces_at(world: Brokers, broker: int, time_us: int) -> None:
+def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> None:
     # One timer for a broker's produces, not one each: nearly all are answered long before.
     state = world.brokers[broker]
     if 0 < state.produces_expire_us <= time_us:
@@ -294,7 +288,7 @@ def _expire_produces_at(world: Brokers, broker: int, time_us: int) -> None:
 
 
 @inner_rule
-def wake_produces(world: Brokers, row: int) -> None:
+def wake_produces(world: brokers.Brokers, row: int) -> None:
     """Look whether produces that wait for this replica are complete now.
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
@@ -303,7 +297,7 @@ def wake_produces(world: Brokers, row: int) -> None:
     while index != NONE:
         waiting = world.watches[index]
         index = waiting.next
-        request = view_as(world.events[waiting.event], AppendRequest)
+        request = view_as(world.events[waiting.event], client_requests.AppendRequest)
         append = _append_of(world, request, world.hosted[row].partition)
         if _is_acknowledged(world, row, append):
             _await_no_more(world, row, request, append)
@@ -312,27 +306,32 @@ def wake_produces(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def _append_of(world: Brokers, request: AppendRequest, partition: int) -> PartitionAppend:
+def _append_of(
+    world: brokers.Brokers, request: client_requests.AppendRequest, partition: int
+) -> client_requests.PartitionAppend:
     """The append of a request that concerns a partition: there is one."""
-    if request.kind != ProduceRequest.KIND:
-        return view_as(request, GroupAppendRequest).append
-    item = view_as(world.items[request.first_item], ProducedBatch)
+    if request.kind != client_requests.ProduceRequest.KIND:
+        return view_as(request, client_requests.GroupAppendRequest).append
+    item = view_as(world.items[request.first_item], client_requests.ProducedBatch)
     while item.partition != partition:
-        item = view_as(world.items[item.next], ProducedBatch)
+        item = view_as(world.items[item.next], client_requests.ProducedBatch)
     return item.append
 
 
 @inner_rule
 def _await_no_more(
-    world: Brokers, row: int, request: AppendRequest, append: PartitionAppend
+    world: brokers.Brokers,
+    row: int,
+    request: client_requests.AppendRequest,
+    append: client_requests.PartitionAppend,
 ) -> None:
     append.waits = False
     request.awaited -= 1
-    unwatch(world, world.delayed_produces[row], request.index)
+    producer_connections.unwatch(world, world.delayed_produces[row], request.index)
 
 
 @inner_rule
-def _complete_produce(world: Brokers, request: AppendRequest) -> None:
+def _complete_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
     """Answer a produce that waited, not before its append has ended."""
     answer_us = world.context[0].time_us + cost_us(world, request.destination, REQUEST)
     request.cost_us = max(request.handled_us, answer_us) - world.context[0].time_us
@@ -342,7 +341,7 @@ def _complete_produce(world: Brokers, request: AppendRequest) -> None:
 
 
 @inner_rule
-def _mark_delayed(world: Brokers, request: Event, taken: int, handled: int) -> None:
+def _mark_delayed(world: brokers.Brokers, request: Event, taken: int, handled: int) -> None:
     """A request that waited is answered: count it, and its times."""
     completed_us = world.context[0].time_us + request.cost_us
     mark_request(world, request, type_of_request(request), taken, handled, completed_us)
@@ -350,7 +349,7 @@ def _mark_delayed(world: Brokers, request: Event, taken: int, handled: int) -> N
 
 @BROKER.handles(ProduceExpires)
 @inner_rule
-def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
+def handle_produce_expires(world: brokers.Brokers, timer: ProduceExpires) -> None:
     """Answer REQUEST_TIMED_OUT where the time is up; the records stay in the log.
 
     Source: DelayedProduce.onExpiration@2.4.0.
@@ -366,9 +365,11 @@ def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
     while row != NONE:
         index = world.delayed_produces[row].first
         while index != NONE:
-            request = view_as(world.events[world.watches[index].event], AppendRequest)
+            request = view_as(
+                world.events[world.watches[index].event], client_requests.AppendRequest
+            )
             index = world.watches[index].next
-            if request.deadline_us <= now_us and expired < MOST_EXPIRED:
+            if request.deadline_us <= now_us and expired < brokers.MOST_EXPIRED:
                 expired += max(1, request.item_count)
                 _expire_produce(world, request)
             elif next_us == 0 or request.deadline_us < next_us:
@@ -379,23 +380,26 @@ def handle_produce_expires(world: Brokers, timer: ProduceExpires) -> None:
 
 
 @inner_rule
-def _expire_produce(world: Brokers, request: AppendRequest) -> None:
+def _expire_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
     """Answer a produce with REQUEST_TIMED_OUT for those partitions that it still waits for."""
-    if request.kind == ProduceRequest.KIND:
+    if request.kind == client_requests.ProduceRequest.KIND:
         cursor = request.first_item
         while cursor != NONE:
-            item = view_as(world.items[cursor], ProducedBatch)
+            item = view_as(world.items[cursor], client_requests.ProducedBatch)
             cursor = item.next
             _expire_append(world, request, item.partition, item.append)
     else:
-        single = view_as(request, GroupAppendRequest)
+        single = view_as(request, client_requests.GroupAppendRequest)
         _expire_append(world, request, single.partition, single.append)
     _complete_produce(world, request)
 
 
 @inner_rule
 def _expire_append(
-    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> None:
     if append.waits:
         append.error = errors.REQUEST_TIMED_OUT
@@ -404,25 +408,25 @@ def _expire_append(
 
 
 @inner_rule
-def answer_produce(world: Brokers, request: AppendRequest) -> None:
+def answer_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
     """Tell the producer the outcome; with acks=0 there is no answer to send.
 
     Source: KafkaApis.handleProduceRequest@2.4.0.
     """
-    if request.kind != ProduceRequest.KIND:
-        single = view_as(request, GroupAppendRequest)
+    if request.kind != client_requests.ProduceRequest.KIND:
+        single = view_as(request, client_requests.GroupAppendRequest)
         _note_outcome(world, request, single.partition, single.append)
         answer_group_append(world, single)
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
+        item = view_as(world.items[cursor], client_requests.ProducedBatch)
         cursor = item.next
         _note_outcome(world, request, item.partition, item.append)
         if request.acks != 0:
             mark_error(world, request, item.append.error)
-    free_connection(world, view_as(request, ProduceRequest))
-    response = new_response(world, request, ProduceResponse)
+    producer_connections.free_connection(world, view_as(request, client_requests.ProduceRequest))
+    response = new_response(world, request, client_requests.ProduceResponse)
     response.acks = request.acks
     move_items(world, request, response)
     send(world, response, world.context[0].time_us + request.cost_us)
@@ -430,7 +434,10 @@ def answer_produce(world: Brokers, request: AppendRequest) -> None:
 
 @inner_rule
 def _note_outcome(
-    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> None:
     """Write down what has become of an append."""
     if append.error != errors.NONE:
@@ -443,7 +450,10 @@ def _note_outcome(
 
 @inner_rule
 def _write_refusal(
-    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> None:
     row = new_row(world, request.destination, RequestRefused)
     row.api_key = KEY_OF_KIND[request.kind]
@@ -459,7 +469,9 @@ def _write_refusal(
 
 
 @inner_rule
-def _late_follower(world: Brokers, row: int, append: PartitionAppend) -> int:
+def _late_follower(
+    world: brokers.Brokers, row: int, append: client_requests.PartitionAppend
+) -> int:
     """The broker of the first in-sync follower that has not fetched the records; or NONE."""
     partition = world.replicas[row]
     members = partition.maximal_isr
@@ -474,7 +486,10 @@ def _late_follower(world: Brokers, row: int, append: PartitionAppend) -> int:
 
 @inner_rule
 def _trace_answer(
-    world: Kernel, request: AppendRequest, partition: int, append: PartitionAppend
+    world: Kernel,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> None:
     row = new_row(world, request.destination, ProduceAnswered)
     row.partition = partition
@@ -488,7 +503,10 @@ def _trace_answer(
 
 @inner_rule
 def _note_acknowledgement(
-    world: Brokers, row: int, request: AppendRequest, append: PartitionAppend
+    world: brokers.Brokers,
+    row: int,
+    request: client_requests.AppendRequest,
+    append: client_requests.PartitionAppend,
 ) -> None:
     """Extend the range of what this term has acknowledged; a gap begins another one."""
     hosted = world.hosted[row]
@@ -506,7 +524,7 @@ def _note_acknowledgement(
 
 
 @inner_rule
-def write_acknowledged(world: Brokers, row: int, acks: int, reason: int) -> None:
+def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int) -> None:
     """Write down what was acknowledged since the last such row, if anything was.
 
     A row for each epoch in which the records were written: this term's, or that of an earlier
@@ -522,7 +540,7 @@ def write_acknowledged(world: Brokers, row: int, acks: int, reason: int) -> None
     else:
         hosted.acknowledged_leader_first = end_offset
     partition = world.replicas[row]
-    runs = runs_of(world, row)
+    runs = brokers.runs_of(world, row)
     while first_offset < end_offset:
         run = entry_for_offset(runs, partition.run_count, first_offset)
         run_end = end_offset
@@ -540,7 +558,7 @@ def write_acknowledged(world: Brokers, row: int, acks: int, reason: int) -> None
 
 
 @inner_rule
-def forget_acknowledged(hosted: HostedReplica) -> None:
+def forget_acknowledged(hosted: brokers.HostedReplica) -> None:
     """Begin a term, or a process, in which nothing is acknowledged yet."""
     hosted.acknowledged_all_first = 0
     hosted.acknowledged_all_end = 0

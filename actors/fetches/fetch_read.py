@@ -19,31 +19,15 @@ from tidegauge.actors.storage.disks import ALL_IN_MEMORY, cached_from, old_bytes
 from tidegauge.actors.storage.producers import tell_batches
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication import errors
+from tidegauge.replication import errors, leader_read
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
-from tidegauge.replication.leader_read import (
-    FOLLOWER,
-    READ_UNCOMMITTED,
-    diverging_epoch,
-    local_log_error,
-    missing_partition_error,
-    offset_error,
-    preferred_read_replica,
-    read_limit,
-)
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, NO_REPLICA, UNDEFINED, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    ConsumerResponse,
-    FetchedRecords,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
 from tidegauge.simulation.rows import new_row, traces_all, write_row
@@ -72,14 +56,16 @@ def missing_error(world: Brokers, broker: int, partition: int, asked_for_epoch: 
     slot = slot_of(world, partition, broker)
     row = world.partitions[partition].first_slot + slot
     is_offline = slot != NO_REPLICA and world.hosted[row].offline
-    return missing_partition_error(world.rules[broker], is_offline, is_known, asked_for_epoch)
+    return leader_read.missing_partition_error(
+        world.rules[broker], is_offline, is_known, asked_for_epoch
+    )
 
 
 @inner_rule
 def read_partition(
     world: Brokers,
-    request: FetchRequest,
-    item: FetchPartition,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
     budget_bytes: int,
 ) -> int:
     """Read one partition of a fetch into its entry; how many bytes that takes.
@@ -102,18 +88,18 @@ def read_partition(
     partition = world.replicas[row]
     # A consumer that names its rack may fetch from any replica.
     leads = is_leader(partition)
-    item.error = local_log_error(
+    item.error = leader_read.local_log_error(
         rules, partition.leader_epoch, item.leader_epoch, leads, request.rack == NONE, _TRUE
     )
     item.high_watermark = partition.high_watermark
     item.log_start_offset = partition.log_start_offset
     if item.error != errors.NONE:
         return 0
-    error, epoch, end_offset = diverging_epoch(
+    error, epoch, end_offset = leader_read.diverging_epoch(
         rules, partition, epochs_of(world, row), item.fetch_offset, item.last_fetched_epoch
     )
     if error == errors.NONE and end_offset == UNDEFINED:
-        error = offset_error(partition, item.fetch_offset)
+        error = leader_read.offset_error(partition, item.fetch_offset)
     item.error = error
     item.diverging_epoch = epoch
     item.diverging_end_offset = end_offset
@@ -128,13 +114,17 @@ def read_partition(
 
 @inner_rule
 def _read_records(
-    world: Brokers, request: FetchRequest, item: FetchPartition, row: int, budget_bytes: int
+    world: Brokers,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+    row: int,
+    budget_bytes: int,
 ) -> int:
     """Read as many records as the limits of the fetch allow; how many bytes they have."""
     broker = request.destination
     partition = world.replicas[row]
-    reader = FOLLOWER if request.replica_id != NONE else READ_UNCOMMITTED
-    limit = read_limit(partition, reader, partition.high_watermark)
+    reader = leader_read.FOLLOWER if request.replica_id != NONE else leader_read.READ_UNCOMMITTED
+    limit = leader_read.read_limit(partition, reader, partition.high_watermark)
     record_bytes = world.partitions[item.partition].record_bytes
     available = max(0, limit - item.fetch_offset)
     wanted = min(request.partition_max_bytes, budget_bytes) // record_bytes
@@ -169,14 +159,14 @@ def nearest_replica(world: Brokers, row: int, rack: int, fetch_offset: int) -> i
             and is_known_alive(world, known, broker)
         ):
             same_rack = append(same_rack, slot)
-    preferred = preferred_read_replica(
+    preferred = leader_read.preferred_read_replica(
         world.rules[hosted.broker], world.replicas[row], world.followers, fetch_offset, same_rack
     )
     return broker_of(world, hosted.partition, preferred) if preferred != NO_REPLICA else NONE
 
 
 @inner_rule
-def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
+def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: bool) -> None:
     """Send what was read; a partition without anything new is left out of a session.
 
     Source: KafkaApis.handleFetchRequest@2.4.0; FetchSession's CachedPartition@1.1.0
@@ -190,7 +180,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
     is_in_memory = True
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], FetchPartition)
+        item = view_as(world.items[cursor], client_requests.FetchPartition)
         cursor = item.next
         if item.size_bytes > 0 and response.item_count > MOST_ENTRIES_TOLD:
             item.end_offset = item.fetch_offset
@@ -219,7 +209,7 @@ def answer_fetch(world: Brokers, request: FetchRequest, waited: bool) -> None:
 
 @inner_rule
 def _send_response(
-    world: Brokers, request: FetchRequest, response: Event, is_in_memory: bool
+    world: Brokers, request: client_requests.FetchRequest, response: Event, is_in_memory: bool
 ) -> None:
     """Send a response; its network thread is blocked while it reads records from disks."""
     departure_us = world.context[0].time_us + request.cost_us
@@ -235,7 +225,7 @@ def _send_response(
 
 
 @inner_rule
-def _read_from_disks(world: Brokers, request: FetchRequest, begin_us: int) -> int:
+def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begin_us: int) -> int:
     """When the records of a response are read that are not in memory.
 
     The network thread sends partition after partition, so it reads one disk at a time.
@@ -249,7 +239,7 @@ def _read_from_disks(world: Brokers, request: FetchRequest, begin_us: int) -> in
         size_bytes = 0
         cursor = request.first_item
         while cursor != NONE:
-            item = view_as(world.items[cursor], FetchPartition)
+            item = view_as(world.items[cursor], client_requests.FetchPartition)
             cursor = item.next
             row = row_of(world, item.partition, broker)
             if item.size_bytes > 0 and world.on_disk[row].directory == directory:
@@ -260,16 +250,18 @@ def _read_from_disks(world: Brokers, request: FetchRequest, begin_us: int) -> in
 
 
 @inner_rule
-def _new_response(world: Kernel, request: FetchRequest) -> Event:
+def _new_response(world: Kernel, request: client_requests.FetchRequest) -> Event:
     if request.replica_id == NONE:
-        return view_as(new_response(world, request, ConsumerResponse), Event)
-    response = new_response(world, request, FetchResponse)
+        return view_as(new_response(world, request, client_requests.ConsumerResponse), Event)
+    response = new_response(world, request, client_requests.FetchResponse)
     response.fetcher = request.fetcher
     return view_as(response, Event)
 
 
 @inner_rule
-def _is_named(world: Brokers, request: FetchRequest, item: FetchPartition) -> bool:
+def _is_named(
+    world: Brokers, request: client_requests.FetchRequest, item: client_requests.FetchPartition
+) -> bool:
     """Whether the answer names a partition: always, unless a fetch session leaves it out."""
     if request.replica_id == NONE:
         return True
@@ -289,9 +281,9 @@ def _is_named(world: Brokers, request: FetchRequest, item: FetchPartition) -> bo
 
 
 @inner_rule
-def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
+def _add_records(world: Brokers, response: Event, read: client_requests.FetchPartition) -> None:
     """Name a partition in the response: its state, and its records epoch by epoch."""
-    first = new_item(world, response, read.partition, FetchedRecords)
+    first = new_item(world, response, read.partition, client_requests.FetchedRecords)
     item = first
     item.error = read.error
     item.leader_epoch = read.leader_epoch
@@ -316,19 +308,27 @@ def _add_records(world: Brokers, response: Event, read: FetchPartition) -> None:
         if run + 1 < partition.run_count:
             run_end = runs[run + 1].start_offset
         if offset != read.fetch_offset:
-            item = new_item(world, response, read.partition, FetchedRecords)
+            item = new_item(world, response, read.partition, client_requests.FetchedRecords)
             item.continues = True
             item.offset = offset
         item.epoch = runs[run].epoch
         offset = min(run_end, end_offset)
         item.end_offset = offset
         run += 1
-    if response.kind == FetchResponse.KIND and world.hosted[row].first_producer != NONE:
+    if (
+        response.kind == client_requests.FetchResponse.KIND
+        and world.hosted[row].first_producer != NONE
+    ):
         tell_batches(world, row, response, first, end_offset)
 
 
 @inner_rule
-def _trace_answer(world: Kernel, request: FetchRequest, item: FetchPartition, waited: bool) -> None:
+def _trace_answer(
+    world: Kernel,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+    waited: bool,
+) -> None:
     row = new_row(world, request.destination, FetchAnswered)
     row.partition = item.partition
     row.to_process = request.source

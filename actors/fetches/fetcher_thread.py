@@ -15,17 +15,9 @@ Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 from tidegauge.actors.state.brokers import Brokers, Fetcher, now_ms
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.replication.replication_quota import (
-    FOLLOWER_QUOTA,
-    LEADER_QUOTA,
-    UNLIMITED,
-    count_idle_windows,
-    forget_samples,
-    is_quota_exceeded,
-    record_bytes,
-)
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -251,12 +243,18 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
     """Apply the rates that ZooKeeper has told, and throttle the replicas that it names."""
     broker = news.destination
     unthrottle_all(world, broker)
-    world.quotas[2 * broker + LEADER_QUOTA].bytes_per_second = news.leader_rate
-    world.quotas[2 * broker + FOLLOWER_QUOTA].bytes_per_second = news.follower_rate
+    world.quotas[2 * broker + replication_quota.LEADER_QUOTA].bytes_per_second = news.leader_rate
+    world.quotas[
+        2 * broker + replication_quota.FOLLOWER_QUOTA
+    ].bytes_per_second = news.follower_rate
     written = new_row(world, broker, ThrottlesApplied)
     written.broker = broker
-    written.leader_rate_bytes = NONE if news.leader_rate == UNLIMITED else news.leader_rate
-    written.follower_rate_bytes = NONE if news.follower_rate == UNLIMITED else news.follower_rate
+    written.leader_rate_bytes = (
+        NONE if news.leader_rate == replication_quota.UNLIMITED else news.leader_rate
+    )
+    written.follower_rate_bytes = (
+        NONE if news.follower_rate == replication_quota.UNLIMITED else news.follower_rate
+    )
     written.leader_replicas = 0
     written.follower_replicas = 0
     cursor = news.first_item
@@ -282,16 +280,16 @@ def unthrottle_all(world: Brokers, broker: int) -> None:
         if world.slots[row].broker == broker:
             world.hosted[row].leader_throttled = False
             world.hosted[row].follower_throttled = False
-    for which in (LEADER_QUOTA, FOLLOWER_QUOTA):
-        world.quotas[2 * broker + which].bytes_per_second = UNLIMITED
+    for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
+        world.quotas[2 * broker + which].bytes_per_second = replication_quota.UNLIMITED
 
 
 @inner_rule
 def forget_quotas(world: Brokers, broker: int) -> None:
     """A process that begins knows of no throttle, and has counted nothing."""
     unthrottle_all(world, broker)
-    for which in (LEADER_QUOTA, FOLLOWER_QUOTA):
-        forget_samples(world.quotas[2 * broker + which])
+    for which in (replication_quota.LEADER_QUOTA, replication_quota.FOLLOWER_QUOTA):
+        replication_quota.forget_samples(world.quotas[2 * broker + which])
 
 
 @inner_rule
@@ -305,10 +303,10 @@ def leader_throttles(world: Brokers, row: int, follower: int) -> bool:
     partition = world.hosted[row].partition
     if contains(world.replicas[row].isr, slot_of(world, partition, follower)):
         return False
-    quota = world.quotas[2 * world.hosted[row].broker + LEADER_QUOTA]
+    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.LEADER_QUOTA]
     time_ms = now_ms(world.context[0])
-    count_idle_windows(quota, world.quota_samples, time_ms)
-    return is_quota_exceeded(quota, world.quota_samples, time_ms)
+    replication_quota.count_idle_windows(quota, world.quota_samples, time_ms)
+    return replication_quota.is_quota_exceeded(quota, world.quota_samples, time_ms)
 
 
 @inner_rule
@@ -319,8 +317,8 @@ def follower_throttles(world: Brokers, row: int) -> bool:
     """
     if world.fetch_states[row].in_sync:
         return False
-    quota = world.quotas[2 * world.hosted[row].broker + FOLLOWER_QUOTA]
-    return is_quota_exceeded(quota, world.quota_samples, now_ms(world.context[0]))
+    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.FOLLOWER_QUOTA]
+    return replication_quota.is_quota_exceeded(quota, world.quota_samples, now_ms(world.context[0]))
 
 
 @inner_rule
@@ -331,10 +329,10 @@ def count_sent(world: Brokers, row: int, size_bytes: int) -> None:
     """
     if not world.hosted[row].leader_throttled:
         return
-    quota = world.quotas[2 * world.hosted[row].broker + LEADER_QUOTA]
+    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.LEADER_QUOTA]
     time_ms = now_ms(world.context[0])
-    count_idle_windows(quota, world.quota_samples, time_ms)
-    record_bytes(quota, world.quota_samples, size_bytes, time_ms)
+    replication_quota.count_idle_windows(quota, world.quota_samples, time_ms)
+    replication_quota.record_bytes(quota, world.quota_samples, size_bytes, time_ms)
 
 
 @inner_rule
@@ -343,5 +341,5 @@ def count_fetched(world: Brokers, row: int, size_bytes: int) -> None:
 
     Source: ReplicaFetcherThread.processPartitionData@2.6.0.
     """
-    quota = world.quotas[2 * world.hosted[row].broker + FOLLOWER_QUOTA]
-    record_bytes(quota, world.quota_samples, size_bytes, now_ms(world.context[0]))
+    quota = world.quotas[2 * world.hosted[row].broker + replication_quota.FOLLOWER_QUOTA]
+    replication_quota.record_bytes(quota, world.quota_samples, size_bytes, now_ms(world.context[0]))

@@ -8,22 +8,8 @@ delays them all.
 Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8.0.
 """
 
+from tidegauge.actors.fetches import fetcher_thread
 from tidegauge.actors.fetches.delayed_operations import wake_consumers
-from tidegauge.actors.fetches.fetcher_thread import (
-    after_error,
-    count_fetched,
-    fetch_others_first,
-    follower_throttles,
-    forget_moves,
-    leave_session,
-    note_move,
-    replica_of_response,
-    send_as_fetcher,
-    set_delay,
-    take_response,
-    wake_fetcher_at,
-    watch_deadline,
-)
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
     leave_range,
@@ -64,17 +50,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.client_requests import (
-    EpochResponse,
-    FetchedRecords,
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    ListedOffsets,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    OffsetsAsked,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
 from tidegauge.simulation.rows import APPEND, cost_us, new_row, traces_all, write_row
 from tidegauge.simulation.slow_disks import disk_delay_us
@@ -94,7 +70,7 @@ def next_round(world: Brokers, index: int, departure_us: int) -> None:
     if fetcher.in_flight != 0 or fetcher.row_count == 0:
         return
     if now_us < fetcher.asleep_until_us:
-        wake_fetcher_at(world, index, fetcher.asleep_until_us)
+        fetcher_thread.wake_fetcher_at(world, index, fetcher.asleep_until_us)
         return
     if not fetcher.in_session:
         _end_delays(world, fetcher)
@@ -135,7 +111,7 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, FetchRequest)
+    request = new_event(world, fetcher.broker, fetcher.source_broker, client_requests.FetchRequest)
     request.replica_id = fetcher.broker
     if world.rules[fetcher.broker].broker_epochs_checked:
         request.replica_epoch = broker.broker_epoch
@@ -149,13 +125,13 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     elif not _name_all(world, fetcher, request):
         free_event(world, request)
         backoff_us = broker.replica_fetch_backoff_ms * 1000
-        wake_fetcher_at(world, index, world.context[0].time_us + backoff_us)
+        fetcher_thread.wake_fetcher_at(world, index, world.context[0].time_us + backoff_us)
         return
-    send_as_fetcher(world, index, request, departure_us)
+    fetcher_thread.send_as_fetcher(world, index, request, departure_us)
 
 
 @inner_rule
-def _name_all(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> bool:
+def _name_all(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRequest) -> bool:
     """Name all partitions that are ready; whether there are any. If all are, a session begins.
 
     None begins with a throttled one, for each fetch may leave that out.
@@ -167,7 +143,7 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> bool:
         is_ready = state.state == FETCHING and not state.delayed
         if world.hosted[row].follower_throttled:
             throttles = True
-            is_ready = is_ready and not follower_throttles(world, row)
+            is_ready = is_ready and not fetcher_thread.follower_throttles(world, row)
         if is_ready:
             _name(world, request, row)
         row = world.hosted[row].next_in_fetcher
@@ -177,21 +153,21 @@ def _name_all(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> bool:
 
 
 @inner_rule
-def _name_moved(world: Brokers, fetcher: Fetcher, request: FetchRequest) -> None:
+def _name_moved(world: Brokers, fetcher: Fetcher, request: client_requests.FetchRequest) -> None:
     """Name the partitions whose fetch offsets have moved since the last request."""
     row = fetcher.first_moved
     while row != NONE:
         _name(world, request, row)
         row = world.hosted[row].next_moved
-    forget_moves(world, fetcher)
+    fetcher_thread.forget_moves(world, fetcher)
 
 
 @inner_rule
-def _name(world: Brokers, request: FetchRequest, row: int) -> None:
+def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> None:
     """Say from which offset on, and in which epoch, a partition is fetched."""
     rules = world.rules[request.source]
     state = world.fetch_states[row]
-    item = new_item(world, request, world.hosted[row].partition, FetchPartition)
+    item = new_item(world, request, world.hosted[row].partition, client_requests.FetchPartition)
     item.topic_id = world.on_disk[row].topic_id
     item.fetch_offset = state.fetch_offset
     item.leader_epoch = leader_epoch_of_fetch(rules, state)
@@ -210,7 +186,7 @@ def handle_fetcher_gives_up(world: Brokers, timer: FetcherGivesUp) -> None:
     if fetcher.in_flight == 0:
         return
     if now_us < fetcher.deadline_us:
-        watch_deadline(world, fetcher, timer.fetcher)
+        fetcher_thread.watch_deadline(world, fetcher, timer.fetcher)
         return
     _fail_request(world, timer.fetcher)
 
@@ -241,17 +217,17 @@ def _fail_request(world: Brokers, index: int) -> None:
     now_us = world.context[0].time_us
     fetcher.in_flight = 0
     fetcher.looking_up = NONE
-    leave_session(world, fetcher)
+    fetcher_thread.leave_session(world, fetcher)
     broker = world.brokers[fetcher.broker]
     backoff_us = broker.replica_fetch_backoff_ms * 1000
     row = fetcher.first_row
     while row != NONE:
         delay_partition(world.fetch_states[row])
-        set_delay(world, row)
+        fetcher_thread.set_delay(world, row)
         row = world.hosted[row].next_in_fetcher
     if world.rules[fetcher.broker].fetcher_sleeps_after_error:
         fetcher.asleep_until_us = now_us + backoff_us
-    wake_fetcher_at(world, index, now_us + backoff_us)
+    fetcher_thread.wake_fetcher_at(world, index, now_us + backoff_us)
 
 
 @BROKER.handles(FetcherWakes)
@@ -263,7 +239,7 @@ def handle_fetcher_wakes(world: Brokers, timer: FetcherWakes) -> None:
 
 
 @inner_rule
-def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
+def waits_for_disk(world: Brokers, response: client_requests.FetchResponse) -> bool:
     """Whether what a response brings waits for a slow disk, or one that is behind.
 
     Then it comes again later.
@@ -275,7 +251,7 @@ def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
     wait_us = 0
     cursor = response.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], FetchedRecords)
+        item = view_as(world.items[cursor], client_requests.FetchedRecords)
         cursor = item.next
         if not item.continues and item.size_bytes > 0:
             appends += 1
@@ -295,14 +271,14 @@ def waits_for_disk(world: Brokers, response: FetchResponse) -> bool:
     return True
 
 
-@BROKER.handles(FetchResponse)
+@BROKER.handles(client_requests.FetchResponse)
 @inner_rule
-def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
+def handle_fetch_response(world: Brokers, response: client_requests.FetchResponse) -> None:
     """Append what the leader has sent, and fetch again.
 
     Source: AbstractFetcherThread.processFetchRequest@2.4.0.
     """
-    if not take_response(world, response):
+    if not fetcher_thread.take_response(world, response):
         return
     taken_us = 0
     last_partition = NONE
@@ -310,7 +286,7 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
     flushes = flushes_by_itself(world, response.destination)
     cursor = response.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], FetchedRecords)
+        item = view_as(world.items[cursor], client_requests.FetchedRecords)
         if not item.continues:
             _take_partition(world, response, item)
             if item.size_bytes > 0:
@@ -323,9 +299,9 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
     departure_us = world.context[0].time_us + taken_us + flushed_us
     fetcher = world.fetchers[response.fetcher]
     if not fetcher.in_session and last_partition != NONE:
-        last_row = replica_of_response(world, response, last_partition)
+        last_row = fetcher_thread.replica_of_response(world, response, last_partition)
         if last_row != NONE:
-            fetch_others_first(world, fetcher, last_row)
+            fetcher_thread.fetch_others_first(world, fetcher, last_row)
     if fetcher.looking_up != NONE:
         _look_up_offsets(world, response.fetcher, departure_us)
         return
@@ -333,8 +309,10 @@ def handle_fetch_response(world: Brokers, response: FetchResponse) -> None:
 
 
 @inner_rule
-def _take_partition(world: Brokers, response: FetchResponse, item: FetchedRecords) -> None:
-    row = replica_of_response(world, response, item.partition)
+def _take_partition(
+    world: Brokers, response: client_requests.FetchResponse, item: client_requests.FetchedRecords
+) -> None:
+    row = fetcher_thread.replica_of_response(world, response, item.partition)
     if row == NONE or not takes_response(world.fetch_states[row], item.offset):
         return
     state = world.fetch_states[row]
@@ -344,13 +322,13 @@ def _take_partition(world: Brokers, response: FetchResponse, item: FetchedRecord
             world.fetchers[response.fetcher].looking_up = row
     elif item.error != errors.NONE:
         handle_fetch_error(rules, state, item.error, item.leader_epoch)
-        after_error(world, row)
+        fetcher_thread.after_error(world, row)
     else:
         _take_records(world, row, item)
 
 
 @inner_rule
-def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
+def _take_records(world: Brokers, row: int, item: client_requests.FetchedRecords) -> None:
     """Append the runs of one partition, and take over the leader's high watermark.
 
     Source: ReplicaFetcherThread.processPartitionData@2.4.0.
@@ -362,11 +340,11 @@ def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
     if not diverges:
         if item.end_offset > item.offset and item.offset != partition.log_end_offset:
             handle_append_failure(rules, state, errors.UNKNOWN_SERVER_ERROR)
-            after_error(world, row)
+            fetcher_thread.after_error(world, row)
             return
         if item.end_offset > item.offset and write_fails(world, row):
             handle_append_failure(rules, state, errors.KAFKA_STORAGE_ERROR)
-            after_error(world, row)
+            fetcher_thread.after_error(world, row)
             return
         last_epoch = _append_runs(world, row, item)
         mark_replicated(world, row, item.size_bytes)
@@ -383,11 +361,11 @@ def _take_records(world: Brokers, row: int, item: FetchedRecords) -> None:
         asked_epoch = state.last_fetched_epoch
         take_records(rules, state, partition.log_end_offset, last_epoch)
         if state.fetch_offset != asked_offset or state.last_fetched_epoch != asked_epoch:
-            note_move(world, row)
+            fetcher_thread.note_move(world, row)
         world.hosted[row].fetcher_lag = max(0, item.high_watermark - partition.log_end_offset)
         state.in_sync = partition.log_end_offset >= item.high_watermark
         if world.hosted[row].follower_throttled:
-            count_fetched(world, row, item.size_bytes)
+            fetcher_thread.count_fetched(world, row, item.size_bytes)
     if partition.high_watermark != before:
         _note_high_watermark(world, row, before)
 
@@ -430,7 +408,7 @@ def _write_diverging_high_watermark(
 
 
 @inner_rule
-def _append_runs(world: Brokers, row: int, item: FetchedRecords) -> int:
+def _append_runs(world: Brokers, row: int, item: client_requests.FetchedRecords) -> int:
     """Append the records of a response, epoch by epoch; the epoch of the last one."""
     last_epoch = UNDEFINED
     # At most so many: there has to be room for them, whatever else the group has room for.
@@ -444,14 +422,14 @@ def _append_runs(world: Brokers, row: int, item: FetchedRecords) -> int:
             _note_batch(world, row, item)
         if item.next == NONE:
             break
-        item = view_as(world.items[item.next], FetchedRecords)
+        item = view_as(world.items[item.next], client_requests.FetchedRecords)
         if not item.continues:
             break
     return last_epoch
 
 
 @inner_rule
-def _note_batch(world: Brokers, row: int, item: FetchedRecords) -> None:
+def _note_batch(world: Brokers, row: int, item: client_requests.FetchedRecords) -> None:
     """Remember a batch of an idempotent producer, if it was appended as a whole."""
     last_offset = item.batch_offset + decrement_sequence(item.last_sequence, item.first_sequence)
     if last_offset < world.replicas[row].log_end_offset:
@@ -474,37 +452,43 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
     then perhaps for the other.
     """
     fetcher = world.fetchers[index]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, ListOffsetsRequest)
-    item = new_item(world, request, world.hosted[fetcher.looking_up].partition, OffsetsAsked)
+    request = new_event(
+        world, fetcher.broker, fetcher.source_broker, client_requests.ListOffsetsRequest
+    )
+    item = new_item(
+        world, request, world.hosted[fetcher.looking_up].partition, client_requests.OffsetsAsked
+    )
     state = world.fetch_states[fetcher.looking_up]
     item.leader_epoch = leader_epoch_of_fetch(world.rules[fetcher.broker], state)
-    send_as_fetcher(world, index, request, departure_us)
+    fetcher_thread.send_as_fetcher(world, index, request, departure_us)
 
 
-@BROKER.handles(EpochResponse)
+@BROKER.handles(client_requests.EpochResponse)
 @inner_rule
-def handle_epoch_response(world: Brokers, response: EpochResponse) -> None:
+def handle_epoch_response(world: Brokers, response: client_requests.EpochResponse) -> None:
     """Truncate as the leader's answers about epochs say, then fetch what is ready.
 
     Source: AbstractFetcherThread.maybeTruncate@2.4.0.
     """
-    if not take_response(world, response):
+    if not fetcher_thread.take_response(world, response):
         return
     take_epoch_end_offsets(world, response)
     fetch(world, response.fetcher, world.context[0].time_us)
 
 
-@BROKER.handles(ListOffsetsResponse)
+@BROKER.handles(client_requests.ListOffsetsResponse)
 @inner_rule
-def handle_list_offsets_response(world: Brokers, response: ListOffsetsResponse) -> None:
+def handle_list_offsets_response(
+    world: Brokers, response: client_requests.ListOffsetsResponse
+) -> None:
     """Bring a log that was out of range to where the leader's begins or ends.
 
     Source: AbstractFetcherThread.handleOutOfRangeError@2.4.0.
     """
-    if not take_response(world, response):
+    if not fetcher_thread.take_response(world, response):
         return
-    item = view_as(world.items[response.first_item], ListedOffsets)
-    row = replica_of_response(world, response, item.partition)
+    item = view_as(world.items[response.first_item], client_requests.ListedOffsets)
+    row = fetcher_thread.replica_of_response(world, response, item.partition)
     fetcher = world.fetchers[response.fetcher]
     if row != NONE and row == fetcher.looking_up:
         if item.error != errors.NONE:
@@ -514,7 +498,7 @@ def handle_list_offsets_response(world: Brokers, response: ListOffsetsResponse) 
                 item.error,
                 item.leader_epoch,
             )
-            after_error(world, row)
+            fetcher_thread.after_error(world, row)
         else:
             leave_range(world, row, item)
     fetcher.looking_up = NONE

@@ -8,17 +8,8 @@ A broker becomes a follower of a partition, by a new state that the control plan
 It hands the partition to the fetcher of its leader, and completes the requests that wait for it.
 """
 
+from tidegauge.actors.fetches import fetcher_thread
 from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
-from tidegauge.actors.fetches.fetcher_thread import (
-    add_to_fetcher,
-    after_error,
-    fetcher_for,
-    leave_session,
-    remove_from_fetcher,
-    replica_of_response,
-    send_as_fetcher,
-    set_delay,
-)
 from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.zookeeper_client import topic_config
@@ -27,6 +18,7 @@ from tidegauge.actors.storage.group_offsets import stop_coordinating
 from tidegauge.actors.storage.logs import cut_log, empty_log
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import truncation
 from tidegauge.replication.fetcher import (
     STOP_BROKER,
     TRUNCATE_FULLY_AND_START_AT,
@@ -44,26 +36,9 @@ from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoc
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
-from tidegauge.replication.truncation import (
-    DROP_ANSWER,
-    PARTITION_FENCED,
-    TAKE_ANSWER,
-    asks_for_epoch_end,
-    epoch_answer_action,
-    fallback_offset,
-    initial_fetch_offset,
-    leader_epoch_of_epoch_request,
-    offset_truncation_state,
-)
 from tidegauge.simulation.events import free_event, new_event, new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.client_requests import (
-    EpochAsked,
-    EpochEndOffset,
-    EpochResponse,
-    ListedOffsets,
-    OffsetsForLeaderEpochRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
@@ -81,62 +56,68 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """
     fetcher = world.fetchers[index]
     rules = world.rules[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, OffsetsForLeaderEpochRequest)
+    request = new_event(
+        world, fetcher.broker, fetcher.source_broker, client_requests.OffsetsForLeaderEpochRequest
+    )
     row = fetcher.first_row
     while row != NONE:
         state = world.fetch_states[row]
         partition = world.replicas[row]
         if state.state == TRUNCATING and not state.delayed:
-            if asks_for_epoch_end(rules, partition):
-                item = new_item(world, request, world.hosted[row].partition, EpochAsked)
+            if truncation.asks_for_epoch_end(rules, partition):
+                item = new_item(
+                    world, request, world.hosted[row].partition, client_requests.EpochAsked
+                )
                 item.leader_epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
-                item.current_leader_epoch = leader_epoch_of_epoch_request(rules, state)
+                item.current_leader_epoch = truncation.leader_epoch_of_epoch_request(rules, state)
                 item.asked_in_epoch = state.current_leader_epoch
             else:
-                offset = fallback_offset(rules, partition, state)
+                offset = truncation.fallback_offset(rules, partition, state)
                 _truncate(world, row, offset, _TRUE)
         row = world.hosted[row].next_in_fetcher
     if request.item_count == 0:
         free_event(world, request)
         return False
-    send_as_fetcher(world, index, request, departure_us)
+    fetcher_thread.send_as_fetcher(world, index, request, departure_us)
     return True
 
 
 @inner_rule
-def take_epoch_end_offsets(world: Brokers, response: EpochResponse) -> None:
+def take_epoch_end_offsets(world: Brokers, response: client_requests.EpochResponse) -> None:
     """Truncate each partition as the leader's response about its epoch says.
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
     cursor = response.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], EpochEndOffset)
+        item = view_as(world.items[cursor], client_requests.EpochEndOffset)
         cursor = item.next
-        row = replica_of_response(world, response, item.partition)
+        row = fetcher_thread.replica_of_response(world, response, item.partition)
         if row != NONE and world.fetch_states[row].state == TRUNCATING:
             _take_epoch_end_offset(world, row, item)
 
 
 @inner_rule
-def _take_epoch_end_offset(world: Brokers, row: int, item: EpochEndOffset) -> None:
+def _take_epoch_end_offset(world: Brokers, row: int, item: client_requests.EpochEndOffset) -> None:
     rules = world.rules[world.hosted[row].broker]
     state = world.fetch_states[row]
-    action = epoch_answer_action(rules, item.error, item.asked_in_epoch, state.current_leader_epoch)
-    if action == DROP_ANSWER:
+    action = truncation.epoch_answer_action(
+        rules, item.error, item.asked_in_epoch, state.current_leader_epoch
+    )
+    if action == truncation.DROP_ANSWER:
         return
-    if action == TAKE_ANSWER:
+    if action == truncation.TAKE_ANSWER:
         epoch = item.leader_epoch
         if rules.truncation_protocol == TRUNCATE_KIP_101:
             epoch = UNDEFINED  # version 0 of the answer has no such field
-        fallback = fallback_offset(rules, world.replicas[row], state)
+        fallback = truncation.fallback_offset(rules, world.replicas[row], state)
         follow_answer(world, row, epoch, item.end_offset, fallback)
-    elif action == PARTITION_FENCED:
+    elif action == truncation.PARTITION_FENCED:
         mark_partition_failed(rules, state)
-        after_error(world, row)
+        fetcher_thread.after_error(world, row)
     else:
         delay_partition(state)
-        set_delay(world, row)
+        fetcher_thread.set_delay(world, row)
 
 
 @inner_rule
@@ -147,7 +128,7 @@ def follow_answer(world: Brokers, row: int, epoch: int, end_offset: int, fallbac
     own_epoch, own_end_offset = end_offset_for(
         rules, epochs_of(world, row), partition.epoch_count, partition.log_end_offset, epoch
     )
-    offset, completed = offset_truncation_state(
+    offset, completed = truncation.offset_truncation_state(
         epoch, end_offset, own_epoch, own_end_offset, partition.log_end_offset, fallback
     )
     _truncate(world, row, offset, completed)
@@ -156,7 +137,7 @@ def follow_answer(world: Brokers, row: int, epoch: int, end_offset: int, fallbac
 @inner_rule
 def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
     rules = world.rules[world.hosted[row].broker]
-    leave_session(world, world.fetchers[world.hosted[row].fetcher])
+    fetcher_thread.leave_session(world, world.fetchers[world.hosted[row].fetcher])
     cut_log(world, row, offset)
     partition = world.replicas[row]
     epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
@@ -164,7 +145,7 @@ def _truncate(world: Brokers, row: int, offset: int, completed: bool) -> None:
 
 
 @inner_rule
-def leave_range(world: Brokers, row: int, item: ListedOffsets) -> None:
+def leave_range(world: Brokers, row: int, item: client_requests.ListedOffsets) -> None:
     """After OFFSET_OUT_OF_RANGE: cut the log to the leader's, or begin it anew at its start.
 
     Up to 2.0.0 the broker exits instead where unclean election is disabled.
@@ -184,7 +165,7 @@ def leave_range(world: Brokers, row: int, item: ListedOffsets) -> None:
     if action == STOP_BROKER:
         exit_by_itself(world, world.hosted[row].broker, STOP_OUT_OF_RANGE)
         return
-    leave_session(world, world.fetchers[world.hosted[row].fetcher])
+    fetcher_thread.leave_session(world, world.fetchers[world.hosted[row].fetcher])
     if action == TRUNCATE_TO:
         cut_log(world, row, offset)
     elif action == TRUNCATE_FULLY_AND_START_AT:
@@ -201,7 +182,7 @@ def become_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> N
     restarts = turn_follower(world, row, state)
     if not restarts:
         return
-    remove_from_fetcher(world, row)
+    fetcher_thread.remove_from_fetcher(world, row)
     if not world.brokers[world.hosted[row].broker].stopping:
         start_to_follow(world, row)
 
@@ -238,10 +219,10 @@ def start_to_follow(world: Brokers, row: int) -> None:
     rules = world.rules[hosted.broker]
     leader = broker_of(world, hosted.partition, partition.leader)
     epoch = latest_epoch(epochs_of(world, row), partition.epoch_count)
-    offset = initial_fetch_offset(rules, partition)
+    offset = truncation.initial_fetch_offset(rules, partition)
     add_partition(rules, world.fetch_states[row], offset, partition.leader_epoch, epoch)
-    fetcher = fetcher_for(world, row, leader)
-    add_to_fetcher(world, row, fetcher)
+    fetcher = fetcher_thread.fetcher_for(world, row, leader)
+    fetcher_thread.add_to_fetcher(world, row, fetcher)
 
 
 @inner_rule

@@ -21,13 +21,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, rest
-from tidegauge.simulation.events import (
-    copy_event,
-    free_event,
-    new_event,
-    new_item,
-    set_timer,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_requests import (
@@ -103,14 +97,14 @@ def _make_request(world: Brokers, broker: int) -> None:
     Source: DefaultAlterPartitionManager.buildRequest@3.8.0.
     """
     state = world.brokers[broker]
-    request = new_event(world, broker, broker, AlterPartitionRequest)
+    request = events.new_event(world, broker, broker, AlterPartitionRequest)
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
     row = state.first_log
     while row != NONE:
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
-            item = new_item(world, request, hosted.partition, AlterPartitionData)
+            item = events.new_item(world, request, hosted.partition, AlterPartitionData)
             item.topic_id = world.on_disk[row].topic_id
             item.leader = world.replicas[row].local_replica
             item.leader_epoch = hosted.submitted_leader_epoch
@@ -137,7 +131,7 @@ def _name_members(world: Brokers, request: AlterPartitionRequest) -> None:
         row = row_of(world, proposed.partition, request.broker_id)
         members = proposed.isr
         while members != EMPTY:
-            member = new_item(world, request, proposed.partition, IsrMember)
+            member = events.new_item(world, request, proposed.partition, IsrMember)
             member.replica = first(members)
             member.broker_epoch = request.broker_epoch
             if member.replica != world.replicas[row].local_replica:
@@ -198,7 +192,7 @@ def _send(world: Brokers, broker: int) -> None:
     write_row(world, written)
     request.destination = state.alter_partition_controller
     request.correlation_id = state.alter_partition_sends
-    send(world, copy_event(world, request), state.alter_partition_sent_us)
+    send(world, events.copy_event(world, request), state.alter_partition_sent_us)
     if not state.alter_partition_deadline:
         _watch_deadline(world, state, broker)
 
@@ -207,7 +201,7 @@ def _send(world: Brokers, broker: int) -> None:
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     due_us = world.context[0].time_us + delay_us
     world.brokers[broker].alter_partition_due_us = due_us
-    set_timer(world, new_event(world, broker, broker, AlterPartitionDue), due_us)
+    events.set_timer(world, events.new_event(world, broker, broker, AlterPartitionDue), due_us)
 
 
 @BROKER.handles(AlterPartitionDue)
@@ -229,9 +223,9 @@ def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None
 @inner_rule
 def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
     state.alter_partition_deadline = True
-    timer = new_event(world, broker, broker, AlterPartitionGivesUp)
+    timer = events.new_event(world, broker, broker, AlterPartitionGivesUp)
     timeout_us = state.controller_socket_timeout_ms * 1000
-    set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
+    events.set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
 
 
 @BROKER.handles(AlterPartitionGivesUp)
@@ -308,7 +302,7 @@ def forget_request(world: Brokers, broker: int) -> None:
     """No request is on its way any more."""
     state = world.brokers[broker]
     if state.alter_partition != NONE:
-        free_event(world, world.events[state.alter_partition])
+        events.free_event(world, world.events[state.alter_partition])
         state.alter_partition = NONE
 
 

@@ -16,15 +16,7 @@ broker (``alter_partition.py``).
 
 from tidegauge.actors.fetches.fetch_read import row_on
 from tidegauge.actors.fetches.fetch_sessions import settle, touch
-from tidegauge.actors.leaders.alter_partition import (
-    answers_request_in_flight,
-    drop_submitted_isr,
-    forget_request,
-    make_again,
-    propagate_isrs,
-    send_again,
-    submit_isr,
-)
+from tidegauge.actors.leaders import alter_partition
 from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write
@@ -33,23 +25,8 @@ from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_re
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication import errors
+from tidegauge.replication import errors, isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
-from tidegauge.replication.isr_update import (
-    COMMITTED,
-    IGNORED,
-    PROPOSED,
-    RESENT,
-    alters_partition,
-    commit_isr,
-    expanded_isr,
-    handle_isr_update,
-    handle_isr_update_error,
-    high_watermark_may_move,
-    propose_isr,
-    revert_isr,
-    shrunk_isr,
-)
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, UNDEFINED, Partition, first, rest, size, without
 from tidegauge.simulation.events import new_event, new_item, set_timer
@@ -63,14 +40,8 @@ from tidegauge.simulation.messages.timers import IsrExpiration
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZnodeData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
+from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
-from tidegauge.simulation.trace_rows.replica_rows import (
-    IsrChange,
-    IsrExpanded,
-    IsrShrunk,
-    IsrUpdateFailed,
-    IsrUpdateSent,
-)
 
 
 @inner_rule
@@ -135,10 +106,10 @@ def _shrink(world: Brokers, row: int, out_of_sync: int) -> bool:
     hosted = world.hosted[row]
     hosted.lag_ms = _longest_lag_ms(world, row, out_of_sync)
     hosted.writing_request = NONE
-    isr = shrunk_isr(world.replicas[row], out_of_sync)
+    isr = isr_update.shrunk_isr(world.replicas[row], out_of_sync)
     if _change_isr(world, row, isr, out_of_sync):
         return True
-    if high_watermark_may_move(world.rules[hosted.broker], PROPOSED):
+    if isr_update.high_watermark_may_move(world.rules[hosted.broker], isr_update.PROPOSED):
         try_high_watermark(world, row, MOMENT_SHRINK)
     return False
 
@@ -172,7 +143,7 @@ def begin_expansion(world: Brokers, row: int, replica: int, request: int) -> boo
 
     Source: Partition.expandIsr@2.4.0, maybeExpandIsr@3.8.0.
     """
-    isr = expanded_isr(world.replicas[row], replica)
+    isr = isr_update.expanded_isr(world.replicas[row], replica)
     waits = _change_isr(world, row, isr, EMPTY)
     if waits:
         world.hosted[row].writing_request = request
@@ -190,11 +161,11 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     """
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    proposes = alters_partition(world.rules[hosted.broker])
+    proposes = isr_update.alters_partition(world.rules[hosted.broker])
     if hosted.submitted_isr != EMPTY:
         mark_failed_isr_update(world, hosted.broker)
         return False
-    written = new_row(world, hosted.broker, IsrUpdateSent)
+    written = new_row(world, hosted.broker, replica_rows.IsrUpdateSent)
     written.partition = hosted.partition
     written.isr = isr
     written.old_isr = partition.isr
@@ -206,8 +177,8 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     hosted.isr_row = written.sequence
     touch(world, row)
     if proposes:
-        propose_isr(partition, isr)
-        submit_isr(world, row, isr)
+        isr_update.propose_isr(partition, isr)
+        alter_partition.submit_isr(world, row, isr)
     else:
         hosted.locked = True
         hosted.written_isr = isr
@@ -251,17 +222,19 @@ def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
         _write_failure(world, row, hosted.written_isr, answer.error)
         return
     old_isr = partition.isr
-    commit_isr(partition, hosted.written_isr, answer.version)
+    isr_update.commit_isr(partition, hosted.written_isr, answer.version)
     _write_isr_change(world, row, old_isr)
     record_isr_change(world, row)
     shrinks = size(partition.isr) < size(old_isr)
-    if shrinks and high_watermark_may_move(world.rules[hosted.broker], COMMITTED):
+    if shrinks and isr_update.high_watermark_may_move(
+        world.rules[hosted.broker], isr_update.COMMITTED
+    ):
         try_high_watermark(world, row, MOMENT_SHRINK)
 
 
 @inner_rule
 def _tell_isr(
-    changed: IsrChange, hosted: HostedReplica, partition: Partition, old_isr: int
+    changed: replica_rows.IsrChange, hosted: HostedReplica, partition: Partition, old_isr: int
 ) -> None:
     # The answer may be to proposals about many partitions.
     changed.because_process = hosted.broker
@@ -282,12 +255,12 @@ def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     stats = world.broker_stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
     if shrinks:
-        shrunk = new_row(world, hosted.broker, IsrShrunk)
+        shrunk = new_row(world, hosted.broker, replica_rows.IsrShrunk)
         _tell_isr(shrunk, hosted, partition, old_isr)
         shrunk.lag_ms = hosted.lag_ms
         write_row(world, shrunk)
     else:
-        expanded = new_row(world, hosted.broker, IsrExpanded)
+        expanded = new_row(world, hosted.broker, replica_rows.IsrExpanded)
         _tell_isr(expanded, hosted, partition, old_isr)
         expanded.member_end_offset = _end_of_new_member(world, row, old_isr)
         write_row(world, expanded)
@@ -312,7 +285,7 @@ def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
 def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
     hosted = world.hosted[row]
     mark_failed_isr_update(world, hosted.broker)
-    failed = new_row(world, hosted.broker, IsrUpdateFailed)
+    failed = new_row(world, hosted.broker, replica_rows.IsrUpdateFailed)
     failed.partition = hosted.partition
     failed.isr = isr
     failed.version = world.replicas[row].partition_epoch
@@ -332,13 +305,13 @@ def handle_alter_partition_response(world: Brokers, response: AlterPartitionResp
     """
     broker = response.destination
     state = world.brokers[broker]
-    if not answers_request_in_flight(state, response) or state.ends:
+    if not alter_partition.answers_request_in_flight(state, response) or state.ends:
         return
     if _has_other_controller(world, response):
-        send_again(world, broker, errors.NOT_CONTROLLER)
+        alter_partition.send_again(world, broker, errors.NOT_CONTROLLER)
         return
     if response.error != errors.NONE:
-        make_again(world, broker, response.error)
+        alter_partition.make_again(world, broker, response.error)
         return
     sent = world.events[state.alter_partition].first_item
     cursor = response.first_item
@@ -350,8 +323,8 @@ def handle_alter_partition_response(world: Brokers, response: AlterPartitionResp
             _take_outcome(world, row, proposed.isr, outcome)
         sent = proposed.next
         cursor = outcome.next
-    forget_request(world, broker)
-    propagate_isrs(world, broker)
+    alter_partition.forget_request(world, broker)
+    alter_partition.propagate_isrs(world, broker)
 
 
 @inner_rule
@@ -374,7 +347,7 @@ def _take_outcome(world: Brokers, row: int, proposed_isr: int, item: AlterPartit
     """
     partition = world.replicas[row]
     rules = world.rules[world.hosted[row].broker]
-    drop_submitted_isr(world, row)
+    alter_partition.drop_submitted_isr(world, row)
     touch(world, row)
     old_isr = partition.isr
     if item.error == errors.NONE:
@@ -382,18 +355,18 @@ def _take_outcome(world: Brokers, row: int, proposed_isr: int, item: AlterPartit
         told.leader_epoch = item.leader_epoch
         told.isr = item.isr
         told.partition_epoch = item.partition_epoch
-        outcome = handle_isr_update(rules, partition, proposed_isr, told)
+        outcome = isr_update.handle_isr_update(rules, partition, proposed_isr, told)
     else:
-        outcome = handle_isr_update_error(rules, partition, proposed_isr, item.error)
-    if outcome == IGNORED:
+        outcome = isr_update.handle_isr_update_error(rules, partition, proposed_isr, item.error)
+    if outcome == isr_update.IGNORED:
         return
-    if outcome != COMMITTED:
+    if outcome != isr_update.COMMITTED:
         _write_failure(world, row, proposed_isr, item.error)
-        if outcome == RESENT and rules.isr_update_queued_again:
-            submit_isr(world, row, proposed_isr)
-        elif outcome == RESENT and rules.isr_update_reverts_if_not_attempted:
-            revert_isr(partition)
+        if outcome == isr_update.RESENT and rules.isr_update_queued_again:
+            alter_partition.submit_isr(world, row, proposed_isr)
+        elif outcome == isr_update.RESENT and rules.isr_update_reverts_if_not_attempted:
+            isr_update.revert_isr(partition)
         return
     _write_isr_change(world, row, old_isr)
-    if high_watermark_may_move(rules, COMMITTED):
+    if isr_update.high_watermark_may_move(rules, isr_update.COMMITTED):
         try_high_watermark(world, row, MOMENT_SHRINK)

@@ -18,14 +18,7 @@ from tidegauge.actors.fetches.delayed_operations import (
 from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr
-from tidegauge.actors.state.brokers import (
-    EPOCH_MARGIN,
-    Brokers,
-    epochs_of,
-    ineligible_replicas,
-    now_ms,
-    runs_of,
-)
+from tidegauge.actors.state import brokers
 from tidegauge.actors.storage.checkpoints import note_epoch
 from tidegauge.actors.storage.disks import note_cached, write_back
 from tidegauge.actors.storage.group_offsets import begin_loading
@@ -51,13 +44,7 @@ from tidegauge.simulation.messages.client_requests import FetchPartition
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.topology import broker_of
-from tidegauge.simulation.trace_rows.codes import (
-    MOMENT_APPEND,
-    MOMENT_LEADER,
-    REASON_ISR,
-    REASON_LEADER,
-    REASON_TERM,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.detail_rows import Appended, FetchCounted, HighWatermarkMoved
 from tidegauge.simulation.trace_rows.replica_rows import BecameLeader, Exposed
 
@@ -66,7 +53,7 @@ _LOG_START = code(0)
 
 
 @inner_rule
-def try_high_watermark(world: Brokers, row: int, moment: int) -> bool:
+def try_high_watermark(world: brokers.Brokers, row: int, moment: int) -> bool:
     """Attempt to move the high watermark of a leader; who waits for it is woken.
 
     Source: Partition.maybeIncrementLeaderHW and tryCompleteDelayedRequests@2.4.0.
@@ -76,13 +63,13 @@ def try_high_watermark(world: Brokers, row: int, moment: int) -> bool:
     rules = world.rules[world.hosted[row].broker]
     ineligible = EMPTY
     if rules.expand_requires_eligible:
-        ineligible = ineligible_replicas(world, row)
+        ineligible = brokers.ineligible_replicas(world, row)
     before = partition.high_watermark
     moved = maybe_increment_leader_high_watermark(
         rules,
         partition,
         world.followers,
-        now_ms(world.context[0]),
+        brokers.now_ms(world.context[0]),
         broker.replica_lag_time_max_ms,
         ineligible,
     )
@@ -95,7 +82,7 @@ def try_high_watermark(world: Brokers, row: int, moment: int) -> bool:
 
 
 @inner_rule
-def trace_high_watermark(world: Brokers, row: int, before: int, moment: int) -> None:
+def trace_high_watermark(world: brokers.Brokers, row: int, before: int, moment: int) -> None:
     """Record that a replica's high watermark has moved, and at which occasion."""
     partition = world.replicas[row]
     traced = new_row(world, world.hosted[row].broker, HighWatermarkMoved)
@@ -108,28 +95,28 @@ def trace_high_watermark(world: Brokers, row: int, before: int, moment: int) -> 
 
 
 @inner_rule
-def append_to_leader(world: Brokers, row: int, record_count: int) -> int:
+def append_to_leader(world: brokers.Brokers, row: int, record_count: int) -> int:
     """Append a producer's records under the leader's epoch; the offset of the first.
 
     Source: Partition.appendRecordsToLeader@2.4.0.
     """
     partition = world.replicas[row]
     base_offset = append_to_log(world, row, partition.leader_epoch, record_count)
-    try_high_watermark(world, row, MOMENT_APPEND)
+    try_high_watermark(world, row, codes.MOMENT_APPEND)
     wake_fetches(world, row)
     return base_offset
 
 
 @inner_rule
-def append_to_log(world: Brokers, row: int, epoch: int, record_count: int) -> int:
+def append_to_log(world: brokers.Brokers, row: int, epoch: int, record_count: int) -> int:
     """Append records of one epoch to a replica's log; the offset of the first."""
     partition = world.replicas[row]
     broker = world.hosted[row].broker
-    epochs = epochs_of(world, row)
+    epochs = brokers.epochs_of(world, row)
     epoch_count = partition.epoch_count
     last_epoch = latest_epoch(epochs, epoch_count)
     base_offset = append(
-        world.rules[broker], partition, runs_of(world, row), epochs, epoch, record_count
+        world.rules[broker], partition, brokers.runs_of(world, row), epochs, epoch, record_count
     )
     if epoch != last_epoch:
         note_epoch(world, row, epoch_count, last_epoch)
@@ -152,15 +139,18 @@ def append_to_log(world: Brokers, row: int, epoch: int, record_count: int) -> in
 
 
 @inner_rule
-def keep_room_for_epochs(world: Brokers, row: int) -> None:
+def keep_room_for_epochs(world: brokers.Brokers, row: int) -> None:
     """Ask for larger tables when a replica's epochs have nearly filled their room."""
     partition = world.replicas[row]
-    if max(partition.run_count, partition.epoch_count) + EPOCH_MARGIN > world.pools[0].epoch_room:
+    if (
+        max(partition.run_count, partition.epoch_count) + brokers.EPOCH_MARGIN
+        > world.pools[0].epoch_room
+    ):
         world.context[0].needs_room = True
 
 
 @inner_rule
-def count_fetch(world: Brokers, row: int, replica: int, item: FetchPartition) -> None:
+def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchPartition) -> None:
     """Take a follower's fetch for what it says of the follower's log end offset.
 
     ``item.may_move`` says afterwards whether it is an occasion to move the high watermark.
@@ -182,7 +172,7 @@ def count_fetch(world: Brokers, row: int, replica: int, item: FetchPartition) ->
         follower,
         item.fetch_offset,
         _LOG_START,
-        now_ms(world.context[0]),
+        brokers.now_ms(world.context[0]),
         partition.log_end_offset,
     )
     world.follower_fetches[index].last_sent_high_watermark = item.high_watermark
@@ -199,7 +189,7 @@ def count_fetch(world: Brokers, row: int, replica: int, item: FetchPartition) ->
 
 
 @inner_rule
-def close_account(world: Brokers, row: int, reason: int) -> None:
+def close_account(world: brokers.Brokers, row: int, reason: int) -> None:
     """Write down what this leader's term has acknowledged and exposed so far."""
     write_acknowledged(world, row, ACKS_ALL, reason)
     write_acknowledged(world, row, ACKS_LEADER, reason)
@@ -213,7 +203,7 @@ def close_account(world: Brokers, row: int, reason: int) -> None:
 
 
 @inner_rule
-def become_leader(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+def become_leader(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Lead a partition in a new state, or continue to lead it.
 
     Source: ReplicaManager.makeLeaders@2.4.0, Partition.makeLeader@2.4.0.
@@ -223,20 +213,20 @@ def become_leader(world: Brokers, row: int, state: LeaderAndIsrPartition) -> Non
     hosted = world.hosted[row]
     remove_from_fetcher(world, row)
     epoch_count = partition.epoch_count
-    epoch = latest_epoch(epochs_of(world, row), epoch_count)
+    epoch = latest_epoch(brokers.epochs_of(world, row), epoch_count)
     is_new_leader = make_leader(
         world.rules[hosted.broker],
         partition,
         world.followers,
-        epochs_of(world, row),
+        brokers.epochs_of(world, row),
         world.told_state[0],
         state.controller_epoch,
-        now_ms(world.context[0]),
+        brokers.now_ms(world.context[0]),
     )
     if is_new_leader:
         _forget_accounts(world, row)
     # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
-    write_log_runs(world, row, REASON_LEADER)
+    write_log_runs(world, row, codes.REASON_LEADER)
     written = new_row(world, hosted.broker, BecameLeader)
     written.partition = hosted.partition
     written.leader_epoch = partition.leader_epoch
@@ -247,13 +237,13 @@ def become_leader(world: Brokers, row: int, state: LeaderAndIsrPartition) -> Non
     written.is_new_leader = 1 if is_new_leader else 0
     write_row(world, written)
     note_epoch(world, row, epoch_count, epoch)
-    try_high_watermark(world, row, MOMENT_LEADER)
+    try_high_watermark(world, row, codes.MOMENT_LEADER)
     begin_loading(world, row)
     keep_room_for_epochs(world, row)
 
 
 @inner_rule
-def _forget_accounts(world: Brokers, row: int) -> None:
+def _forget_accounts(world: brokers.Brokers, row: int) -> None:
     """Begin a term: nothing is acknowledged, and no follower has a fetch session yet."""
     forget_acknowledged(world.hosted[row])
     width = world.sizes[0].width
@@ -266,7 +256,7 @@ def _forget_accounts(world: Brokers, row: int) -> None:
 
 
 @inner_rule
-def continue_to_lead(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+def continue_to_lead(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over another ISR or assignment in the same term, as the metadata log of KRaft has it.
 
     A proposal that is pending is of no use any more.
@@ -279,12 +269,12 @@ def continue_to_lead(world: Brokers, row: int, state: LeaderAndIsrPartition) -> 
     update_assignment(world, row, state)
     commit_isr(partition, state.isr, state.partition_epoch)
     if is_other:
-        close_account(world, row, REASON_ISR)
-    try_high_watermark(world, row, MOMENT_LEADER)
+        close_account(world, row, codes.REASON_ISR)
+    try_high_watermark(world, row, codes.MOMENT_LEADER)
 
 
 @inner_rule
-def take_state(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+def take_state(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over a partition's new state; what was on its way in the old one is over.
 
     It is in ``Brokers.told_state`` until the next one.
@@ -299,11 +289,11 @@ def take_state(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     if world.rules[world.hosted[row].broker].leader_and_isr_drops_isr_update:
         drop_submitted_isr(world, row)
     if is_leader(world.replicas[row]):
-        close_account(world, row, REASON_TERM)
+        close_account(world, row, codes.REASON_TERM)
 
 
 @inner_rule
-def update_assignment(world: Brokers, row: int, state: LeaderAndIsrPartition) -> None:
+def update_assignment(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition) -> None:
     """Take over who has replicas; what was known of those that have none any more is forgotten.
 
     Source: Partition.updateAssignmentAndIsr@2.4.0.

@@ -29,32 +29,17 @@ from tidegauge.actors.metadata.metadata_fetch import fetch_metadata
 from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.isr_change_propagation import communicate_later
+from tidegauge.actors.state import lifecycles
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.lifecycles import (
-    PENDING_CONTROLLED_SHUTDOWN,
-    RECOVERY,
-    RUNNING,
-    STARTING,
-    Lifecycle,
-)
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
-from tidegauge.simulation.messages.controller_timers import (
-    ControlledShutdownBegins,
-    ControlledShutdownExpires,
-    ControllerLookedFor,
-    HeartbeatDue,
-    InitialRegistrationExpires,
-    LifecycleBegins,
-    ReadyToUnfence,
-    RegistrationGivesUp,
-)
 from tidegauge.simulation.messages.event import ControllerRequest
 from tidegauge.simulation.messages.quorum_requests import (
     BrokerHeartbeatRequest,
@@ -85,33 +70,35 @@ _NO_CONTROLLER_US = code(100_000)
 _RECONNECT_US = code(50_000)
 
 
-@BROKER.handles(LifecycleBegins)
+@BROKER.handles(controller_timers.LifecycleBegins)
 @inner_rule
-def handle_lifecycle_begins(world: Brokers, timer: LifecycleBegins) -> None:
+def handle_lifecycle_begins(world: Brokers, timer: controller_timers.LifecycleBegins) -> None:
     """Register, and begin to fetch the metadata log."""
     broker = timer.destination
     state = world.lifecycles[broker]
-    state.state = STARTING
+    state.state = lifecycles.STARTING
     state.offline_directories = world.brokers[broker].offline_directories
     # Before the logs are loaded, which deletes the files that have it.
     state.previous_epoch = previous_epoch(world, broker)
-    expires = new_event(world, broker, broker, InitialRegistrationExpires)
+    expires = new_event(world, broker, broker, controller_timers.InitialRegistrationExpires)
     set_timer(world, expires, world.context[0].time_us + state.registration_timeout_us)
     fetch_metadata(world, broker)
     _communicate(world, broker)
 
 
-@BROKER.handles(InitialRegistrationExpires)
+@BROKER.handles(controller_timers.InitialRegistrationExpires)
 @inner_rule
-def handle_initial_registration_expires(world: Brokers, timer: InitialRegistrationExpires) -> None:
+def handle_initial_registration_expires(
+    world: Brokers, timer: controller_timers.InitialRegistrationExpires
+) -> None:
     """Exit, if no controller has registered this process."""
     if not world.lifecycles[timer.destination].registered:
         halt(world, timer.destination, STOP_NOT_REGISTERED)
 
 
-@BROKER.handles(HeartbeatDue)
+@BROKER.handles(controller_timers.HeartbeatDue)
 @inner_rule
-def handle_heartbeat_due(world: Brokers, timer: HeartbeatDue) -> None:
+def handle_heartbeat_due(world: Brokers, timer: controller_timers.HeartbeatDue) -> None:
     """Send a registration or a heartbeat, unless another timer replaces this one."""
     state = world.lifecycles[timer.destination]
     if timer.number == state.plans and not world.brokers[timer.destination].ends:
@@ -160,14 +147,16 @@ def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     state.request.number = state.requests
     state.request.to = NONE
     state.request.sent_us = state.made_us
-    looks = new_event(world, broker, broker, ControllerLookedFor)
+    looks = new_event(world, broker, broker, controller_timers.ControllerLookedFor)
     looks.number = state.requests
     set_timer(world, looks, world.context[0].time_us + delay_us)
 
 
-@BROKER.handles(ControllerLookedFor)
+@BROKER.handles(controller_timers.ControllerLookedFor)
 @inner_rule
-def handle_controller_looked_for(world: Brokers, timer: ControllerLookedFor) -> None:
+def handle_controller_looked_for(
+    world: Brokers, timer: controller_timers.ControllerLookedFor
+) -> None:
     """Send the request, if it has not been given up since."""
     broker = timer.destination
     is_kept = world.lifecycles[broker].request.number == timer.number
@@ -194,7 +183,7 @@ def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     request.broker_epoch = world.brokers[broker].broker_epoch
     request.metadata_offset = state.published_offset - 1
     request.wants_fence = not state.ready_to_unfence
-    request.wants_shut_down = state.state == PENDING_CONTROLLED_SHUTDOWN
+    request.wants_shut_down = state.state == lifecycles.PENDING_CONTROLLED_SHUTDOWN
     request.offline_directories = state.offline_directories
     state.named_directories = state.offline_directories
     if state.offline_directories & ~state.told_directories != 0:
@@ -227,13 +216,15 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, RegistrationGivesUp)
+    timer = new_event(world, broker, broker, controller_timers.RegistrationGivesUp)
     watch(world, state.request, timer, state.request_timeout_us)
 
 
-@BROKER.handles(RegistrationGivesUp)
+@BROKER.handles(controller_timers.RegistrationGivesUp)
 @inner_rule
-def handle_registration_gives_up(world: Brokers, timer: RegistrationGivesUp) -> None:
+def handle_registration_gives_up(
+    world: Brokers, timer: controller_timers.RegistrationGivesUp
+) -> None:
     """The controller may not have answered in time; then the connection to it is closed."""
     broker = timer.destination
     state = world.lifecycles[broker]
@@ -344,16 +335,16 @@ def handle_broker_heartbeat_response(world: Brokers, response: BrokerHeartbeatRe
     state.request.number = 0
     state.failed_attempts = 0
     state.told_directories |= state.named_directories
-    if state.state == STARTING:
+    if state.state == lifecycles.STARTING:
         if response.is_caught_up:
-            state.state = RECOVERY
+            state.state = lifecycles.RECOVERY
             state.ready_to_unfence = state.first_is_published
         delay_us = 0 if state.ready_to_unfence else int(_WHILE_STARTING_US)
         communicate_later(world, broker, delay_us)
-    elif state.state == PENDING_CONTROLLED_SHUTDOWN:
+    elif state.state == lifecycles.PENDING_CONTROLLED_SHUTDOWN:
         _take_leave(world, state, broker, response.should_shut_down)
     else:
-        if state.state == RECOVERY and not response.is_fenced:
+        if state.state == lifecycles.RECOVERY and not response.is_fenced:
             _open_port(world, broker)
         communicate_later(world, broker, state.heartbeat_interval_us)
 
@@ -364,21 +355,21 @@ def _open_port(world: Brokers, broker: int) -> None:
 
     Source: BrokerServer.startup, SocketServer.enableRequestProcessing@4.1.0.
     """
-    world.lifecycles[broker].state = RUNNING
+    world.lifecycles[broker].state = lifecycles.RUNNING
     world.brokers[broker].port_opens_us = world.context[0].time_us
     world.brokers[broker].ready_us = world.context[0].time_us
 
 
-@BROKER.handles(ReadyToUnfence)
+@BROKER.handles(controller_timers.ReadyToUnfence)
 @inner_rule
-def handle_ready_to_unfence(world: Brokers, timer: ReadyToUnfence) -> None:
+def handle_ready_to_unfence(world: Brokers, timer: controller_timers.ReadyToUnfence) -> None:
     """All but the port is ready: be unfenced, once the controller has found it caught up.
 
     Source: BrokerServer.startup, BrokerLifecycleManager.setReadyToUnfence@4.1.0.
     """
     state = world.lifecycles[timer.destination]
     state.first_is_published = True
-    if state.state == RECOVERY:
+    if state.state == lifecycles.RECOVERY:
         state.ready_to_unfence = True
         communicate_later(world, timer.destination, 0)
 
@@ -392,7 +383,7 @@ def shut_down(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.stopping:
         return
-    if world.lifecycles[broker].state != RUNNING:
+    if world.lifecycles[broker].state != lifecycles.RUNNING:
         end(world, broker, STOP_KILLED)
         return
     state.stopping = True
@@ -400,22 +391,26 @@ def shut_down(world: Brokers, broker: int) -> None:
         stop_serving(world, broker)
         return
     now_us = world.context[0].time_us
-    expires = new_event(world, broker, broker, ControlledShutdownExpires)
+    expires = new_event(world, broker, broker, controller_timers.ControlledShutdownExpires)
     set_timer(world, expires, now_us + _CONTROLLED_SHUTDOWN_US)
-    begins = new_event(world, broker, broker, ControlledShutdownBegins)
+    begins = new_event(world, broker, broker, controller_timers.ControlledShutdownBegins)
     set_timer(world, begins, now_us + cost_us(world, broker, BROKER_STOP_REQUEST))
 
 
-@BROKER.handles(ControlledShutdownBegins)
+@BROKER.handles(controller_timers.ControlledShutdownBegins)
 @inner_rule
-def handle_controlled_shutdown_begins(world: Brokers, timer: ControlledShutdownBegins) -> None:
+def handle_controlled_shutdown_begins(
+    world: Brokers, timer: controller_timers.ControlledShutdownBegins
+) -> None:
     """Have the next heartbeat, which is sent at once, ask for the controller's leave."""
-    world.lifecycles[timer.destination].state = PENDING_CONTROLLED_SHUTDOWN
+    world.lifecycles[timer.destination].state = lifecycles.PENDING_CONTROLLED_SHUTDOWN
     communicate_later(world, timer.destination, 0)
 
 
 @inner_rule
-def _take_leave(world: Brokers, state: Lifecycle, broker: int, should_shut_down: bool) -> None:
+def _take_leave(
+    world: Brokers, state: lifecycles.Lifecycle, broker: int, should_shut_down: bool
+) -> None:
     """Stop if the controller agrees; if not, ask again, the first time a little sooner."""
     if should_shut_down:
         _end_controlled_shutdown(world, broker, errors.NONE, 0)
@@ -426,9 +421,11 @@ def _take_leave(world: Brokers, state: Lifecycle, broker: int, should_shut_down:
     state.got_controlled_shutdown_response = True
 
 
-@BROKER.handles(ControlledShutdownExpires)
+@BROKER.handles(controller_timers.ControlledShutdownExpires)
 @inner_rule
-def handle_controlled_shutdown_expires(world: Brokers, timer: ControlledShutdownExpires) -> None:
+def handle_controlled_shutdown_expires(
+    world: Brokers, timer: controller_timers.ControlledShutdownExpires
+) -> None:
     """Stop without the controller's leave."""
     if not world.brokers[timer.destination].ends:
         _end_controlled_shutdown(world, timer.destination, errors.REQUEST_TIMED_OUT, NONE)

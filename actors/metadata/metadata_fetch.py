@@ -29,15 +29,9 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchGivesUp
 from tidegauge.simulation.messages.event import ControllerRequest, Event
-from tidegauge.simulation.messages.quorum_requests import (
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    RaftFetchRequest,
-    RaftFetchResponse,
-    RaftResponse,
-)
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
 from tidegauge.simulation.sampled_stats import count_request, count_response, record_value
@@ -52,7 +46,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return
     to = quorum_process(world, _voter_to_ask(world, broker))
-    request = new_event(world, broker, to, RaftFetchRequest)
+    request = new_event(world, broker, to, quorum_requests.RaftFetchRequest)
     request.broker_id = broker
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
@@ -65,7 +59,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
     """Ask the leader for a piece of a snapshot."""
     state = world.lifecycles[broker]
     to = quorum_process(world, state.leader)
-    request = new_event(world, broker, to, FetchSnapshotRequest)
+    request = new_event(world, broker, to, quorum_requests.FetchSnapshotRequest)
     request.current_leader_epoch = state.leader_epoch
     request.high_watermark = state.high_watermark
     request.snapshot_epoch = epoch
@@ -149,9 +143,9 @@ def handle_raft_fetch_due(world: Brokers, timer: RaftFetchDue) -> None:
     fetch_metadata(world, timer.destination)
 
 
-@BROKER.handles(RaftFetchResponse)
+@BROKER.handles(quorum_requests.RaftFetchResponse)
 @inner_rule
-def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> None:
+def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFetchResponse) -> None:
     """Learn of the leader; keep what is committed for the next publication, and fetch again."""
     broker = response.destination
     if not _has_answer(world, broker, response):
@@ -164,9 +158,11 @@ def handle_raft_fetch_response(world: Brokers, response: RaftFetchResponse) -> N
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
 
-@BROKER.handles(FetchSnapshotResponse)
+@BROKER.handles(quorum_requests.FetchSnapshotResponse)
 @inner_rule
-def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotResponse) -> None:
+def handle_fetch_snapshot_response(
+    world: Brokers, response: quorum_requests.FetchSnapshotResponse
+) -> None:
     """Fetch the next piece of a snapshot; the whole of it takes the place of the log."""
     broker = response.destination
     if not _has_answer(world, broker, response):
@@ -187,7 +183,7 @@ def handle_fetch_snapshot_response(world: Brokers, response: FetchSnapshotRespon
 
 
 @inner_rule
-def _has_answer(world: Brokers, broker: int, response: RaftResponse) -> bool:
+def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftResponse) -> bool:
     """Whether the leader has answered the fetch in flight; after an error the broker asks again."""
     state = world.lifecycles[broker]
     count_response(state.channel, response.kind)
@@ -216,14 +212,18 @@ def _take(
     state.high_watermark = max(state.high_watermark, high_watermark)
     if response.first_item != NONE:
         if state.pending == NONE:
-            state.pending = new_event(world, broker, broker, RaftFetchResponse).index
+            state.pending = new_event(
+                world, broker, broker, quorum_requests.RaftFetchResponse
+            ).index
         move_items(world, response, world.events[state.pending])
     publish(world, broker)
     fetch_metadata(world, broker)
 
 
 @inner_rule
-def _note_fetched(world: Brokers, state: Lifecycle, response: RaftFetchResponse) -> None:
+def _note_fetched(
+    world: Brokers, state: Lifecycle, response: quorum_requests.RaftFetchResponse
+) -> None:
     """Measure what has come of the log."""
     state.fetched_epoch = response.leader_epoch
     records = response.log_end_offset - state.log_end_offset
@@ -233,7 +233,7 @@ def _note_fetched(world: Brokers, state: Lifecycle, response: RaftFetchResponse)
 
 
 @inner_rule
-def _learn_leader(world: Brokers, state: Lifecycle, response: RaftResponse) -> bool:
+def _learn_leader(world: Brokers, state: Lifecycle, response: quorum_requests.RaftResponse) -> bool:
     """Learn of a new epoch, or of the leader of the known one; whether there was such news.
 
     Source: KafkaRaftClient.maybeTransition@3.9.0.

@@ -45,6 +45,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader, skips_older_partition_epoch
 from tidegauge.replication.records import contains
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import (
@@ -54,15 +55,6 @@ from tidegauge.simulation.messages.controller_timers import (
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.quorum_requests import PublishedPartition
 from tidegauge.simulation.metadata_log import ONE_LOG, is_snapshot_due, move_on, write_snapshot_row
-from tidegauge.simulation.rows import (
-    METADATA_FIRST_PUBLICATION,
-    METADATA_PUBLICATION,
-    METADATA_PUBLICATION_PARTITION,
-    caused_by,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import WRITTEN
 from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
@@ -107,9 +99,9 @@ def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None
 def _apply_later(world: Brokers, broker: int) -> None:
     """Have the replicas change when the work for the delta is done."""
     state = world.lifecycles[broker]
-    work_us = cost_us(world, broker, METADATA_PUBLICATION)
+    work_us = rows.cost_us(world, broker, rows.METADATA_PUBLICATION)
     if state.publishing != NONE:
-        partition_us = cost_us(world, broker, METADATA_PUBLICATION_PARTITION)
+        partition_us = rows.cost_us(world, broker, rows.METADATA_PUBLICATION_PARTITION)
         work_us += world.events[state.publishing].item_count * partition_us
     _go_on_after(world, broker, APPLIES, work_us)
 
@@ -154,7 +146,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
     start_high_watermark_checkpoints(world, broker)
     ready_us = world.context[0].time_us
     if world.brokers[broker].starts > 1:
-        ready_us += cost_us(world, broker, METADATA_FIRST_PUBLICATION)
+        ready_us += rows.cost_us(world, broker, rows.METADATA_FIRST_PUBLICATION)
     set_timer(world, new_event(world, broker, broker, ReadyToUnfence), ready_us)
 
 
@@ -239,12 +231,12 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
         cursor = item.next
         if not is_newest or not is_stray:
             continue
-        caused_by(world, item.row_process, item.row_sequence)
+        rows.caused_by(world, item.row_process, item.row_sequence)
         if hosted.exists:
-            stopped = new_row(world, broker, ReplicaStopped)
+            stopped = rows.new_row(world, broker, ReplicaStopped)
             stopped.partition = item.partition
             stopped.leader_epoch = item.leader_epoch
-            write_row(world, stopped)
+            rows.write_row(world, stopped)
         if on_disk.exists and not hosted.offline:
             delete_log(world, row)
         if item.is_removed:
@@ -271,7 +263,7 @@ def _change(world: Brokers, broker: int, delta: Event, leads: bool) -> None:
         partition.min_insync_replicas = item.min_insync_replicas
         if skips_older_partition_epoch(world.rules[broker], partition, item.partition_epoch):
             continue
-        caused_by(world, item.row_process, item.row_sequence)
+        rows.caused_by(world, item.row_process, item.row_sequence)
         if leads:
             _lead(world, row, item)
         else:

@@ -17,6 +17,7 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.disks import backlog_us
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
@@ -28,13 +29,6 @@ from tidegauge.simulation.messages.controller_requests import (
 from tidegauge.simulation.messages.timers import BrokerStops, ShutdownGivesUp, ShutdownRetries
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.rows import (
-    BROKER_STOP,
-    BROKER_STOP_INTERRUPTING,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.topology import controller_process
 from tidegauge.simulation.trace_rows.codes import STOP_CLEAN, STOP_KILLED
 from tidegauge.simulation.trace_rows.process_rows import (
@@ -108,11 +102,11 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
     request.correlation_id = state.shutdown_request
-    written = new_row(world, broker, ControlledShutdownSent)
+    written = rows.new_row(world, broker, ControlledShutdownSent)
     written.broker = broker
     written.to_process = controller
     written.attempt = state.shutdown_attempt
-    write_row(world, written)
+    rows.write_row(world, written)
     send(world, request, state.shutdown_sent_us)
     timer = new_event(world, broker, broker, ShutdownGivesUp)
     timer.attempt = state.shutdown_request
@@ -152,12 +146,12 @@ def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
 def _take_outcome(world: Brokers, broker: int, error: int, remaining: int) -> None:
     state = world.brokers[broker]
     state.shutdown_request = 0
-    written = new_row(world, broker, ControlledShutdownAnswered)
+    written = rows.new_row(world, broker, ControlledShutdownAnswered)
     written.broker = broker
     written.attempt = state.shutdown_attempt
     written.error = error
     written.remaining = remaining
-    write_row(world, written)
+    rows.write_row(world, written)
     if error == errors.NONE and remaining == 0:
         stop_serving(world, broker)
     else:
@@ -204,9 +198,9 @@ def stop_serving(world: Brokers, broker: int) -> None:
     disconnect_all(world, broker)
     timer = new_event(world, broker, broker, BrokerStops)
     if world.rules[broker].stop_interrupts_polls:
-        stop_us = cost_us(world, broker, BROKER_STOP_INTERRUPTING)
+        stop_us = rows.cost_us(world, broker, rows.BROKER_STOP_INTERRUPTING)
     else:
-        stop_us = cost_us(world, broker, BROKER_STOP)
+        stop_us = rows.cost_us(world, broker, rows.BROKER_STOP)
     # At last all logs are flushed.
     stop_us = max(stop_us, backlog_us(world, broker))
     set_timer(world, timer, world.context[0].time_us + stop_us)

@@ -29,28 +29,12 @@ from tidegauge.actors.leaders.isr_changes import schedule_expiration
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_everything
 from tidegauge.actors.process.retention import schedule_retention
+from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
-from tidegauge.actors.session.zookeeper_client import (
-    close_session,
-    connect,
-    ping_later,
-    register,
-    start_controller,
-)
 from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
-from tidegauge.actors.storage.checkpoints import (
-    EPOCHS_DUE,
-    HIGH_WATERMARKS_DUE,
-    READ_DUE,
-    RECOVERY_POINTS_DUE,
-    checkpoint_high_watermarks,
-    checkpoint_recovery_points,
-    note_cut_epochs,
-    schedule_recovery_points,
-    want_files,
-)
+from tidegauge.actors.storage import checkpoints
 from tidegauge.actors.storage.disks import (
     PARTS,
     backlog_us,
@@ -66,42 +50,17 @@ from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import FAULTS, send
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.controller_timers import BrokerDied, LifecycleBegins
-from tidegauge.simulation.messages.timers import (
-    LoadingBegins,
-    LogsLoaded,
-    RegistrationDue,
-    Sample,
-    SupervisorStarts,
-)
 from tidegauge.simulation.random_streams import POWER_LOSS, draw
-from tidegauge.simulation.rows import (
-    BROKER_READY,
-    BROKER_REGISTRATION,
-    BROKER_START_COST,
-    LOG_LOAD,
-    LOG_RECOVERY,
-    LOG_RECOVERY_MEBIBYTE,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.slow_disks import end_restarts_later
 from tidegauge.simulation.topology import controller_process, is_kraft
-from tidegauge.simulation.trace_rows.codes import (
-    REASON_RETURN,
-    REASON_STOP,
-    REASON_TERM,
-    STOP_CLEAN,
-    STOP_LOG_DIRECTORY,
-    STOP_NOT_REGISTERED,
-    STOP_POWER,
-    STOP_REGISTERED_ALREADY,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import (
     BrokerLoading,
     BrokerStarted,
@@ -124,19 +83,19 @@ def start(world: Brokers, broker: int) -> None:
     state.starts += 1
     state.offline_directories = state.unreadable_directories
     if _cannot_start(world, broker):
-        halt(world, broker, STOP_LOG_DIRECTORY)
+        halt(world, broker, codes.STOP_LOG_DIRECTORY)
         return
     if is_kraft(world):
         _begin_lifecycle_later(world, broker)
         return
-    connect(world, broker)
-    ping_later(world, broker)
+    zookeeper_client.connect(world, broker)
+    zookeeper_client.ping_later(world, broker)
     if state.starts == 1:
         end_loading(world, broker)
         return
     # Real files, if there are any, are read between this event and the next.
-    want_files(world, state, READ_DUE)
-    timer = new_event(world, broker, broker, LoadingBegins)
+    checkpoints.want_files(world, state, checkpoints.READ_DUE)
+    timer = new_event(world, broker, broker, timers.LoadingBegins)
     set_timer(world, timer, world.context[0].time_us)
 
 
@@ -150,8 +109,8 @@ def _begin_lifecycle_later(world: Brokers, broker: int) -> None:
     """
     due_us = world.context[0].time_us
     if world.brokers[broker].starts > 1:
-        due_us += cost_us(world, broker, BROKER_START_COST)
-        due_us += cost_us(world, broker, BROKER_REGISTRATION)
+        due_us += rows.cost_us(world, broker, rows.BROKER_START_COST)
+        due_us += rows.cost_us(world, broker, rows.BROKER_REGISTRATION)
     set_timer(world, new_event(world, broker, broker, LifecycleBegins), due_us)
 
 
@@ -167,14 +126,14 @@ def _cannot_start(world: Brokers, broker: int) -> bool:
     return offline == all_directories(world.brokers[broker])
 
 
-@BROKER.handles(LoadingBegins)
+@BROKER.handles(timers.LoadingBegins)
 @inner_rule
-def handle_loading_begins(world: Brokers, timer: LoadingBegins) -> None:
+def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
-    start_us = cost_us(world, broker, BROKER_START_COST)
+    start_us = rows.cost_us(world, broker, rows.BROKER_START_COST)
     until_us = world.context[0].time_us + begin_loading(world, broker, start_us)
-    set_timer(world, new_event(world, broker, broker, LogsLoaded), until_us)
+    set_timer(world, new_event(world, broker, broker, timers.LogsLoaded), until_us)
 
 
 @inner_rule
@@ -209,30 +168,30 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
     loading_us = start_us
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
     if all_clean or clean_logs > 0:
-        loading_us += clean_logs * cost_us(world, broker, LOG_LOAD)
+        loading_us += clean_logs * rows.cost_us(world, broker, rows.LOG_LOAD)
     if not all_clean:
         state.recovered = True
-        loading_us += (logs - clean_logs) * cost_us(world, broker, LOG_RECOVERY)
-        mebibyte_us = cost_us(world, broker, LOG_RECOVERY_MEBIBYTE)
+        loading_us += (logs - clean_logs) * rows.cost_us(world, broker, rows.LOG_RECOVERY)
+        mebibyte_us = rows.cost_us(world, broker, rows.LOG_RECOVERY_MEBIBYTE)
         loading_us += max(read_us, size_bytes * mebibyte_us // _MEBIBYTE)
-    row_begun = new_row(world, broker, BrokerLoading)
+    row_begun = rows.new_row(world, broker, BrokerLoading)
     row_begun.broker = broker
     row_begun.clean = 1 if all_clean else 0
     row_begun.logs = logs
     row_begun.records_to_recover = records
     row_begun.until_us = world.context[0].time_us + loading_us
-    write_row(world, row_begun)
+    rows.write_row(world, row_begun)
     return loading_us
 
 
-@BROKER.handles(LogsLoaded)
+@BROKER.handles(timers.LogsLoaded)
 @inner_rule
-def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
+def handle_logs_loaded(world: Brokers, timer: timers.LogsLoaded) -> None:
     """The logs are loaded: take over what the checkpoints say, and register."""
     broker = timer.destination
     state = world.brokers[broker]
     end_loading(world, broker)
-    state.ready_us = world.context[0].time_us + cost_us(world, broker, BROKER_READY)
+    state.ready_us = world.context[0].time_us + rows.cost_us(world, broker, rows.BROKER_READY)
     if world.rules[broker].port_opened_last:
         state.port_opens_us = state.ready_us
     else:
@@ -240,7 +199,7 @@ def handle_logs_loaded(world: Brokers, timer: LogsLoaded) -> None:
     if not world.rules[broker].registered_before_requests:
         _register_later(world, broker)
     elif state.session != NONE:
-        register(world, broker)
+        zookeeper_client.register(world, broker)
 
 
 @inner_rule
@@ -252,7 +211,13 @@ def end_loading(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     row = state.first_log
     if state.starts == 1 and row != NONE:
-        want_files(world, state, HIGH_WATERMARKS_DUE | RECOVERY_POINTS_DUE | EPOCHS_DUE)
+        checkpoints.want_files(
+            world,
+            state,
+            checkpoints.HIGH_WATERMARKS_DUE
+            | checkpoints.RECOVERY_POINTS_DUE
+            | checkpoints.EPOCHS_DUE,
+        )
     while row != NONE:
         if world.on_disk[row].exists and not is_offline(world, row):
             _load_log(world, row)
@@ -267,17 +232,17 @@ def _register_later(world: Brokers, broker: int) -> None:
     Source: KafkaServer.startup@1.0.2.
     """
     if world.brokers[broker].session != NONE:
-        start_controller(world, broker)
+        zookeeper_client.start_controller(world, broker)
     due_us = world.brokers[broker].ready_us
-    set_timer(world, new_event(world, broker, broker, RegistrationDue), due_us)
+    set_timer(world, new_event(world, broker, broker, timers.RegistrationDue), due_us)
 
 
-@BROKER.handles(RegistrationDue)
+@BROKER.handles(timers.RegistrationDue)
 @inner_rule
-def handle_registration_due(world: Brokers, timer: RegistrationDue) -> None:
+def handle_registration_due(world: Brokers, timer: timers.RegistrationDue) -> None:
     """The rest has started: register, unless there is no session yet."""
     if world.brokers[timer.destination].session != NONE:
-        register(world, timer.destination)
+        zookeeper_client.register(world, timer.destination)
 
 
 @inner_rule
@@ -313,15 +278,15 @@ def _load_log(world: Brokers, row: int) -> None:
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
-    written = new_row(world, hosted.broker, CheckpointRead)
+    written = rows.new_row(world, hosted.broker, CheckpointRead)
     written.partition = hosted.partition
     written.high_watermark = on_disk.high_watermark
     written.recovery_point = on_disk.recovery_point_checkpoint
     written.log_end_offset = partition.log_end_offset
     written.epoch_count = count
-    write_row(world, written)
-    note_cut_epochs(world, row, count)
-    write_log_runs(world, row, REASON_RETURN)
+    rows.write_row(world, written)
+    checkpoints.note_cut_epochs(world, row, count)
+    write_log_runs(world, row, codes.REASON_RETURN)
 
 
 @inner_rule
@@ -335,18 +300,18 @@ def run(world: Brokers, broker: int) -> None:
     state.loaded = True
     state.port_opens_us = now_us
     state.clean_directories = 0
-    written = new_row(world, broker, BrokerStarted)
+    written = rows.new_row(world, broker, BrokerStarted)
     written.broker = broker
-    write_row(world, written)
+    rows.write_row(world, written)
     state.last_isr_change_ms = now_ms(world.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(world, broker, now_us)
     if state.isr_change_batching and not alters_partition(world.rules[broker]):
         schedule_propagation(world, broker, now_us)
-    schedule_recovery_points(world, broker)
+    checkpoints.schedule_recovery_points(world, broker)
     schedule_retention(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, Sample), sample_us)
+    set_timer(world, new_event(world, broker, broker, timers.Sample), sample_us)
 
 
 @inner_rule
@@ -355,7 +320,7 @@ def exit_by_itself(world: Brokers, broker: int, stop: int) -> None:
 
     Source: Exit.exit and FatalExitError@0.10.2.0 to @2.0.0, Kafka.main@2.6.3.
     """
-    close_session(world, broker)
+    zookeeper_client.close_session(world, broker)
     halt(world, broker, stop)
 
 
@@ -368,14 +333,14 @@ def halt(world: Brokers, broker: int, stop: int) -> None:
     end(world, broker, stop)
     delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = new_event(world, broker, broker, SupervisorStarts)
+        timer = new_event(world, broker, broker, timers.SupervisorStarts)
         timer.start = world.brokers[broker].starts
         set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
-@FAULTS.handles(SupervisorStarts)
+@FAULTS.handles(timers.SupervisorStarts)
 @inner_rule
-def handle_supervisor_starts(world: Brokers, timer: SupervisorStarts) -> None:
+def handle_supervisor_starts(world: Brokers, timer: timers.SupervisorStarts) -> None:
     """Start a broker that has exited, unless a fault keeps it down or it was started since."""
     broker = timer.destination
     process = world.processes[broker]
@@ -391,26 +356,26 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     if state.loaded:
         # A start that fails ends in KafkaServer.shutdown, too.
         state.clean_directories = 0
-        if stop in (STOP_CLEAN, STOP_REGISTERED_ALREADY, STOP_NOT_REGISTERED):
+        if stop in (codes.STOP_CLEAN, codes.STOP_REGISTERED_ALREADY, codes.STOP_NOT_REGISTERED):
             unusable = state.offline_directories | state.failing_directories
             state.clean_directories = all_directories(state) & ~unusable
             if is_kraft(world):
                 world.lifecycles[broker].clean_epoch = state.broker_epoch
             _flush_all(world, broker)
-            checkpoint_high_watermarks(world, broker)
-            checkpoint_recovery_points(world, broker)
+            checkpoints.checkpoint_high_watermarks(world, broker)
+            checkpoints.checkpoint_recovery_points(world, broker)
     elif world.rules[broker].clean_marker_deleted_before_loading and not _loads_later(
         world, broker
     ):
         state.clean_directories = 0
     _close_accounts(world, broker)
-    written = new_row(world, broker, BrokerStopped)
+    written = rows.new_row(world, broker, BrokerStopped)
     written.broker = broker
     written.stop = stop
-    write_row(world, written)
+    rows.write_row(world, written)
     dies(world, broker)
     forget_everything(world, broker)
-    if stop != STOP_POWER:
+    if stop != codes.STOP_POWER:
         disconnect_all(world, broker)
     if not is_kraft(world):
         died = new_event(world, broker, controller_process(world, broker), BrokerDied)
@@ -451,9 +416,9 @@ def _close_accounts(world: Brokers, broker: int) -> None:
     row = world.brokers[broker].first_log
     while row != NONE:
         if is_leader(world.replicas[row]):
-            close_account(world, row, REASON_TERM)
+            close_account(world, row, codes.REASON_TERM)
         if world.hosted[row].exists:
-            write_log_runs(world, row, REASON_STOP)
+            write_log_runs(world, row, codes.REASON_STOP)
         row = world.hosted[row].next_log
 
 
@@ -464,7 +429,7 @@ def lose_power(world: Brokers, broker: int, fault: int) -> None:
     Of each log what was not on disk is lost, up to a point that is drawn or pinned.
     """
     if world.processes[broker].alive:
-        end(world, broker, STOP_POWER)
+        end(world, broker, codes.STOP_POWER)
     state = world.brokers[broker]
     # Idle disks have written all that they were given: their logs are alike.
     disks = state.log_directories if backlog_us(world, broker) > 0 else 1
@@ -500,8 +465,8 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
     cut_producers(world, row)
-    written = new_row(world, world.hosted[row].broker, LogLost)
+    written = rows.new_row(world, world.hosted[row].broker, LogLost)
     written.partition = world.hosted[row].partition
     written.end_offset = kept
     written.old_end_offset = before
-    write_row(world, written)
+    rows.write_row(world, written)

@@ -35,31 +35,13 @@ from tidegauge.replication.partition import (
     stop_replica_error,
 )
 from tidegauge.replication.records import contains
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.controller_requests import (
-    ControlPartition,
-    ControlRequest,
-    ControlResponse,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    OfflineReplica,
-    StopReplicaPartition,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
+from tidegauge.simulation.messages import controller_requests
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.metadata_log import is_known_alive, move_on
-from tidegauge.simulation.rows import (
-    BECOME_FOLLOWER,
-    BECOME_LEADER,
-    REQUEST,
-    caused_by,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.process_rows import RequestRefused
 from tidegauge.simulation.trace_rows.replica_rows import ReplicaStopped
@@ -73,7 +55,7 @@ _FOLLOWERS = code(2)
 
 
 @inner_rule
-def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
+def handle_leader_and_isr(world: Brokers, request: controller_requests.LeaderAndIsrRequest) -> bool:
     """Go on with a LeaderAndIsr; True when it is done, False if a lock is taken.
 
     Each partition takes its time (``become_leader``, ``become_follower`` of the cost model): then
@@ -98,7 +80,7 @@ def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
         request.cursor = request.first_item
     while request.phase <= _FOLLOWERS:
         while request.cursor != NONE:
-            item = view_as(world.items[request.cursor], LeaderAndIsrPartition)
+            item = view_as(world.items[request.cursor], controller_requests.LeaderAndIsrPartition)
             leads = broker_of(world, item.partition, item.leader) == request.destination
             if leads == (request.phase == _LEADERS):
                 row = _host(world, request, item)
@@ -107,10 +89,10 @@ def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
                     return False
                 request.cursor = item.next
                 if row != NONE and _obey(world, row, request, item):
-                    table = BECOME_FOLLOWER
+                    table = rows.BECOME_FOLLOWER
                     if leads:
-                        table = BECOME_LEADER
-                    request.cost_us = cost_us(world, request.destination, table)
+                        table = rows.BECOME_LEADER
+                    request.cost_us = rows.cost_us(world, request.destination, table)
                     return False
             else:
                 request.cursor = item.next
@@ -127,56 +109,66 @@ def handle_leader_and_isr(world: Brokers, request: LeaderAndIsrRequest) -> bool:
 
 
 @inner_rule
-def answer_controller(world: Brokers, request: ControlRequest) -> None:
+def answer_controller(world: Brokers, request: controller_requests.ControlRequest) -> None:
     """Tell the controller that its request has been dealt with, or why it has not.
 
     Source: KafkaApis.handleLeaderAndIsrRequest and its neighbours@2.4.0.
     """
     if request.error != errors.NONE:
-        refused = new_row(world, request.destination, RequestRefused)
+        refused = rows.new_row(world, request.destination, RequestRefused)
         refused.api_key = KEY_OF_KIND[request.kind]
         refused.partition = NONE
         refused.from_process = request.source
         refused.error = request.error
         refused.offset = NONE
-        write_row(world, refused)
-    response = new_response(world, request, ControlResponse)
+        rows.write_row(world, refused)
+    response = new_response(world, request, controller_requests.ControlResponse)
     response.broker_id = request.destination
     response.error = request.error
-    if request.kind == LeaderAndIsrRequest.KIND:
+    if request.kind == controller_requests.LeaderAndIsrRequest.KIND:
         _tell_offline_replicas(world, request, response)
     mark_error(world, request, request.error)
-    request.cost_us = cost_us(world, request.destination, REQUEST)
+    request.cost_us = rows.cost_us(world, request.destination, rows.REQUEST)
     send(world, response, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
 def _tell_offline_replicas(
-    world: Kernel, request: ControlRequest, response: ControlResponse
+    world: Kernel,
+    request: controller_requests.ControlRequest,
+    response: controller_requests.ControlResponse,
 ) -> None:
     """Name the replicas whose log directory is offline; of errors of others nothing follows."""
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], LeaderAndIsrPartition)
+        item = view_as(world.items[cursor], controller_requests.LeaderAndIsrPartition)
         cursor = item.next
         if item.error == errors.KAFKA_STORAGE_ERROR:
-            new_item(world, response, item.partition, OfflineReplica)
+            new_item(world, response, item.partition, controller_requests.OfflineReplica)
 
 
 @inner_rule
-def write_refused_partition(world: Kernel, request: ControlRequest, item: ControlPartition) -> None:
+def write_refused_partition(
+    world: Kernel,
+    request: controller_requests.ControlRequest,
+    item: controller_requests.ControlPartition,
+) -> None:
     """Write down that one partition of a controller's request was refused."""
-    refused = new_row(world, request.destination, RequestRefused)
+    refused = rows.new_row(world, request.destination, RequestRefused)
     refused.api_key = KEY_OF_KIND[request.kind]
     refused.partition = item.partition
     refused.from_process = request.source
     refused.error = item.error
     refused.offset = NONE
-    write_row(world, refused)
+    rows.write_row(world, refused)
 
 
 @inner_rule
-def _host(world: Brokers, request: LeaderAndIsrRequest, item: LeaderAndIsrPartition) -> int:
+def _host(
+    world: Brokers,
+    request: controller_requests.LeaderAndIsrRequest,
+    item: controller_requests.LeaderAndIsrPartition,
+) -> int:
     """The replica that an entry is about, new or known; NONE if the broker can have none."""
     broker = request.destination
     if slot_of(world, item.partition, broker) < 0:
@@ -196,8 +188,8 @@ def _host(world: Brokers, request: LeaderAndIsrRequest, item: LeaderAndIsrPartit
 def _obey(
     world: Brokers,
     row: int,
-    request: LeaderAndIsrRequest,
-    item: LeaderAndIsrPartition,
+    request: controller_requests.LeaderAndIsrRequest,
+    item: controller_requests.LeaderAndIsrPartition,
 ) -> bool:
     """Become what one entry of a LeaderAndIsr says; False if it is refused, or has to wait."""
     partition = world.replicas[row]
@@ -219,7 +211,7 @@ def _obey(
     if not leads and not is_known_alive(world, world.known_metadata[broker], leader):
         # Only followers of a leader that is there change: ReplicaManager.makeFollowers@2.4.0.
         return False
-    caused_by(world, item.row_process, item.row_sequence)
+    rows.caused_by(world, item.row_process, item.row_sequence)
     if leads:
         become_leader(world, row, item)
     else:
@@ -228,7 +220,9 @@ def _obey(
 
 
 @inner_rule
-def handle_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> None:
+def handle_update_metadata(
+    world: Brokers, request: controller_requests.UpdateMetadataRequest
+) -> None:
     """Take over what the controller says of leaders, and of who is alive.
 
     Source: ReplicaManager.maybeUpdateMetadataCache@0.10.2.0, MetadataCache@2.4.0.
@@ -253,7 +247,7 @@ _STOP = code(1)
 
 
 @inner_rule
-def handle_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
+def handle_stop_replica(world: Brokers, request: controller_requests.StopReplicaRequest) -> bool:
     """Take replicas out of their fetchers, and delete those that are to be.
 
     False: one of these is locked, and the request goes on when it is not.
@@ -273,7 +267,7 @@ def handle_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
             broker.controller_epoch = request.controller_epoch
             request.cursor = request.first_item
     while request.cursor != NONE:
-        item = view_as(world.items[request.cursor], StopReplicaPartition)
+        item = view_as(world.items[request.cursor], controller_requests.StopReplicaPartition)
         slot = slot_of(world, item.partition, request.destination)
         row = world.partitions[item.partition].first_slot + slot
         if slot >= 0 and item.deletes and world.hosted[row].locked:
@@ -291,7 +285,10 @@ def handle_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
 
 @inner_rule
 def _stops(
-    world: Brokers, row: int, request: StopReplicaRequest, item: StopReplicaPartition
+    world: Brokers,
+    row: int,
+    request: controller_requests.StopReplicaRequest,
+    item: controller_requests.StopReplicaPartition,
 ) -> bool:
     """Stop a replica, if it is hosted; False if it is told so in an older epoch."""
     if world.hosted[row].offline:
@@ -307,8 +304,8 @@ def _stops(
         write_refused_partition(world, request, item)
         return False
     remove_from_fetcher(world, row)
-    written = new_row(world, request.destination, ReplicaStopped)
+    written = rows.new_row(world, request.destination, ReplicaStopped)
     written.partition = item.partition
     written.leader_epoch = item.leader_epoch
-    write_row(world, written)
+    rows.write_row(world, written)
     return True

@@ -17,13 +17,7 @@ from tidegauge.actors.requests.produce import answer_or_delay, append_records
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.request_times import mark_error
-from tidegauge.actors.storage.group_offsets import (
-    answer_group_append,
-    hear,
-    member_at,
-    new_group_response,
-    note_group_append,
-)
+from tidegauge.actors.storage import group_offsets
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import ACKS_ALL, append_error
@@ -32,13 +26,7 @@ from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    FindCoordinatorRequest,
-    GroupAppendRequest,
-    HeartbeatRequest,
-    JoinGroupRequest,
-    OffsetCommitRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import MemberExpires
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
@@ -51,9 +39,11 @@ _GONE = code(0)
 _ONE = code(1)
 
 
-@REQUESTS.handles(FindCoordinatorRequest)
+@REQUESTS.handles(client_requests.FindCoordinatorRequest)
 @inner_rule
-def handle_find_coordinator(world: Brokers, request: FindCoordinatorRequest) -> bool:
+def handle_find_coordinator(
+    world: Brokers, request: client_requests.FindCoordinatorRequest
+) -> bool:
     """Say who leads a group's partition, as this broker has been told.
 
     Source: KafkaApis.handleFindCoordinatorRequest@2.6.0.
@@ -64,7 +54,7 @@ def handle_find_coordinator(world: Brokers, request: FindCoordinatorRequest) -> 
     if index != NONE:
         leader = world.metadata_changes[index].leader
     error = errors.COORDINATOR_NOT_AVAILABLE
-    response = new_group_response(world, request, request.start, error)
+    response = group_offsets.new_group_response(world, request, request.start, error)
     if is_known_alive(world, known, leader):
         response.error = errors.NONE
         response.coordinator = leader
@@ -75,9 +65,9 @@ def handle_find_coordinator(world: Brokers, request: FindCoordinatorRequest) -> 
     return True
 
 
-@REQUESTS.handles(HeartbeatRequest)
+@REQUESTS.handles(client_requests.HeartbeatRequest)
 @inner_rule
-def handle_heartbeat(world: Brokers, request: HeartbeatRequest) -> bool:
+def handle_heartbeat(world: Brokers, request: client_requests.HeartbeatRequest) -> bool:
     """A member is alive; while the groups are still being read everybody is believed.
 
     Source: GroupCoordinator.handleHeartbeat@2.6.0.
@@ -86,10 +76,10 @@ def handle_heartbeat(world: Brokers, request: HeartbeatRequest) -> bool:
     if error == errors.COORDINATOR_LOAD_IN_PROGRESS:
         error = errors.NONE
     elif error == errors.NONE:
-        hear(world, request.destination, request.member_key)
+        group_offsets.hear(world, request.destination, request.member_key)
     request.cost_us = cost_us(world, request.destination, REQUEST)
     mark_error(world, request, error)
-    response = new_group_response(world, request, request.start, error)
+    response = group_offsets.new_group_response(world, request, request.start, error)
     send(world, response, world.context[0].time_us + request.cost_us)
     free_event(world, request)
     return True
@@ -118,17 +108,17 @@ def _member_status(world: Brokers, request: Event, partition: int, key: int, sta
     error = _group_status(world, request.destination, partition)
     if error != errors.NONE:
         return error
-    member = member_at(world, request.destination, key)
-    if request.kind == JoinGroupRequest.KIND:
+    member = group_offsets.member_at(world, request.destination, key)
+    if request.kind == client_requests.JoinGroupRequest.KIND:
         is_waited_for = member.present and member.start != start
         return errors.REBALANCE_IN_PROGRESS if is_waited_for else errors.NONE
     is_known = member.present and member.start == start
     return errors.NONE if is_known else errors.UNKNOWN_MEMBER_ID
 
 
-@REQUESTS.handles(OffsetCommitRequest, JoinGroupRequest)
+@REQUESTS.handles(client_requests.OffsetCommitRequest, client_requests.JoinGroupRequest)
 @inner_rule
-def handle_group_append(world: Brokers, request: GroupAppendRequest) -> bool:
+def handle_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> bool:
     """Append what a consumer commits, or that it is a member, and answer or wait.
 
     False if the partition is locked or the disk is slow.
@@ -139,18 +129,18 @@ def handle_group_append(world: Brokers, request: GroupAppendRequest) -> bool:
     if error == errors.NONE:
         request.acks = ACKS_ALL
         request.timeout_ms = world.brokers[request.destination].offsets_commit_timeout_ms
-        if request.kind != JoinGroupRequest.KIND:
-            hear(world, request.destination, request.member_key)
+        if request.kind != client_requests.JoinGroupRequest.KIND:
+            group_offsets.hear(world, request.destination, request.member_key)
         if not append_records(world, request, request.partition, request.append):
             return False
         if request.append.error == errors.NONE:
             row = row_on(world, request.destination, request.partition)
-            note_group_append(world, row, request)
+            group_offsets.note_group_append(world, row, request)
         answer_or_delay(world, request)
         return True
     request.append.error = error
     request.cost_us = cost_us(world, request.destination, REQUEST)
-    answer_group_append(world, request)
+    group_offsets.answer_group_append(world, request)
     free_event(world, request)
     return True
 
@@ -164,7 +154,7 @@ def handle_member_expires(world: Brokers, timer: MemberExpires) -> None:
     """
     broker = timer.destination
     key = timer.member_key
-    member = member_at(world, broker, key)
+    member = group_offsets.member_at(world, broker, key)
     member.watched = False
     partition = world.commit_keys[key].partition
     row = row_on(world, broker, partition)

@@ -20,32 +20,12 @@ from tidegauge.simulation.events import free_event, new_item, new_response
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import FAULTS, send
-from tidegauge.simulation.messages.client_requests import (
-    EpochAsked,
-    EpochEndOffset,
-    EpochResponse,
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-    ListedOffsets,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    MetadataRequest,
-    MetadataResponse,
-    OffsetsAsked,
-    OffsetsForLeaderEpochRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Observe
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
 from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us, new_row, write_row
-from tidegauge.simulation.trace_rows.codes import (
-    DIRECTORY_OFFLINE,
-    NOT_HOSTED,
-    NOT_LISTENING,
-    NOT_UP,
-    REASON_OBSERVED,
-    WAITS_FOR_LOCK,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
 
@@ -53,24 +33,26 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@REQUESTS.handles(InitProducerIdRequest)
+@REQUESTS.handles(client_requests.InitProducerIdRequest)
 @inner_rule
-def handle_init_producer_id(world: Brokers, request: InitProducerIdRequest) -> bool:
+def handle_init_producer_id(world: Brokers, request: client_requests.InitProducerIdRequest) -> bool:
     """Give a producer an id of the broker's block, which is taken to have some left.
 
     Source: KafkaApis.handleInitProducerIdRequest, ProducerIdManager.generateProducerId@2.6.0.
     """
     request.cost_us = cost_us(world, request.destination, REQUEST)
     mark_error(world, request, errors.NONE)
-    response = new_response(world, request, InitProducerIdResponse)
+    response = new_response(world, request, client_requests.InitProducerIdResponse)
     send(world, response, world.context[0].time_us + request.cost_us)
     free_event(world, request)
     return True
 
 
-@REQUESTS.handles(OffsetsForLeaderEpochRequest)
+@REQUESTS.handles(client_requests.OffsetsForLeaderEpochRequest)
 @inner_rule
-def handle_offsets_for_leader_epoch(world: Brokers, request: OffsetsForLeaderEpochRequest) -> bool:
+def handle_offsets_for_leader_epoch(
+    world: Brokers, request: client_requests.OffsetsForLeaderEpochRequest
+) -> bool:
     """Say where epochs ended in this leader's logs.
 
     Source: ReplicaManager.lastOffsetForLeaderEpoch@0.11.0.0 and @2.4.0.
@@ -80,13 +62,13 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: OffsetsForLeaderEpo
         refuse_connection(world, request)
         free_event(world, request)
         return True
-    response = new_response(world, request, EpochResponse)
+    response = new_response(world, request, client_requests.EpochResponse)
     response.fetcher = request.fetcher
     cursor = request.first_item
     while cursor != NONE:
-        asked = view_as(world.items[cursor], EpochAsked)
+        asked = view_as(world.items[cursor], client_requests.EpochAsked)
         cursor = asked.next
-        item = new_item(world, response, asked.partition, EpochEndOffset)
+        item = new_item(world, response, asked.partition, client_requests.EpochEndOffset)
         item.asked_in_epoch = asked.asked_in_epoch
         row = row_on(world, broker, asked.partition)
         if row == NONE:
@@ -111,7 +93,7 @@ def handle_offsets_for_leader_epoch(world: Brokers, request: OffsetsForLeaderEpo
 
 @inner_rule
 def _write_epoch_answer(
-    world: Kernel, request: Event, asked_epoch: int, item: EpochEndOffset
+    world: Kernel, request: Event, asked_epoch: int, item: client_requests.EpochEndOffset
 ) -> None:
     row = new_row(world, request.destination, EpochAnswered)
     row.partition = item.partition
@@ -123,21 +105,21 @@ def _write_epoch_answer(
     write_row(world, row)
 
 
-@REQUESTS.handles(ListOffsetsRequest)
+@REQUESTS.handles(client_requests.ListOffsetsRequest)
 @inner_rule
-def handle_list_offsets(world: Brokers, request: ListOffsetsRequest) -> bool:
+def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequest) -> bool:
     """Say where this leader's log begins and ends.
 
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    response = new_response(world, request, ListOffsetsResponse)
+    response = new_response(world, request, client_requests.ListOffsetsResponse)
     response.fetcher = request.fetcher
     cursor = request.first_item
     while cursor != NONE:
-        asked = view_as(world.items[cursor], OffsetsAsked)
+        asked = view_as(world.items[cursor], client_requests.OffsetsAsked)
         cursor = asked.next
-        item = new_item(world, response, asked.partition, ListedOffsets)
+        item = new_item(world, response, asked.partition, client_requests.ListedOffsets)
         item.leader_epoch = asked.leader_epoch
         row = row_on(world, broker, asked.partition)
         if row == NONE:
@@ -161,9 +143,9 @@ def handle_list_offsets(world: Brokers, request: ListOffsetsRequest) -> bool:
     return True
 
 
-@REQUESTS.handles(MetadataRequest)
+@REQUESTS.handles(client_requests.MetadataRequest)
 @inner_rule
-def handle_metadata(world: Brokers, request: MetadataRequest) -> bool:
+def handle_metadata(world: Brokers, request: client_requests.MetadataRequest) -> bool:
     """Say who leads which partition, as this broker has been told.
 
     In the simulation the answer names what differs from what the client has said that it knows;
@@ -171,7 +153,7 @@ def handle_metadata(world: Brokers, request: MetadataRequest) -> bool:
 
     Source: KafkaApis.handleTopicMetadataRequest@2.4.0.
     """
-    response = new_response(world, request, MetadataResponse)
+    response = new_response(world, request, client_requests.MetadataResponse)
     known = world.known_metadata[request.destination]
     asked = world.asked_metadata[0]
     read_position(request, asked)
@@ -206,12 +188,12 @@ def _answer_about(world: Brokers, row: int) -> int:
     """The high watermark that a fetch would be told now, or why it would not be told one."""
     hosted = world.hosted[row]
     if not world.processes[hosted.broker].alive:
-        return NOT_UP
+        return codes.NOT_UP
     if not listens(world, hosted.broker):
-        return NOT_LISTENING
+        return codes.NOT_LISTENING
     if not hosted.exists:
-        return DIRECTORY_OFFLINE if hosted.offline else NOT_HOSTED
-    return WAITS_FOR_LOCK if hosted.locked else world.replicas[row].high_watermark
+        return codes.DIRECTORY_OFFLINE if hosted.offline else codes.NOT_HOSTED
+    return codes.WAITS_FOR_LOCK if hosted.locked else world.replicas[row].high_watermark
 
 
 @inner_rule
@@ -237,13 +219,13 @@ def _observe_replica(world: Brokers, row: int, step: int) -> None:
     written.partition = hosted.partition
     written.log_end_offset = replica.log_end_offset
     written.high_watermark = _answer_about(world, row)
-    if written.high_watermark == WAITS_FOR_LOCK and hosted.observer == 0:
+    if written.high_watermark == codes.WAITS_FOR_LOCK and hosted.observer == 0:
         hosted.observer = 1 + step
     written.checkpointed = on_disk.high_watermark
     written.recovery_point = on_disk.recovery_point_checkpoint
     written.epoch_count = replica.epoch_count
     write_row(world, written)
-    write_log_runs(world, row, REASON_OBSERVED)
+    write_log_runs(world, row, codes.REASON_OBSERVED)
     epochs = epochs_of(world, row)
     for index in range(replica.epoch_count):
         entry = new_row(world, hosted.broker, EpochObserved)

@@ -39,14 +39,7 @@ from tidegauge.replication.producer_state import increment_sequence
 from tidegauge.replication.records import NO_REPLICA, UNDEFINED
 from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.client_requests import (
-    AppendRequest,
-    FetchPartition,
-    FetchRequest,
-    PartitionAppend,
-    ProducedBatch,
-    ProduceRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.rows import APPEND, REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import slot_of
@@ -63,9 +56,9 @@ _TRUE = code(True)
 _FALSE = code(False)
 
 
-@REQUESTS.handles(FetchRequest)
+@REQUESTS.handles(client_requests.FetchRequest)
 @inner_rule
-def handle_fetch(world: Brokers, request: FetchRequest) -> bool:
+def handle_fetch(world: Brokers, request: client_requests.FetchRequest) -> bool:
     """Go on with a fetch; False if it has to wait for a lock or for ZooKeeper.
 
     Source: KafkaApis.handleFetchRequest@2.6.0 (KAFKA-9101);
@@ -116,7 +109,7 @@ def handle_fetch(world: Brokers, request: FetchRequest) -> bool:
 
 
 @inner_rule
-def _all_can_be_read(world: Brokers, request: FetchRequest) -> bool:
+def _all_can_be_read(world: Brokers, request: client_requests.FetchRequest) -> bool:
     while request.cursor != NONE:
         item = world.items[request.cursor]
         row = row_on(world, request.destination, item.partition)
@@ -128,13 +121,13 @@ def _all_can_be_read(world: Brokers, request: FetchRequest) -> bool:
 
 
 @inner_rule
-def _count_all(world: Brokers, request: FetchRequest) -> bool:
+def _count_all(world: Brokers, request: client_requests.FetchRequest) -> bool:
     """Take each read for what it says of the follower; False if it has to wait.
 
     Source: ReplicaManager.updateFollowerFetchState@2.4.0, Partition@2.4.0.
     """
     while request.cursor != NONE:
-        item = view_as(world.items[request.cursor], FetchPartition)
+        item = view_as(world.items[request.cursor], client_requests.FetchPartition)
         row = row_on(world, request.destination, item.partition)
         replica = slot_of(world, item.partition, request.replica_id)
         if row != NONE and replica != NO_REPLICA and is_leader(world.replicas[row]):
@@ -157,14 +150,14 @@ def _count_all(world: Brokers, request: FetchRequest) -> bool:
 
 
 @inner_rule
-def _take_new_high_watermarks(world: Brokers, request: FetchRequest) -> None:
+def _take_new_high_watermarks(world: Brokers, request: client_requests.FetchRequest) -> None:
     """In some releases an answer brings what this very fetch has moved (KAFKA-7104)."""
     rules = world.rules[request.destination]
     if request.replica_id == NONE or not rules.high_watermark_of_response_is_new:
         return
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], FetchPartition)
+        item = view_as(world.items[cursor], client_requests.FetchPartition)
         row = row_on(world, request.destination, item.partition)
         if row != NONE and item.error == 0:
             item.high_watermark = high_watermark_of_response(
@@ -180,9 +173,9 @@ _CHECK = code(0)
 _APPEND = code(1)  #: a slow disk has taken its time
 
 
-@REQUESTS.handles(ProduceRequest)
+@REQUESTS.handles(client_requests.ProduceRequest)
 @inner_rule
-def handle_produce(world: Brokers, request: ProduceRequest) -> bool:
+def handle_produce(world: Brokers, request: client_requests.ProduceRequest) -> bool:
     """Append batches, and answer or wait; False if a lock is taken or the disk is slow.
 
     Source: ReplicaManager.appendRecords@0.10.2.0 and @2.4.0.
@@ -190,7 +183,7 @@ def handle_produce(world: Brokers, request: ProduceRequest) -> bool:
     if request.cursor == NONE:
         request.cursor = request.first_item
     while request.cursor != NONE:
-        item = view_as(world.items[request.cursor], ProducedBatch)
+        item = view_as(world.items[request.cursor], client_requests.ProducedBatch)
         if not append_records(world, request, item.partition, item.append):
             return False
         request.cursor = item.next
@@ -200,7 +193,10 @@ def handle_produce(world: Brokers, request: ProduceRequest) -> bool:
 
 @inner_rule
 def append_records(
-    world: Brokers, request: AppendRequest, partition: int, append: PartitionAppend
+    world: Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
 ) -> bool:
     """Append a batch to one partition, or find why not; False if that has to wait.
 
@@ -254,7 +250,7 @@ def _is_slow(world: Brokers, row: int) -> bool:
 
 
 @inner_rule
-def _note_numbered(world: Brokers, row: int, append: PartitionAppend) -> None:
+def _note_numbered(world: Brokers, row: int, append: client_requests.PartitionAppend) -> None:
     if append.producer_id != NONE:
         note_batch(
             world,
@@ -268,7 +264,7 @@ def _note_numbered(world: Brokers, row: int, append: PartitionAppend) -> None:
 
 
 @inner_rule
-def answer_or_delay(world: Brokers, request: AppendRequest) -> None:
+def answer_or_delay(world: Brokers, request: client_requests.AppendRequest) -> None:
     """What could be appended is: answer, or wait for the replicas that count.
 
     Source: ReplicaManager.delayedProduceRequestRequired@2.4.0.

@@ -19,13 +19,7 @@ from tidegauge.actors.state.handlers import BROKER, REQUESTS
 from tidegauge.actors.state.request_times import go_on_later, mark_request, type_of_request
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    new_event,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import ProduceRequest
@@ -50,7 +44,7 @@ def take_request(world: Brokers, request: Event) -> None:
     broker = world.brokers[request.destination]
     if broker.ends or not listens(world, request.destination):
         refuse_connection(world, request)
-        free_event(world, request)
+        events.free_event(world, request)
         return
     if request.kind == ProduceRequest.KIND and waits_for_connection(
         world, view_as(request, ProduceRequest)
@@ -67,7 +61,7 @@ def _queue_request(world: Brokers, request: Event) -> None:
         _take_thread(world, broker, request, thread)
         handle(world, request)
         return
-    append_event(world, broker.queue, request)
+    events.append_event(world, broker.queue, request)
     _wake_when_free(world, request.destination)
 
 
@@ -78,7 +72,7 @@ def handle_connection_free(world: Brokers, timer: ConnectionFree) -> None:
     connection = world.producer_connections[timer.connection]
     if connection.waiting.first == NONE or world.brokers[timer.destination].ends:
         return
-    request = take_first(world, connection.waiting)
+    request = events.take_first(world, connection.waiting)
     request.time_us = world.context[0].time_us
     connection.busy = True
     _queue_request(world, request)
@@ -115,7 +109,7 @@ def _wake_when_free(world: Brokers, broker: int) -> None:
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    set_timer(world, new_event(world, broker, broker, HandlerFree), due_us)
+    events.set_timer(world, events.new_event(world, broker, broker, HandlerFree), due_us)
 
 
 @BROKER.handles(HandlerFree)
@@ -129,7 +123,7 @@ def handle_handler_free(world: Brokers, timer: HandlerFree) -> None:
     broker.handler_due_us = 0
     thread = free_thread(world, broker)
     while broker.queue.first != NONE and thread != NONE:
-        request = take_first(world, broker.queue)
+        request = events.take_first(world, broker.queue)
         _take_thread(world, broker, request, thread)
         handle(world, request)
         thread = free_thread(world, broker)
@@ -175,7 +169,7 @@ def _take_stop_replica(world: Brokers, request: StopReplicaRequest) -> bool:
 def _end_order(world: Brokers, request: Event, done: bool) -> None:
     """A controller is obeyed; or that takes its time, or waits for a lock."""
     if done:
-        free_event(world, request)
+        events.free_event(world, request)
     elif request.cost_us > 0:
         go_on_later(world, request, request.cost_us)
 
@@ -184,7 +178,7 @@ def _end_order(world: Brokers, request: Event, done: bool) -> None:
 @inner_rule
 def _take_update_metadata(world: Brokers, request: UpdateMetadataRequest) -> bool:
     handle_update_metadata(world, request)
-    free_event(world, request)
+    events.free_event(world, request)
     return True
 
 
@@ -216,7 +210,7 @@ def unlock(world: Brokers, row: int) -> None:
         handle(world, world.events[writer])
     # The lock may be taken again by one of those who waited: then the others wait behind it.
     for _ in range(waiting):
-        handle(world, take_first(world, hosted.waiting))
+        handle(world, events.take_first(world, hosted.waiting))
     state = world.brokers[broker]
     if state.expiring:
         if writer == NONE and state.expiring_row == row:

@@ -18,6 +18,7 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.controller_timers import (
     ControllerStart,
     SessionLost,
@@ -25,17 +26,6 @@ from tidegauge.simulation.messages.controller_timers import (
 )
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import SessionPing, SessionReconnects
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ConfigChanged,
-    TopicSettings,
-    ZkCloseRequest,
-    ZkConnectRequest,
-    ZkCreateRequest,
-    ZkGetRequest,
-    ZkPingRequest,
-    ZkSetRequest,
-    ZooKeeperRequest,
-)
 from tidegauge.simulation.random_streams import RECONNECT, draw_below
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.zookeeper_tree import (
@@ -51,7 +41,9 @@ _MOST_SLEEP_US = code(1_000_000)
 
 
 @inner_rule
-def send_in_session(world: Brokers, request: ZooKeeperRequest, znode: int) -> None:
+def send_in_session(
+    world: Brokers, request: zookeeper_requests.ZooKeeperRequest, znode: int
+) -> None:
     """Send a request about a znode, or none, under the session of its broker."""
     broker = request.source
     request.broker = broker
@@ -67,7 +59,9 @@ def connect(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = new_event(world, broker, zookeeper_process(world), ZkConnectRequest)
+    request = new_event(
+        world, broker, zookeeper_process(world), zookeeper_requests.ZkConnectRequest
+    )
     request.correlation_id = state.connects
     request.session_timeout_ms = state.zookeeper_session_timeout_ms
     send_in_session(world, request, UNDEFINED)
@@ -110,7 +104,9 @@ def close_session(world: Brokers, broker: int) -> None:
     Source: ZooKeeperClient.close@2.4.0.
     """
     if world.brokers[broker].session != UNDEFINED:
-        request = new_event(world, broker, zookeeper_process(world), ZkCloseRequest)
+        request = new_event(
+            world, broker, zookeeper_process(world), zookeeper_requests.ZkCloseRequest
+        )
         send_in_session(world, request, UNDEFINED)
 
 
@@ -122,21 +118,21 @@ def register(world: Brokers, broker: int) -> None:
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
     request.sets_data = world.rules[broker].bounced_brokers_detected
     send_in_session(world, request, broker_znode(world, broker))
 
 
 @inner_rule
-def new_state_write(world: Brokers, broker: int, partition: int) -> ZkSetRequest:
+def new_state_write(world: Brokers, broker: int, partition: int) -> zookeeper_requests.ZkSetRequest:
     """A write of a partition's state, which is the caller's to fill and to send."""
-    request = new_event(world, broker, zookeeper_process(world), ZkSetRequest)
+    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkSetRequest)
     request.partition = partition
     return request
 
 
 @inner_rule
-def send_state_write(world: Brokers, request: ZkSetRequest) -> None:
+def send_state_write(world: Brokers, request: zookeeper_requests.ZkSetRequest) -> None:
     """Send the write of a partition's state."""
     send_in_session(world, request, state_znode(world, request.partition))
 
@@ -144,14 +140,14 @@ def send_state_write(world: Brokers, request: ZkSetRequest) -> None:
 @inner_rule
 def read_controller(world: Brokers, broker: int) -> None:
     """Ask who is controller."""
-    request = new_event(world, broker, zookeeper_process(world), ZkGetRequest)
+    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkGetRequest)
     send_in_session(world, request, CONTROLLER_ZNODE)
 
 
 @inner_rule
 def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
     """Source: KafkaZkClient.propagateLogDirEvent@2.6.0."""
-    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
     send_in_session(world, request, log_dir_event_znode(world, broker, directory))
 
 
@@ -208,7 +204,7 @@ def handle_session_ping(world: Brokers, timer: SessionPing) -> None:
 
 @inner_rule
 def _ping(world: Brokers, broker: int) -> None:
-    ping = new_event(world, broker, zookeeper_process(world), ZkPingRequest)
+    ping = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkPingRequest)
     send_in_session(world, ping, UNDEFINED)
 
 
@@ -239,12 +235,12 @@ def take_configs(world: Brokers, news: Event) -> None:
     broker = news.destination
     cursor = news.first_item
     while cursor != NONE:
-        settings = view_as(world.items[cursor], TopicSettings)
+        settings = view_as(world.items[cursor], zookeeper_requests.TopicSettings)
         cursor = settings.next
         known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]
         known.min_insync_replicas = settings.min_insync_replicas
         known.unclean_leader_election = settings.unclean_leader_election
-        if settings.unclean_leader_election and news.kind == ConfigChanged.KIND:
+        if settings.unclean_leader_election and news.kind == zookeeper_requests.ConfigChanged.KIND:
             _tell_controller(world, broker, settings.topic)
     row = world.brokers[broker].first_log
     while row != NONE:

@@ -12,19 +12,7 @@ from tidegauge.actors.state.request_stats import (
 )
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.replication.records import (
-    EMPTY,
-    BatchMetadata,
-    EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    PartitionFetchState,
-    ProducerStateEntry,
-    QuotaSample,
-    RemoteReplica,
-    ReplicationQuota,
-    append,
-)
+from tidegauge.replication import records
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
@@ -561,15 +549,15 @@ class Brokers(Cluster, part=2):
     disk_writes: Records[Bandwidth]
     #: By replica.
     cached_logs: Records[CachedLog]
-    replicas: Records[Partition]
+    replicas: Records[records.Partition]
     hosted: Records[HostedReplica]
-    fetch_states: Records[PartitionFetchState]
+    fetch_states: Records[records.PartitionFetchState]
     #: Of replica ``row``: from ``row * width`` on, one per slot.
-    followers: Records[RemoteReplica]
+    followers: Records[records.RemoteReplica]
     follower_fetches: Records[FollowerFetch]
     #: Of replica ``row``: from ``row * epoch_room`` on.
-    runs: Records[EpochEntry]
-    epochs: Records[EpochEntry]
+    runs: Records[records.EpochEntry]
+    epochs: Records[records.EpochEntry]
     #: At ``(broker * broker_count + source broker) * fetchers + number``.
     fetchers: Records[Fetcher]
     #: ... and the source broker's side of each, at the same place.
@@ -593,23 +581,23 @@ class Brokers(Cluster, part=2):
     group_members: Records[GroupMember]
     #: At ``2 * broker + which``: LEADER_QUOTA or FOLLOWER_QUOTA of
     #: ``replication/replication_quota.py``.
-    quotas: Records[ReplicationQuota]
-    quota_samples: Records[QuotaSample]
+    quotas: Records[records.ReplicationQuota]
+    quota_samples: Records[records.QuotaSample]
     on_disk: Records[LogOnDisk]
     #: Of replica ``row``: from ``row * MARKS`` on; none if nobody loses power.
     marks: Records[AppendMark]
     #: Idempotent producers as replicas know them: a pool; of each the last batches, from
     #: ``RETAINED_BATCHES`` times its place on (``storage/producers.py``).
     held_producers: Records[HeldProducer]
-    producer_states: Records[ProducerStateEntry]
-    producer_batches: Records[BatchMetadata]
+    producer_states: Records[records.ProducerStateEntry]
+    producer_batches: Records[records.BatchMetadata]
     #: A batch that is being appended: one record.
-    appended_batch: Records[BatchMetadata]
+    appended_batch: Records[records.BatchMetadata]
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
-    epochs_read: Records[EpochEntry]
+    epochs_read: Records[records.EpochEntry]
     #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
-    told_state: Records[LeaderAndIsr]
+    told_state: Records[records.LeaderAndIsr]
     #: By broker; none in ZooKeeper mode.
     lifecycles: Records[Lifecycle]
 
@@ -631,7 +619,7 @@ def ineligible_replicas(world: Brokers, row: int) -> int:
     """
     slot = world.slots[row]
     facts = world.partitions[slot.partition]
-    ineligible = EMPTY
+    ineligible = records.EMPTY
     for other in range(facts.slot_count):
         broker = world.slots[facts.first_slot + other].broker
         known = world.known_metadata[slot.broker]
@@ -641,19 +629,19 @@ def ineligible_replicas(world: Brokers, row: int) -> int:
         else:
             is_eligible = is_known_alive(world, known, broker)
         if not is_eligible:
-            ineligible = append(ineligible, other)
+            ineligible = records.append(ineligible, other)
     return ineligible
 
 
 @inner_rule
-def runs_of(world: Brokers, row: int) -> Records[EpochEntry]:
+def runs_of(world: Brokers, row: int) -> Records[records.EpochEntry]:
     """The epoch runs of a replica's log."""
     room = world.pools[0].epoch_room
     return world.runs[row * room : (row + 1) * room]
 
 
 @inner_rule
-def epochs_of(world: Brokers, row: int) -> Records[EpochEntry]:
+def epochs_of(world: Brokers, row: int) -> Records[records.EpochEntry]:
     """The leader-epoch cache of a replica."""
     room = world.pools[0].epoch_room
     return world.epochs[row * room : (row + 1) * room]

@@ -25,17 +25,9 @@ The one request that a connection of a broker to the controllers has in flight.
 One timer looks after all requests of a connection, not one each: most are answered long before.
 """
 
+from tidegauge.actors.state import request_stats
 from tidegauge.actors.state.brokers import NEVER_US, Brokers
 from tidegauge.actors.state.lifecycles import RequestInFlight
-from tidegauge.actors.state.request_stats import (
-    LOCAL,
-    PARTS,
-    QUEUE,
-    REMOTE,
-    TOTAL,
-    RequestStats,
-    ZooKeeperClientStats,
-)
 from tidegauge.compiled.records import Records, blank, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.errors import ERROR_COUNT, ERROR_PLACES
@@ -84,12 +76,14 @@ def mark_request(
     stats.queue_us += taken - request.time_us
     stats.local_us += handled - taken
     stats.remote_us += completed - handled
-    buckets = world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS]
+    buckets = world.request_times[
+        index * request_stats.PARTS * BUCKETS : (index + 1) * request_stats.PARTS * BUCKETS
+    ]
     weight = weight_at(world.context[0].time_us, stats, buckets)
-    buckets[QUEUE * BUCKETS + bucket_of(taken - request.time_us)].weight += weight
-    buckets[LOCAL * BUCKETS + bucket_of(handled - taken)].weight += weight
-    buckets[REMOTE * BUCKETS + bucket_of(completed - handled)].weight += weight
-    buckets[TOTAL * BUCKETS + bucket_of(completed - request.time_us)].weight += weight
+    buckets[request_stats.QUEUE * BUCKETS + bucket_of(taken - request.time_us)].weight += weight
+    buckets[request_stats.LOCAL * BUCKETS + bucket_of(handled - taken)].weight += weight
+    buckets[request_stats.REMOTE * BUCKETS + bucket_of(completed - handled)].weight += weight
+    buckets[request_stats.TOTAL * BUCKETS + bucket_of(completed - request.time_us)].weight += weight
 
 
 @inner_rule
@@ -124,13 +118,19 @@ def forget_request_times(world: Brokers, broker: int) -> None:
     first, last = broker * TYPES, (broker + 1) * TYPES
     for index in range(first, min(last, len(world.request_stats))):
         if world.request_stats[index].requests > 0:
-            _empty(world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS])
-        blank(world.request_stats[index], RequestStats)
+            _empty(
+                world.request_times[
+                    index * request_stats.PARTS * BUCKETS : (index + 1)
+                    * request_stats.PARTS
+                    * BUCKETS
+                ]
+            )
+        blank(world.request_stats[index], request_stats.RequestStats)
     first, last = broker * ERROR_TYPES * ERROR_COUNT, (broker + 1) * ERROR_TYPES * ERROR_COUNT
     for index in range(first, min(last, len(world.request_errors))):
         blank(world.request_errors[index], ErrorCount)
     if len(world.zookeeper_stats) > 0:
-        blank(world.zookeeper_stats[broker], ZooKeeperClientStats)
+        blank(world.zookeeper_stats[broker], request_stats.ZooKeeperClientStats)
         _empty(world.zookeeper_times[broker * BUCKETS : (broker + 1) * BUCKETS])
 
 

@@ -18,26 +18,14 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.client_requests import (
-    GroupAppendRequest,
-    GroupOffset,
-    GroupResponse,
-    JoinGroupRequest,
-    OffsetCommitRequest,
-)
+from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import MemberExpires, OffsetsLoaded
 from tidegauge.simulation.offset_commits import log_commit, newest_commit
-from tidegauge.simulation.rows import (
-    OFFSETS_LOAD,
-    OFFSETS_LOAD_MEBIBYTE,
-    cost_us,
-    new_row,
-    write_row,
-)
 from tidegauge.simulation.trace_rows.process_rows import (
     CoordinatorLoaded,
     CoordinatorLoading,
@@ -62,15 +50,18 @@ def begin_loading(world: Brokers, row: int) -> None:
     state = world.brokers[hosted.broker]
     now_us = world.context[0].time_us
     size_bytes = partition.log_end_offset * world.partitions[hosted.partition].record_bytes
-    mebibyte_us = cost_us(world, hosted.broker, OFFSETS_LOAD_MEBIBYTE)
-    load_us = cost_us(world, hosted.broker, OFFSETS_LOAD) + size_bytes * mebibyte_us // _MEBIBYTE
+    mebibyte_us = rows.cost_us(world, hosted.broker, rows.OFFSETS_LOAD_MEBIBYTE)
+    load_us = (
+        rows.cost_us(world, hosted.broker, rows.OFFSETS_LOAD)
+        + size_bytes * mebibyte_us // _MEBIBYTE
+    )
     state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
-    written = new_row(world, hosted.broker, CoordinatorLoading)
+    written = rows.new_row(world, hosted.broker, CoordinatorLoading)
     written.partition = hosted.partition
     written.leader_epoch = partition.leader_epoch
     written.log_end_offset = partition.log_end_offset
     written.until_us = state.offsets_load_until_us
-    write_row(world, written)
+    rows.write_row(world, written)
     timer = new_event(world, hosted.broker, hosted.broker, OffsetsLoaded)
     timer.row = row
     set_timer(world, timer, state.offsets_load_until_us)
@@ -108,13 +99,13 @@ def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
             index = hosted.broker * _clients(world) + key - targets
             members += 1 if world.group_members[index].present else 0
     hosted.coordinates = True
-    written = new_row(world, hosted.broker, CoordinatorLoaded)
+    written = rows.new_row(world, hosted.broker, CoordinatorLoaded)
     written.partition = hosted.partition
     written.leader_epoch = partition.leader_epoch
     written.log_end_offset = partition.log_end_offset
     written.offset_count = offsets
     written.member_count = members
-    write_row(world, written)
+    rows.write_row(world, written)
 
 
 @inner_rule
@@ -152,10 +143,10 @@ def stop_coordinating(world: Brokers, row: int) -> None:
     if not hosted.coordinates:
         return
     hosted.coordinates = False
-    written = new_row(world, hosted.broker, CoordinatorUnloaded)
+    written = rows.new_row(world, hosted.broker, CoordinatorUnloaded)
     written.partition = hosted.partition
     written.leader_epoch = world.replicas[row].leader_epoch
-    write_row(world, written)
+    rows.write_row(world, written)
 
 
 @inner_rule
@@ -184,33 +175,35 @@ def hear(world: Brokers, broker: int, key: int) -> None:
 
 
 @inner_rule
-def note_group_append(world: Brokers, row: int, request: GroupAppendRequest) -> None:
+def note_group_append(
+    world: Brokers, row: int, request: client_requests.GroupAppendRequest
+) -> None:
     """Write down what the records say that were just appended for a request.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup@2.6.0.
     """
     epoch = world.replicas[row].leader_epoch
-    if request.kind == JoinGroupRequest.KIND:
+    if request.kind == client_requests.JoinGroupRequest.KIND:
         log_commit(world, request.member_key, epoch, request.append.offset, request.start + 1)
         return
     offset = request.append.offset
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], GroupOffset)
+        item = view_as(world.items[cursor], client_requests.GroupOffset)
         cursor = item.next
         log_commit(world, item.commit_key, epoch, offset, item.offset)
         offset += 1
 
 
 @inner_rule
-def answer_group_append(world: Brokers, request: GroupAppendRequest) -> None:
+def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     """Tell a consumer what has become of its commit or its joining, once that is known.
 
     Source: GroupMetadataManager.storeOffsets and storeGroup (putCacheCallback)@2.6.0.
     """
     broker = request.destination
     if request.append.error == errors.NONE:
-        if request.kind == OffsetCommitRequest.KIND:
+        if request.kind == client_requests.OffsetCommitRequest.KIND:
             _take_into_cache(world, request)
         else:
             _admit(world, request)
@@ -219,18 +212,20 @@ def answer_group_append(world: Brokers, request: GroupAppendRequest) -> None:
     response = new_group_response(world, request, request.start, error)
     cursor = request.first_item
     while cursor != NONE and error == errors.NONE:
-        asked = view_as(world.items[cursor], GroupOffset)
+        asked = view_as(world.items[cursor], client_requests.GroupOffset)
         cursor = asked.next
         index = broker * len(world.commit_keys) + asked.commit_key
-        told = new_item(world, response, asked.partition, GroupOffset)
+        told = new_item(world, response, asked.partition, client_requests.GroupOffset)
         told.offset = world.committed_offsets[index].offset
     send(world, response, world.context[0].time_us + request.cost_us)
 
 
 @inner_rule
-def new_group_response(world: Kernel, request: Event, start: int, error: int) -> GroupResponse:
+def new_group_response(
+    world: Kernel, request: Event, start: int, error: int
+) -> client_requests.GroupResponse:
     """A response to what a consumer has asked about its group."""
-    response = new_response(world, request, GroupResponse)
+    response = new_response(world, request, client_requests.GroupResponse)
     response.request_kind = request.kind
     response.start = start
     response.error = error
@@ -248,33 +243,33 @@ def _group_error(kind: int, error: int) -> int:
         return errors.COORDINATOR_NOT_AVAILABLE
     if error in (errors.NOT_LEADER_OR_FOLLOWER, errors.KAFKA_STORAGE_ERROR):
         return errors.NOT_COORDINATOR
-    if kind == JoinGroupRequest.KIND and error == errors.REQUEST_TIMED_OUT:
+    if kind == client_requests.JoinGroupRequest.KIND and error == errors.REQUEST_TIMED_OUT:
         return errors.REBALANCE_IN_PROGRESS
     return error
 
 
 @inner_rule
-def _take_into_cache(world: Brokers, request: GroupAppendRequest) -> None:
+def _take_into_cache(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], GroupOffset)
+        item = view_as(world.items[cursor], client_requests.GroupOffset)
         cursor = item.next
         index = request.destination * len(world.commit_keys) + item.commit_key
         world.committed_offsets[index].offset = item.offset
 
 
 @inner_rule
-def _admit(world: Brokers, request: GroupAppendRequest) -> None:
+def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     """A consumer is a member now."""
     member = member_at(world, request.destination, request.member_key)
     member.present = True
     member.start = request.start
     hear(world, request.destination, request.member_key)
-    written = new_row(world, request.destination, MemberJoined)
+    written = rows.new_row(world, request.destination, MemberJoined)
     written.partition = request.partition
     written.from_process = request.source
     written.start = request.start
-    write_row(world, written)
+    rows.write_row(world, written)
 
 
 @inner_rule

@@ -11,19 +11,7 @@ matter: a follower that is further behind knows of none until it has them.
 
 from tidegauge.actors.state.brokers import Brokers, now_ms
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication import errors
-from tidegauge.replication.producer_state import (
-    NO_BATCH,
-    NO_PRODUCER_EPOCH,
-    RETAINED_BATCHES,
-    append_batch,
-    decrement_sequence,
-    forget_producer,
-    increment_sequence,
-    truncate_producer_head,
-    truncate_producer_to,
-    validate_batch,
-)
+from tidegauge.replication import errors, producer_state
 from tidegauge.replication.records import UNDEFINED, ProducerStateEntry
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
@@ -51,7 +39,7 @@ def _new_place(world: Brokers, row: int, producer_id: int) -> int:
     pools.free_producers -= 1
     if pools.free_producers < pools.producer_reserve:
         world.context[0].needs_room = True
-    forget_producer(world.producer_states[place])
+    producer_state.forget_producer(world.producer_states[place])
     world.producer_states[place].producer_id = producer_id
     world.held_producers[place].next = world.hosted[row].first_producer
     world.hosted[row].first_producer = place
@@ -69,8 +57,10 @@ def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) 
     place = _place_of(world, row, append.producer_id)
     if place == NONE:
         place = _new_place(world, row, append.producer_id)
-    last_sequence = increment_sequence(append.first_sequence, append.record_count - 1)
-    error, duplicate = validate_batch(
+    last_sequence = producer_state.increment_sequence(
+        append.first_sequence, append.record_count - 1
+    )
+    error, duplicate = producer_state.validate_batch(
         world.rules[world.hosted[row].broker],
         world.producer_states[place],
         world.producer_batches,
@@ -79,7 +69,7 @@ def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) 
         last_sequence,
     )
     append.error = error
-    if duplicate == NO_BATCH:
+    if duplicate == producer_state.NO_BATCH:
         return error == errors.NONE
     append.offset = world.producer_batches[duplicate].base_offset
     world.brokers[world.hosted[row].broker].records_deduplicated += append.record_count
@@ -113,9 +103,11 @@ def note_batch(
     batch.first_sequence = first_sequence
     batch.last_sequence = last_sequence
     batch.base_offset = base_offset
-    batch.last_offset = base_offset + decrement_sequence(last_sequence, first_sequence)
+    batch.last_offset = base_offset + producer_state.decrement_sequence(
+        last_sequence, first_sequence
+    )
     batch.timestamp_ms = now_ms(world.context[0])
-    append_batch(
+    producer_state.append_batch(
         world.rules[world.hosted[row].broker],
         world.producer_states[place],
         world.producer_batches,
@@ -160,7 +152,7 @@ def _insert(world: Brokers, row: int, place: int) -> None:
 @inner_rule
 def _batch_at(entry: ProducerStateEntry, number: int) -> int:
     """The place of a batch that is remembered of a producer, the oldest first."""
-    return entry.first_batch + (entry.oldest + number) % RETAINED_BATCHES
+    return entry.first_batch + (entry.oldest + number) % producer_state.RETAINED_BATCHES
 
 
 @inner_rule
@@ -209,9 +201,11 @@ def cut_producers(world: Brokers, row: int) -> None:
     while place != NONE:
         following = world.held_producers[place].next
         entry = world.producer_states[place]
-        truncate_producer_to(entry, world.producer_batches, partition.log_end_offset)
-        truncate_producer_head(rules, entry, world.producer_batches, partition.log_start_offset)
-        if entry.producer_epoch == NO_PRODUCER_EPOCH:
+        producer_state.truncate_producer_to(entry, world.producer_batches, partition.log_end_offset)
+        producer_state.truncate_producer_head(
+            rules, entry, world.producer_batches, partition.log_start_offset
+        )
+        if entry.producer_epoch == producer_state.NO_PRODUCER_EPOCH:
             _free(world, place)
         else:
             _insert(world, row, place)

@@ -2,22 +2,15 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER, merged, tiled
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 
 _KEYS = ("run", "partition", "broker")
 
 #: A term ends with any of these rows of its leader, or with the leader's process.
 _LEAVES = ("became_follower", "replica_stopped", "log_deleted", "replica_offline")
 
-_ACTED = View(
+_ACTED = result_table.View(
     "acted",
     tiled(
         f"""(
@@ -41,22 +34,26 @@ _ACTED = View(
 
 VIEWS = (_ACTED,)
 
-ACTING_LEADERS = ResultTable(
+ACTING_LEADERS = result_table.ResultTable(
     "acting_leaders",
     "one interval in which a broker acted as leader of a partition, even after another was elected",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("leader", "bigint", "broker id", "the broker; its process may be paused"),
-        Column("leader_epoch", "bigint", "", "the epoch in which it leads"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column(
+            "leader", "bigint", "broker id", "the broker; its process may be paused"
+        ),
+        result_table.Column("leader_epoch", "bigint", "", "the epoch in which it leads"),
+        result_table.Column(
             "superseded_us",
             "bigint",
             "us",
             "when the control plane had a later epoch while it led on; null: never",
         ),
-        Column("records_lost", "bigint", "records", "acknowledged by it in this epoch, and lost"),
+        result_table.Column(
+            "records_lost", "bigint", "records", "acknowledged by it in this epoch, and lost"
+        ),
     ),
     f"""
     with terms as (

@@ -29,13 +29,6 @@ from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import ELECTIONS
-from tidegauge.analysis.tables.fault_costs import (
-    CAUSE_COUNTS,
-    FAULT_COSTS,
-    FAULT_FAILURES,
-    FAULT_OUTAGES,
-    FAULT_SESSIONS,
-)
 from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
 from tidegauge.analysis.tables.isrs import (
     ISR_CHANGES,
@@ -75,14 +68,14 @@ TABLES: dict[str, ResultTable] = {
         CLIENTS,
         ACKNOWLEDGEMENTS,
         REFUSALS,
-        FAULT_COSTS,
+        fault_costs.FAULT_COSTS,
         FAULT_SERVICE,
         FAULT_TOPICS,
         CHARGED_OUTAGES,
-        FAULT_OUTAGES,
-        FAULT_FAILURES,
-        FAULT_SESSIONS,
-        CAUSE_COUNTS,
+        fault_costs.FAULT_OUTAGES,
+        fault_costs.FAULT_FAILURES,
+        fault_costs.FAULT_SESSIONS,
+        fault_costs.CAUSE_COUNTS,
         STEPS,
         PARTITION_STATES,
         UNAVAILABLE,

@@ -2,18 +2,12 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, merged, overlaid, tiled
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 
 _KEYS = ("run", "broker")
 
-_LIVES = View(
+_LIVES = result_table.View(
     "lives",
     tiled(
         f"""(
@@ -30,7 +24,7 @@ _LIVES = View(
     ),
 )
 
-_STATES = View(
+_STATES = result_table.View(
     "lives_and_registrations",
     f"""
     with paused_lives as ({overlaid("lives", "pauses", _KEYS, ("process_state",), ("paused",))})
@@ -41,16 +35,16 @@ _STATES = View(
 
 VIEWS = (_LIVES, _STATES)
 
-BROKER_STATES = ResultTable(
+BROKER_STATES = result_table.ResultTable(
     "broker_states",
     "one state of a broker; its states cover the whole run without gaps",
     (
-        RUN,
-        *INTERVAL,
-        Column("broker", "bigint", "broker id", "the broker"),
-        Column("process_state", "string", "", "`down`, `loading` its logs, or `up`"),
-        Column("paused", "boolean", "", "a fault pauses its process"),
-        Column("registered", "boolean", "", "the control plane has it"),
+        result_table.RUN,
+        *result_table.INTERVAL,
+        result_table.Column("broker", "bigint", "broker id", "the broker"),
+        result_table.Column("process_state", "string", "", "`down`, `loading` its logs, or `up`"),
+        result_table.Column("paused", "boolean", "", "a fault pauses its process"),
+        result_table.Column("registered", "boolean", "", "the control plane has it"),
     ),
     f"""
     select s.run, b.broker_id as broker, begin_us, end_us, process_state, paused, s.registered

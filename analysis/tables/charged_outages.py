@@ -11,20 +11,13 @@ A restart of a rolling restart is a part of that roll.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
+from tidegauge.analysis.tables import result_table
 
 #: A change of the control plane is a row of who made it once the response has come.
 _TOLD_WITHIN_US = 1_000_000
 
 #: Each consequence with each fault that it is charged to; ``fault`` null: none, for a ``reason``.
-_CHARGES = View(
+_CHARGES = result_table.View(
     "charges",
     """
     select distinct c.run, c.effect, c.partition, c.time_us, c.process, c.sequence, c.reason,
@@ -36,7 +29,7 @@ _CHARGES = View(
 )
 
 #: Those within the run: others belong to its liveness phase.
-_EFFECTS = View(
+_EFFECTS = result_table.View(
     "effects",
     """
     select c.* from charges as c join runs on runs.run = c.run and c.time_us < runs.ends_us
@@ -44,7 +37,9 @@ _EFFECTS = View(
 )
 
 #: The process of ZooKeeper.
-_ZOOKEEPER = View("zookeeper_processes", "select distinct run, process from session_opened")
+_ZOOKEEPER = result_table.View(
+    "zookeeper_processes", "select distinct run, process from session_opened"
+)
 
 #: The effects that are the reason of a condition.
 _EFFECTS_OF = {
@@ -58,7 +53,7 @@ _IS_REASON = " or ".join(
 )
 
 #: Outages of partitions, and since when a change can be their reason: several for several replicas.
-_REASONS = View(
+_REASONS = result_table.View(
     "outage_reasons",
     """
     select run, partition, condition, begin_us, end_us, begin_us as since_us from unavailable
@@ -75,7 +70,7 @@ _REASONS = View(
 )
 
 #: The first change since then: it is told once the response has come.
-_MET = View(
+_MET = result_table.View(
     "outages_met",
     f"""
     select * from (
@@ -94,7 +89,7 @@ _MET = View(
 )
 
 #: All stalls of clients within an outage of theirs, or the last one before it begins to count.
-_STALLS_MET = View(
+_STALLS_MET = result_table.View(
     "stalls_met",
     """
     select distinct u.run, u.partition, u.condition, u.begin_us, u.end_us, e.fault
@@ -116,20 +111,20 @@ VIEWS = (_CHARGES, _EFFECTS, _ZOOKEEPER, _REASONS, _MET, _STALLS_MET)
 
 #: The fault of a charge.
 CHARGED = (
-    Column("fault", "bigint", "", "its place in the scenario"),
-    Column("fault_name", "string", "", "its name"),
+    result_table.Column("fault", "bigint", "", "its place in the scenario"),
+    result_table.Column("fault_name", "string", "", "its name"),
 )
 
-CHARGED_OUTAGES = ResultTable(
+CHARGED_OUTAGES = result_table.ResultTable(
     "charged_outages",
     "one interval of unavailable, and one fault that it is charged to",
     (
-        RUN,
+        result_table.RUN,
         *CHARGED,
-        *PARTITION,
-        *INTERVAL,
-        Column("condition", "string", "", "as in unavailable"),
-        Column("is_shared", "boolean", "", "it is charged to other faults, too"),
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("condition", "string", "", "as in unavailable"),
+        result_table.Column("is_shared", "boolean", "", "it is charged to other faults, too"),
     ),
     """
     with charged as (

@@ -7,15 +7,8 @@ until batches had an outcome is in the summary (``produce_ms``), and in ``produc
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import united
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 from tidegauge.analysis.tables.unavailable import CLIENT_GROUP
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 
@@ -72,7 +65,7 @@ _GROWTH = """(
 ) as growth"""
 
 #: Refused requests of clients, second by second: brokers' own are refused, too.
-_REFUSED = View(
+_REFUSED = result_table.View(
     "client_refusals",
     f"""
     select r.run, partition, api_key, error, {_SECOND} as second_us, count(*) as requests,
@@ -103,25 +96,35 @@ _PARTS = (
     _counted("batch_duplicated", batches_duplicated="count(*)"),
 )
 
-CLIENTS = ResultTable(
+CLIENTS = result_table.ResultTable(
     "clients",
     "one second of one topic in which its clients got anything done, or an error",
     (
-        RUN,
-        Column("time_us", "bigint", "us", "when the second begins"),
-        Column("topic", "string", "", "the topic"),
-        Column("records_written", "bigint", "records", "that leaders appended, as samples show"),
-        Column(
+        result_table.RUN,
+        result_table.Column("time_us", "bigint", "us", "when the second begins"),
+        result_table.Column("topic", "string", "", "the topic"),
+        result_table.Column(
+            "records_written", "bigint", "records", "that leaders appended, as samples show"
+        ),
+        result_table.Column(
             "records_committed",
             "bigint",
             "records",
             "of these, below the highest high watermark: acknowledged with acks=all",
         ),
-        Column("writes_refused", "bigint", "requests", "produce requests with an error"),
-        Column("fetches_refused", "bigint", "requests", "fetches of consumers with an error"),
-        Column("batches_failed", "bigint", "batches", "that producers gave up"),
-        Column("records_failed", "bigint", "records", "in the batches that producers gave up"),
-        Column("batches_duplicated", "bigint", "batches", "that a retry appended again"),
+        result_table.Column(
+            "writes_refused", "bigint", "requests", "produce requests with an error"
+        ),
+        result_table.Column(
+            "fetches_refused", "bigint", "requests", "fetches of consumers with an error"
+        ),
+        result_table.Column("batches_failed", "bigint", "batches", "that producers gave up"),
+        result_table.Column(
+            "records_failed", "bigint", "records", "in the batches that producers gave up"
+        ),
+        result_table.Column(
+            "batches_duplicated", "bigint", "batches", "that a retry appended again"
+        ),
     ),
     f"""
     select c.run, second_us as time_us, topic, {", ".join(f"sum({n}) as {n}" for n in _COUNTS)}
@@ -133,18 +136,22 @@ CLIENTS = ResultTable(
     key=("run", "time_us", "topic"),
 )
 
-REFUSALS = ResultTable(
+REFUSALS = result_table.ResultTable(
     "refusals",
     "one error with which brokers refused a request of clients about a topic",
     (
-        RUN,
-        Column("topic", "string", "", "the topic"),
-        Column("request", "string", "", "the request, by its name in Kafka's protocol"),
-        Column("error", "string", "", "the error, by its name in Kafka's protocol"),
-        Column("requests", "bigint", "requests", "number of requests refused with it"),
-        Column("partitions", "bigint", "partitions", "number of partitions that they were about"),
-        Column("first_us", "bigint", "us", "when the first one was refused"),
-        Column("last_us", "bigint", "us", "when the last one was refused"),
+        result_table.RUN,
+        result_table.Column("topic", "string", "", "the topic"),
+        result_table.Column(
+            "request", "string", "", "the request, by its name in Kafka's protocol"
+        ),
+        result_table.Column("error", "string", "", "the error, by its name in Kafka's protocol"),
+        result_table.Column("requests", "bigint", "requests", "number of requests refused with it"),
+        result_table.Column(
+            "partitions", "bigint", "partitions", "number of partitions that they were about"
+        ),
+        result_table.Column("first_us", "bigint", "us", "when the first one was refused"),
+        result_table.Column("last_us", "bigint", "us", "when the last one was refused"),
     ),
     """
     select r.run, topic, coalesce(a.name, cast(api_key as string)) as request,
@@ -167,15 +174,17 @@ _A_SECOND_US = 1_000_000
 #: acks=all get their responses at the high watermark, others at the log end. So each range is
 #: divided at the samples of its leader; what it has beyond the last one counts when its row was
 #: written. The sum of all is that of the ranges, whatever the trace level and sample_every.
-ACKNOWLEDGEMENTS = ResultTable(
+ACKNOWLEDGEMENTS = result_table.ResultTable(
     "acknowledgements",
     "one second of one partition in which its leader acknowledged records; where samples are "
     "further apart, the time between two of them",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("records", "bigint", "records", "acknowledged by its leader, with any acks"),
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column(
+            "records", "bigint", "records", "acknowledged by its leader, with any acks"
+        ),
     ),
     f"""
     with ranges as (
@@ -246,20 +255,26 @@ _TOTALS = {
     "records_consumed": "that it read",
 }
 
-CLIENT_GROUPS = ResultTable(
+CLIENT_GROUPS = result_table.ResultTable(
     "client_groups",
     "one group of producers or consumers, and what came of its records",
     (
-        RUN,
+        result_table.RUN,
         CLIENT_GROUP,
-        Column("clients", "bigint", "clients", "number of its clients"),
-        *(Column(name, "bigint", "records", text) for name, text in _TOTALS.items()),
-        Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
-        Column(
+        result_table.Column("clients", "bigint", "clients", "number of its clients"),
+        *(result_table.Column(name, "bigint", "records", text) for name, text in _TOTALS.items()),
+        result_table.Column(
+            "blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"
+        ),
+        result_table.Column(
             "partitions_stalled", "bigint", "partitions", "at which any of its clients was stalled"
         ),
-        Column("stalled_us", "bigint", "us", "... and how long, of all partitions together"),
-        Column("longest_stall_us", "bigint", "us", "... the longest without a break, of one"),
+        result_table.Column(
+            "stalled_us", "bigint", "us", "... and how long, of all partitions together"
+        ),
+        result_table.Column(
+            "longest_stall_us", "bigint", "us", "... the longest without a break, of one"
+        ),
     ),
     f"""
     with united_stalls as ({united("stalls", ("run", "client_group", "partition"))}),

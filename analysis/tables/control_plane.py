@@ -2,15 +2,8 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import dialect
 from tidegauge.analysis.tables.clients import GIVEN_UP
-from tidegauge.analysis.tables.dialect import (
-    FROM_THE_BEGINNING,
-    IN_ORDER,
-    merged,
-    overlaid,
-    tiled,
-    united,
-)
 from tidegauge.analysis.tables.result_table import (
     RUN,
     Column,
@@ -18,15 +11,7 @@ from tidegauge.analysis.tables.result_table import (
     View,
 )
 from tidegauge.simulation.faults import PAUSE, RESTART
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ACTIVE,
-    LEADER,
-    STATE_DELETED,
-    STOP_CLEAN,
-    STOP_KILLED,
-    STOP_LOG_DIRECTORY,
-    STOP_POWER,
-)
+from tidegauge.simulation.trace_rows import codes
 
 #: The mode of each run.
 _MODES = View(
@@ -45,12 +30,12 @@ _CONTROLLERS = View(
     "active_controllers",
     f"""
     select run, controller, begin_us, end_us from ({
-        tiled(
+        dialect.tiled(
             f'''(
-            select run, process as controller, true as is_active, {IN_ORDER}
+            select run, process as controller, true as is_active, {dialect.IN_ORDER}
             from controller_elected
             union all
-            select run, process, false, {IN_ORDER} from controller_resigned
+            select run, process, false, {dialect.IN_ORDER} from controller_resigned
             union all
             select b.run, e.controller, false, b.time_us, b.process, b.sequence, b.minor
             from broker_stopped as b
@@ -62,8 +47,8 @@ _CONTROLLERS = View(
             from controller_active as a
             join quorum_processes as q on q.run = a.run and q.process = a.process
             union all
-            select run, process, false, {IN_ORDER}
-            from voter_state where voter_state <> {int(LEADER)}
+            select run, process, false, {dialect.IN_ORDER}
+            from voter_state where voter_state <> {int(codes.LEADER)}
             )''',
             ("run", "controller"),
             ("is_active",),
@@ -89,7 +74,8 @@ _OUT_OF_ISR = View(
 
 #: The ends of processes that need another start, and not just another attempt at it.
 _GONE = ", ".join(
-    str(int(stop)) for stop in (STOP_KILLED, STOP_POWER, STOP_CLEAN, STOP_LOG_DIRECTORY)
+    str(int(stop))
+    for stop in (codes.STOP_KILLED, codes.STOP_POWER, codes.STOP_CLEAN, codes.STOP_LOG_DIRECTORY)
 )
 
 #: Of each broker that came back: when its process began, and when it was in all of its ISRs.
@@ -98,7 +84,8 @@ _RETURNS = View(
     f"""
     with stops as (
         select run, process as broker, time_us as down_us,
-            lead(time_us) over (partition by run, process order by {IN_ORDER}) as next_down_us
+            lead(time_us) over (partition by run, process order by {dialect.IN_ORDER})
+                as next_down_us
         from broker_stopped where stop in ({_GONE})
     ),
     starts as (
@@ -112,18 +99,20 @@ _RETURNS = View(
         select s.run, s.broker, s.up_us, min(b.time_us) as active_us
         from starts as s
         join broker_state as b on b.run = s.run and b.broker = s.broker
-            and b.state = {int(BROKER_ACTIVE)} and b.time_us >= s.up_us
+            and b.state = {int(codes.BROKER_ACTIVE)} and b.time_us >= s.up_us
             and (s.next_down_us is null or b.time_us < s.next_down_us)
         group by s.run, s.broker, s.up_us
     )
     select a.run, a.broker, a.up_us, coalesce(max(o.end_us), max(a.active_us)) as returned_us
     from active as a
-    left join ({united("out_of_isr", ("run", "broker"))}) as o
+    left join ({dialect.united("out_of_isr", ("run", "broker"))}) as o
         on o.run = a.run and o.broker = a.broker
         and o.begin_us <= a.active_us and a.active_us < o.end_us
     group by a.run, a.broker, a.up_us
     """,
 )
+
+_NOT_LED = "(select * from partition_states where not led)"
 
 #: How long each partition that lost its leader to a fault had none, at its longest. One whose
 #: leader leads on, and has yet to hear of a later epoch, has lost none.
@@ -131,7 +120,7 @@ _LEADERLESS = View(
     "leaderless",
     f"""
     select u.run, u.partition, max(u.end_us - u.begin_us) as lasted_us
-    from ({merged("(select * from partition_states where not led)", ("run", "partition"), ())}) as u
+    from ({dialect.merged(_NOT_LED, ("run", "partition"), ())}) as u
     join first_fault_times as f on f.run = u.run and u.begin_us >= f.first_fault_us
     join beginnings as b on b.run = u.run and u.begin_us >= b.from_us
     group by u.run, u.partition
@@ -146,19 +135,20 @@ _FIRST_FAULT_TIMES = View(
 #: Whether each process is stopped by a pause.
 _STOPPED = View(
     "stopped_processes",
-    tiled(
+    dialect.tiled(
         f"""(
         select run, process as controller, sum(change) over (
-            partition by run, process order by {IN_ORDER}
+            partition by run, process order by {dialect.IN_ORDER}
             rows between unbounded preceding and current row
-        ) > 0 as paused, {IN_ORDER}
+        ) > 0 as paused, {dialect.IN_ORDER}
         from (
-            select run, {IN_ORDER}, 1 as change from fault_began where fault_kind = {int(PAUSE)}
+            select run, {dialect.IN_ORDER}, 1 as change
+            from fault_began where fault_kind = {int(PAUSE)}
             union all
-            select run, {IN_ORDER}, -1 from fault_ended where fault_kind = {int(PAUSE)}
+            select run, {dialect.IN_ORDER}, -1 from fault_ended where fault_kind = {int(PAUSE)}
         ) as changes
         union all
-        select run, process, false, {FROM_THE_BEGINNING} from processes
+        select run, process, false, {dialect.FROM_THE_BEGINNING} from processes
         )""",
         ("run", "controller"),
         ("paused",),
@@ -170,7 +160,9 @@ _WORKING = View(
     "working_controllers",
     f"""
     select * from ({
-        overlaid("active_controllers", "stopped_processes", ("run", "controller"), (), ("paused",))
+        dialect.overlaid(
+            "active_controllers", "stopped_processes", ("run", "controller"), (), ("paused",)
+        )
     }) as either
     where not paused
     """,
@@ -237,7 +229,7 @@ _PARTS = {
         where not s.accepting or s.under_min_isr group by s.run""",
     "worked": f"""
         select w.run, sum(w.end_us - greatest(w.begin_us, b.from_us)) as worked_us
-        from ({united("working_controllers", ("run",))}) as w
+        from ({dialect.united("working_controllers", ("run",))}) as w
         join beginnings as b on b.run = w.run and b.from_us < w.end_us
         group by w.run""",
     "controllers": """
@@ -268,7 +260,7 @@ _PARTS = {
             from {_since("broker_stopped")} as s
             join fault_began as f on f.run = s.run and f.process = s.process
                 and f.fault_kind = {int(RESTART)} and f.time_us <= s.time_us
-            where s.stop = {int(STOP_CLEAN)}
+            where s.stop = {int(codes.STOP_CLEAN)}
             group by s.run, s.process, s.time_us
         )
         select run, max(time_us - asked_us) as exit_longest_us from asked group by run""",
@@ -288,7 +280,7 @@ _PARTS = {
             case when max(m.mode) = 'kraft' then count(distinct time_us) else count(*) end
                 as state_commits
         from {_since("partition_state")} as k join modes as m on m.run = k.run
-        where change <> {int(STATE_DELETED)} group by k.run""",
+        where change <> {int(codes.STATE_DELETED)} group by k.run""",
     "made": """
         select run, count(distinct partition) as partitions from partition_state group by run""",
     "recorded": "select run, min(time_us) as first_us from message group by run",

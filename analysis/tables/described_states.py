@@ -6,14 +6,8 @@ after that, too: the liveness phase shows whether it recovers.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
-from tidegauge.analysis.tables.result_table import (
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ACTIVE,
     BROKER_SHUTTING_DOWN,
@@ -24,13 +18,13 @@ from tidegauge.simulation.trace_rows.codes import (
 _KEYS = ("run", "partition")
 _NEVER_US = (1 << 63) - 1
 
-_WHOLE_RUNS = View(
+_WHOLE_RUNS = result_table.View(
     "whole_runs",
     f"select run, cast({_NEVER_US} as bigint) as ends_us from runs",
     key=("run",),
 )
 
-_HELD = View(
+_HELD = result_table.View(
     "held_to_the_last",
     f"""
     select * from (
@@ -42,7 +36,7 @@ _HELD = View(
 )  # fmt: skip
 
 #: A topic that is created again has the replicas that it began with.
-_ASSIGNED = View(
+_ASSIGNED = result_table.View(
     "assigned_to_the_last",
     tiled(
         f"""(
@@ -72,7 +66,7 @@ _ASSIGNED = View(
     ),
 )
 
-_NEEDED = View(
+_NEEDED = result_table.View(
     "needed_to_the_last",
     tiled(
         f"""(
@@ -91,7 +85,7 @@ _NEEDED = View(
     ),
 )
 
-_ACTIVE = View(
+_ACTIVE = result_table.View(
     "active_to_the_last",
     tiled(
         f"""(
@@ -112,7 +106,7 @@ _SAYS = (
     *("last_known_leader", "min_insync_replicas"),
 )
 
-_STATES = View(
+_STATES = result_table.View(
     "states_to_the_last",
     f"""
     with assigned as (
@@ -131,28 +125,40 @@ _STATES = View(
 
 VIEWS = (_WHOLE_RUNS, _HELD, _ASSIGNED, _NEEDED, _ACTIVE, _STATES)
 
-DESCRIBED_STATES = ResultTable(
+DESCRIBED_STATES = result_table.ResultTable(
     "described_states",
     "one state of a partition as `describe` prints it; the liveness phase included",
     (
-        RUN,
-        *PARTITION,
-        Column("begin_us", "bigint", "us", "when the interval begins"),
-        Column("end_us", "bigint", "us", "when it ends; null: it lasts as the trace ends"),
-        Column("leader", "bigint", "broker id", "the leader in the control plane; null: none"),
-        Column("leader_is_active", "boolean", "", "that broker is registered, and not fenced"),
-        Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
-        Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
-        Column("replicas", "array<bigint>", "broker id", "the assignment, the preferred one first"),
-        Column("adding", "array<bigint>", "broker id", "replicas that a reassignment adds"),
-        Column("removing", "array<bigint>", "broker id", "replicas that it removes"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        result_table.Column("begin_us", "bigint", "us", "when the interval begins"),
+        result_table.Column(
+            "end_us", "bigint", "us", "when it ends; null: it lasts as the trace ends"
+        ),
+        result_table.Column(
+            "leader", "bigint", "broker id", "the leader in the control plane; null: none"
+        ),
+        result_table.Column(
+            "leader_is_active", "boolean", "", "that broker is registered, and not fenced"
+        ),
+        result_table.Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
+        result_table.Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
+        result_table.Column(
+            "replicas", "array<bigint>", "broker id", "the assignment, the preferred one first"
+        ),
+        result_table.Column(
+            "adding", "array<bigint>", "broker id", "replicas that a reassignment adds"
+        ),
+        result_table.Column("removing", "array<bigint>", "broker id", "replicas that it removes"),
+        result_table.Column(
             "eligible_leaders", "array<bigint>", "broker id", "eligible leader replicas (KRaft)"
         ),
-        Column(
+        result_table.Column(
             "last_known_leader", "bigint", "broker id", "the last leader, if no replica may lead"
         ),
-        Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
+        result_table.Column(
+            "min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"
+        ),
     ),
     f"""
     select s.run, s.partition, p.topic, p.topic_partition, s.begin_us,

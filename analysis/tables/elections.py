@@ -25,16 +25,8 @@ last moment that is known.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER, ORDER, merged
-from tidegauge.analysis.tables.result_table import (
-    FAULT,
-    MOMENT,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 
 #: Each part of the budget, and the moments between which it lies.
 PARTS = {
@@ -48,7 +40,7 @@ PARTS = {
 }
 
 #: The active controller of a quorum.
-_QUORUM = View(
+_QUORUM = result_table.View(
     "quorum_processes",
     "select run, process from processes where role = 'quorum controller'",
     key=("run", "process"),
@@ -57,7 +49,7 @@ _QUORUM = View(
 #: Elections, each with the event of its controller in whose course it was made. As a controller is
 #: elected, it is at work before it takes anything from its queue: when that began, only the end of
 #: that work says. In KRaft mode an election is a row at its commit, after its event is done.
-_ELECTED = View(
+_ELECTED = result_table.View(
     "elected_in_events",
     f"""
     with every as (
@@ -103,7 +95,7 @@ _ELECTED = View(
 
 #: When the leader of each term took over, and when it was used first: by an append, or by a fetch
 #: response without an error.
-_TERM_MOMENTS = View(
+_TERM_MOMENTS = result_table.View(
     "term_moments",
     f"""
     with led as (
@@ -141,13 +133,13 @@ _TERM_MOMENTS = View(
 )
 
 #: When the control plane held that a partition has no leader: no replica of it might lead.
-_NONE = View(
+_NONE = result_table.View(
     "without_leader",
     merged("(select * from held_states where leader is null)", ("run", "partition"), ()),
 )
 
 #: Elections with all moments of their budgets.
-_MOMENTS = View(
+_MOMENTS = result_table.View(
     "election_moments",
     """
     with told as (
@@ -179,57 +171,69 @@ _MOMENTS = View(
 
 VIEWS = (_QUORUM, _ELECTED, _TERM_MOMENTS, _NONE, _MOMENTS)
 
-ELECTIONS = ResultTable(
+ELECTIONS = result_table.ResultTable(
     "elections",
     "one leader that the controller chose for one partition, and the parts of the time until then",
     (
-        RUN,
-        *PARTITION,
-        *MOMENT,
-        Column("leader", "bigint", "broker id", "the chosen leader; null: none"),
-        Column("old_leader", "bigint", "broker id", "the leader before; null: none"),
-        Column("leader_epoch", "bigint", "", "the new leader epoch"),
-        Column("isr", "array<bigint>", "broker id", "the ISR that was written with it"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.MOMENT,
+        result_table.Column("leader", "bigint", "broker id", "the chosen leader; null: none"),
+        result_table.Column("old_leader", "bigint", "broker id", "the leader before; null: none"),
+        result_table.Column("leader_epoch", "bigint", "", "the new leader epoch"),
+        result_table.Column(
+            "isr", "array<bigint>", "broker id", "the ISR that was written with it"
+        ),
+        result_table.Column(
             "is_new",
             "boolean",
             "",
             "it differs from the leader before: only these elections are counted",
         ),
-        Column("unclean", "boolean", "", "the leader was not in the ISR"),
-        Column("trigger_kind", "string", "", "kind of the row that notified the controller"),
-        Column("begin_us", "bigint", "us", "fault_us, but not after none_us; without one: none_us"),
-        Column(
+        result_table.Column("unclean", "boolean", "", "the leader was not in the ISR"),
+        result_table.Column(
+            "trigger_kind", "string", "", "kind of the row that notified the controller"
+        ),
+        result_table.Column(
+            "begin_us", "bigint", "us", "fault_us, but not after none_us; without one: none_us"
+        ),
+        result_table.Column(
             "none_us",
             "bigint",
             "us",
             "no replica may lead from then on until told_us; if one always may: told_us",
         ),
-        Column("told_us", "bigint", "us", "another process notified the controller"),
-        Column("queued_us", "bigint", "us", "its event came into the controller's queue"),
-        Column("taken_us", "bigint", "us", "the controller took it from its queue"),
-        Column("led_us", "bigint", "us", "the new leader took over; null: never"),
-        Column("used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"),
-        Column(
+        result_table.Column("told_us", "bigint", "us", "another process notified the controller"),
+        result_table.Column(
+            "queued_us", "bigint", "us", "its event came into the controller's queue"
+        ),
+        result_table.Column("taken_us", "bigint", "us", "the controller took it from its queue"),
+        result_table.Column("led_us", "bigint", "us", "the new leader took over; null: never"),
+        result_table.Column(
+            "used_us", "bigint", "us", "first append or fetch; null: never, or not recorded"
+        ),
+        result_table.Column(
             "detection_us",
             "bigint",
             "us",
             "from the fault until the controller was notified, or had written that none may lead",
         ),
-        Column(
+        result_table.Column(
             "no_replica_us",
             "bigint",
             "us",
             "... until a replica that may lead was back: no member of the ISR, or eligible leader "
             "replica, was alive",
         ),
-        Column("notice_us", "bigint", "us", "... until its event was in the queue"),
-        Column("queue_us", "bigint", "us", "... until it was taken: the events before it"),
-        Column("election_us", "bigint", "us", "... until the new leader was written"),
-        Column("takeover_us", "bigint", "us", "... until it took over"),
-        Column("first_use_us", "bigint", "us", "... until its first use"),
-        Column("total_us", "bigint", "us", "sum of the known parts"),
-        *FAULT,
+        result_table.Column("notice_us", "bigint", "us", "... until its event was in the queue"),
+        result_table.Column(
+            "queue_us", "bigint", "us", "... until it was taken: the events before it"
+        ),
+        result_table.Column("election_us", "bigint", "us", "... until the new leader was written"),
+        result_table.Column("takeover_us", "bigint", "us", "... until it took over"),
+        result_table.Column("first_use_us", "bigint", "us", "... until its first use"),
+        result_table.Column("total_us", "bigint", "us", "sum of the known parts"),
+        *result_table.FAULT,
     ),
     f"""
     select e.run, e.partition, p.topic, p.topic_partition, e.time_us, e.process, e.sequence,

@@ -3,32 +3,31 @@
 The values of nodes' own gauges, as a dashboard would show them.
 """
 
-from tidegauge.analysis.tables.result_table import (
-    FAULT,
-    MOMENT,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-)
+from tidegauge.analysis.tables import result_table
 
-TRUNCATIONS = ResultTable(
+TRUNCATIONS = result_table.ResultTable(
     "truncations",
     "one truncation of a replica's log",
     (
-        RUN,
-        *PARTITION,
-        *MOMENT,
-        Column("broker", "bigint", "broker id", "the broker of the replica"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.MOMENT,
+        result_table.Column("broker", "bigint", "broker id", "the broker of the replica"),
+        result_table.Column(
             "reason", "string", "", "`follower`: it follows its leader; `power`: power was lost"
         ),
-        Column("end_offset", "bigint", "", "the log end offset after it"),
-        Column("old_end_offset", "bigint", "", "the log end offset before it"),
-        Column("records", "bigint", "records", "number of records removed from this log"),
-        Column("leader_epoch", "bigint", "", "the epoch that it follows in; null for `power`"),
-        Column("high_watermark", "bigint", "", "its own high watermark then; null for `power`"),
-        *FAULT,
+        result_table.Column("end_offset", "bigint", "", "the log end offset after it"),
+        result_table.Column("old_end_offset", "bigint", "", "the log end offset before it"),
+        result_table.Column(
+            "records", "bigint", "records", "number of records removed from this log"
+        ),
+        result_table.Column(
+            "leader_epoch", "bigint", "", "the epoch that it follows in; null for `power`"
+        ),
+        result_table.Column(
+            "high_watermark", "bigint", "", "its own high watermark then; null for `power`"
+        ),
+        *result_table.FAULT,
     ),
     """
     with cuts as (
@@ -52,17 +51,19 @@ TRUNCATIONS = ResultTable(
     key=("run", "time_us", "process", "sequence"),
 )
 
-HW_LAG = ResultTable(
+HW_LAG = result_table.ResultTable(
     "hw_lag",
     "the lag of a leader's high watermark behind its log's end, at one sample",
     (
-        RUN,
-        *PARTITION,
-        Column("time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"),
-        Column("leader", "bigint", "broker id", "the broker that acts as leader"),
-        Column("log_end_offset", "bigint", "", "its log end offset"),
-        Column("high_watermark", "bigint", "", "its high watermark"),
-        Column("lag", "bigint", "records", "log_end_offset - high_watermark"),
+        result_table.RUN,
+        *result_table.PARTITION,
+        result_table.Column(
+            "time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"
+        ),
+        result_table.Column("leader", "bigint", "broker id", "the broker that acts as leader"),
+        result_table.Column("log_end_offset", "bigint", "", "its log end offset"),
+        result_table.Column("high_watermark", "bigint", "", "its high watermark"),
+        result_table.Column("lag", "bigint", "records", "log_end_offset - high_watermark"),
     ),
     """
     select s.run, s.partition, s.time_us, log_end_offset, high_watermark, p.topic,
@@ -93,15 +94,17 @@ _GAUGES = {
     "reassigning": ("ReassigningPartitions", "partitions", "... that are being moved"),
 }
 
-BROKER_SAMPLES = ResultTable(
+BROKER_SAMPLES = result_table.ResultTable(
     "broker_samples",
     "the values of a broker's gauges at one sample, while it ran",
     (
-        RUN,
-        Column("time_us", "bigint", "us", "when they were sampled (sample_every of the scenario)"),
-        Column("broker", "bigint", "broker id", "the broker"),
+        result_table.RUN,
+        result_table.Column(
+            "time_us", "bigint", "us", "when they were sampled (sample_every of the scenario)"
+        ),
+        result_table.Column("broker", "bigint", "broker id", "the broker"),
         *(
-            Column(name, "bigint", unit, f"{meaning}: {gauge}")
+            result_table.Column(name, "bigint", unit, f"{meaning}: {gauge}")
             for name, (gauge, unit, meaning) in _GAUGES.items()
         ),
     ),
@@ -112,17 +115,25 @@ BROKER_SAMPLES = ResultTable(
     key=("run", "time_us", "broker"),
 )
 
-METADATA_SAMPLES = ResultTable(
+METADATA_SAMPLES = result_table.ResultTable(
     "metadata_samples",
     "the metadata log of a KRaft node at one sample: of the active controller, or of a broker",
     (
-        RUN,
-        Column("time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"),
-        Column("broker", "bigint", "broker id", "the broker; null: the active controller"),
-        Column("log_end_offset", "bigint", "offset", "the end of its log"),
-        Column("high_watermark", "bigint", "offset", "how far it knows that to be committed"),
-        Column("queue_length", "bigint", "events", "events in the controller's queue"),
-        Column("deferred", "bigint", "responses", "the controller's that wait for a commit"),
+        result_table.RUN,
+        result_table.Column(
+            "time_us", "bigint", "us", "when it was sampled (sample_every of the scenario)"
+        ),
+        result_table.Column(
+            "broker", "bigint", "broker id", "the broker; null: the active controller"
+        ),
+        result_table.Column("log_end_offset", "bigint", "offset", "the end of its log"),
+        result_table.Column(
+            "high_watermark", "bigint", "offset", "how far it knows that to be committed"
+        ),
+        result_table.Column("queue_length", "bigint", "events", "events in the controller's queue"),
+        result_table.Column(
+            "deferred", "bigint", "responses", "the controller's that wait for a commit"
+        ),
     ),
     """
     select s.run, s.time_us, log_end_offset, high_watermark, queue_length, deferred,

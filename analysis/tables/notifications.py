@@ -8,17 +8,11 @@ parts: until one of the two became true, and then for the next look.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER
-from tidegauge.analysis.tables.result_table import (
-    MOMENT,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 
 #: Each notification as it was sent, with the first change that it tells of.
-_BATCHES = View(
+_BATCHES = result_table.View(
     "notification_batches",
     f"""
     with every as (
@@ -53,7 +47,7 @@ _BATCHES = View(
 )
 
 #: The number that ZooKeeper gave to the znode of each notification.
-_NUMBERS = View(
+_NUMBERS = result_table.View(
     "notification_numbers",
     f"""
     with every as (
@@ -82,7 +76,7 @@ _NUMBERS = View(
 )
 
 #: The first reading of each notification, and the costs of the controller's event.
-_READS = View(
+_READS = result_table.View(
     "notification_reads",
     f"""
     with every as (
@@ -121,34 +115,50 @@ _READS = View(
 
 VIEWS = (_BATCHES, _NUMBERS, _READS)
 
-NOTIFICATIONS = ResultTable(
+NOTIFICATIONS = result_table.ResultTable(
     "notifications",
     "one isr_change_notification that a broker wrote",
     (
-        RUN,
-        *MOMENT,
-        Column("broker", "bigint", "broker id", "the leader that wrote it"),
-        Column(
+        result_table.RUN,
+        *result_table.MOMENT,
+        result_table.Column("broker", "bigint", "broker id", "the leader that wrote it"),
+        result_table.Column(
             "notification", "bigint", "", "ZooKeeper's number for its znode; null: never written"
         ),
-        Column(
+        result_table.Column(
             "partition_count", "bigint", "partitions", "batch size: partitions with changed ISRs"
         ),
-        Column("changes", "bigint", "", "changes of ISRs that are batched in it"),
-        Column("first_change_us", "bigint", "us", "when the first of them was made"),
-        Column("last_change_us", "bigint", "us", "when the last one was, to the millisecond"),
-        Column("rule", "string", "", "`quiet` (5 s without a change) or `long enough` (60 s)"),
-        Column("rule_us", "bigint", "us", "from the first change until that rule permitted it"),
-        Column(
+        result_table.Column("changes", "bigint", "", "changes of ISRs that are batched in it"),
+        result_table.Column("first_change_us", "bigint", "us", "when the first of them was made"),
+        result_table.Column(
+            "last_change_us", "bigint", "us", "when the last one was, to the millisecond"
+        ),
+        result_table.Column(
+            "rule", "string", "", "`quiet` (5 s without a change) or `long enough` (60 s)"
+        ),
+        result_table.Column(
+            "rule_us", "bigint", "us", "from the first change until that rule permitted it"
+        ),
+        result_table.Column(
             "look_us", "bigint", "us", "... until the broker checked, which it does every 2.5 s"
         ),
-        Column("delay_us", "bigint", "us", "both together"),
-        Column("read_us", "bigint", "us", "when a controller had read it; null: never"),
-        Column("to_read_us", "bigint", "us", "from its sending until then"),
-        Column("states_read", "bigint", "partitions", "states that the controller read for it"),
-        Column("read_together", "bigint", "", "notifications that it read in the same event"),
-        Column("controller_queued_us", "bigint", "us", "how long that event waited in the queue"),
-        Column("controller_processing_us", "bigint", "us", "how long the controller worked on it"),
+        result_table.Column("delay_us", "bigint", "us", "both together"),
+        result_table.Column(
+            "read_us", "bigint", "us", "when a controller had read it; null: never"
+        ),
+        result_table.Column("to_read_us", "bigint", "us", "from its sending until then"),
+        result_table.Column(
+            "states_read", "bigint", "partitions", "states that the controller read for it"
+        ),
+        result_table.Column(
+            "read_together", "bigint", "", "notifications that it read in the same event"
+        ),
+        result_table.Column(
+            "controller_queued_us", "bigint", "us", "how long that event waited in the queue"
+        ),
+        result_table.Column(
+            "controller_processing_us", "bigint", "us", "how long the controller worked on it"
+        ),
     ),
     """
     with ruled as (

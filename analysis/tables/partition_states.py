@@ -7,15 +7,8 @@ partition-seconds, whose meanings are defined in ``traces/checks/figures.py``.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import FROM_THE_BEGINNING, IN_ORDER, overlaid, tiled
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_ABSENT,
@@ -28,7 +21,7 @@ _KEYS = ("run", "partition")
 _HELD = ("leader", "leader_epoch", "isr")
 
 #: The control plane's state of each partition, while it exists; ``leader``: an index.
-_HELD_STATES = View(
+_HELD_STATES = result_table.View(
     "held_states",
     f"""
     select h.run, h.partition, h.begin_us, h.end_us,
@@ -42,7 +35,7 @@ _HELD_STATES = View(
 )
 
 #: The effective min.insync.replicas of each partition: it can be altered in a run.
-_NEEDS = View(
+_NEEDS = result_table.View(
     "needs",
     f"""
     select run, partition, begin_us, end_us,
@@ -66,7 +59,7 @@ _NEEDS = View(
 )
 
 #: Whether each broker (its index) is registered and not fenced, from 0 to the end of the run.
-REGISTRATIONS = View(
+REGISTRATIONS = result_table.View(
     "registrations",
     tiled(
         f"""(
@@ -85,7 +78,7 @@ REGISTRATIONS = View(
 _LEAVES = ("became_follower", "replica_stopped", "log_deleted")
 
 #: The actual leader of each partition (an index, null for none), and its epoch.
-_TERMS = View(
+_TERMS = result_table.View(
     "terms",
     tiled(
         f"""(
@@ -124,7 +117,7 @@ _TERMS = View(
 
 #: Whether each broker (its index) is stopped by a pause, from 0 to the end of the run. A pause hits
 #: a process: it is over when its fault is, or when that process is gone.
-PAUSES = View(
+PAUSES = result_table.View(
     "pauses",
     tiled(
         f"""(
@@ -180,7 +173,7 @@ PAUSES = View(
 
 #: How many replicas each partition is to have. A topic that is created again has the replicas that
 #: it began with.
-_WANTED = View(
+_WANTED = result_table.View(
     "wanted_replicas",
     tiled(
         f"""(
@@ -202,7 +195,7 @@ _WANTED = View(
 _STATES = ("leader", "leader_epoch", "isr", "in_sync", "min_insync_replicas", "replicas")
 
 #: States of partitions, cut where their leader's broker registers or is gone.
-_REGISTERED_STATES = View(
+_REGISTERED_STATES = result_table.View(
     "registered_states",
     f"""
     with held as ({overlaid("held_states", "needs", _KEYS, _STATES[:4], _STATES[4:5])}),
@@ -223,7 +216,7 @@ _REGISTERED_STATES = View(
 )
 
 #: Terms cut where their leader is paused or resumes: a paused broker leads no partition.
-_LED = View(
+_LED = result_table.View(
     "led",
     f"""
     select run, partition, begin_us, end_us, case when not paused then led_epoch end as led_epoch,
@@ -242,34 +235,46 @@ _LED = View(
     """,
 )
 
-PARTITION_STATES = ResultTable(
+PARTITION_STATES = result_table.ResultTable(
     "partition_states",
     "one state of a partition; its states cover the time of its existence without gaps",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("leader", "bigint", "broker id", "the leader in the control plane; null: none"),
-        Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
-        Column("isr", "array<bigint>", "broker id", "the ISR in the control plane, in its order"),
-        Column("in_sync", "bigint", "replicas", "number of members of the ISR"),
-        Column("min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"),
-        Column("replicas", "bigint", "replicas", "how many it is to have; not those being added"),
-        Column("offline", "boolean", "", "the control plane names no leader, or one that is gone"),
-        Column("accepting", "boolean", "", "the leader of this epoch runs, and actually leads"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column(
+            "leader", "bigint", "broker id", "the leader in the control plane; null: none"
+        ),
+        result_table.Column("leader_epoch", "bigint", "", "the leader epoch in the control plane"),
+        result_table.Column(
+            "isr", "array<bigint>", "broker id", "the ISR in the control plane, in its order"
+        ),
+        result_table.Column("in_sync", "bigint", "replicas", "number of members of the ISR"),
+        result_table.Column(
+            "min_insync_replicas", "bigint", "replicas", "the effective min.insync.replicas"
+        ),
+        result_table.Column(
+            "replicas", "bigint", "replicas", "how many it is to have; not those being added"
+        ),
+        result_table.Column(
+            "offline", "boolean", "", "the control plane names no leader, or one that is gone"
+        ),
+        result_table.Column(
+            "accepting", "boolean", "", "the leader of this epoch runs, and actually leads"
+        ),
+        result_table.Column(
             "led",
             "boolean",
             "",
             "the leader runs, and leads in this epoch or, until it hears of it, in an older one",
         ),
-        Column(
+        result_table.Column(
             "under_min_isr", "boolean", "", "there is a leader, and in_sync is below the minimum"
         ),
-        Column(
+        result_table.Column(
             "at_min_isr", "boolean", "", "there is a leader, and in_sync is exactly the minimum"
         ),
-        Column("under_replicated", "boolean", "", "in_sync is below replicas"),
+        result_table.Column("under_replicated", "boolean", "", "in_sync is below replicas"),
     ),
     f"""
     select s.run, s.partition, p.topic, p.topic_partition, s.begin_us, s.end_us,

@@ -10,14 +10,8 @@ both down (``simulation/trace_rows/client_rows.py``); logs of real brokers do no
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER, merged, tiled, united
-from tidegauge.analysis.tables.result_table import (
-    INTERVAL,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-)
 
 #: Name of a condition, and when a state of a partition fulfils it; others are those of clients.
 CONDITIONS = {
@@ -73,17 +67,19 @@ def _stalls(condition: str, begins: str, ends: str) -> str:
 
 
 #: The group of a client.
-CLIENT_GROUP = Column("client_group", "string", "", "its group in the scenario, as `shop`")
+CLIENT_GROUP = result_table.Column(
+    "client_group", "string", "", "its group in the scenario, as `shop`"
+)
 
-STALLS = ResultTable(
+STALLS = result_table.ResultTable(
     "stalls",
     "one interval in which one client was stalled at one partition without a break",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("lasted_us", "bigint", "us", "end_us - begin_us"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("lasted_us", "bigint", "us", "end_us - begin_us"),
+        result_table.Column(
             "condition",
             "string",
             "",
@@ -91,7 +87,7 @@ STALLS = ResultTable(
             "`reads_stalled`: this consumer has had no response for as long, beyond "
             "fetch.max.wait.ms",
         ),
-        Column("client", "string", "", "the client, as `shop-0`"),
+        result_table.Column("client", "string", "", "the client, as `shop-0`"),
         CLIENT_GROUP,
     ),
     f"""
@@ -113,16 +109,16 @@ _STALLED = f"""
     from ({united("stalls", ("run", "partition", "condition"))}) as those
 """
 
-UNAVAILABLE = ResultTable(
+UNAVAILABLE = result_table.ResultTable(
     "unavailable",
     "one interval after start-up in which a partition was, without a break, in an unwanted "
     "condition",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("lasted_us", "bigint", "us", "end_us - begin_us"),
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("lasted_us", "bigint", "us", "end_us - begin_us"),
+        result_table.Column(
             "condition",
             "string",
             "",
@@ -145,14 +141,16 @@ UNAVAILABLE = ResultTable(
     key=("run", "partition", "begin_us", "condition"),
 )
 
-CONDITION_COUNTS = ResultTable(
+CONDITION_COUNTS = result_table.ResultTable(
     "condition_counts",
     "one interval in which the number of partitions in a condition stayed the same, and above 0",
     (
-        RUN,
-        Column("condition", "string", "", "as in unavailable"),
-        *INTERVAL,
-        Column("partitions", "bigint", "partitions", "how many were in this condition"),
+        result_table.RUN,
+        result_table.Column("condition", "string", "", "as in unavailable"),
+        *result_table.INTERVAL,
+        result_table.Column(
+            "partitions", "bigint", "partitions", "how many were in this condition"
+        ),
     ),
     """
     with edges as (

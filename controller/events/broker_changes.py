@@ -19,24 +19,10 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.log_dir_changes import forget_offline_replicas
 from tidegauge.controller.events.topic_deletions import is_any_topic_deleted, resume_deletion
-from tidegauge.controller.partitions.channels import (
-    add_leader_and_isr_request,
-    add_stop_replica_request,
-    close_channel,
-    send_requests_to_brokers,
-    send_update_metadata_request,
-)
+from tidegauge.controller.partitions import channels, partition_changes
 from tidegauge.controller.partitions.leader_and_isr import (
     CONTROLLED_SHUTDOWN,
     failure_takes_offline,
-)
-from tidegauge.controller.partitions.partition_changes import (
-    OFFLINE_PARTITION,
-    bring_online,
-    elect_selected,
-    live_replicas,
-    may_enter,
-    remove_from_isr,
 )
 from tidegauge.controller.partitions.replica_state_machine import NEW_REPLICA, OFFLINE_REPLICA
 from tidegauge.controller.partitions.replica_states import (
@@ -45,27 +31,9 @@ from tidegauge.controller.partitions.replica_states import (
     enter_replica_state,
     take_replicas_offline,
 )
+from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, want_move
-from tidegauge.controller.state.control_plane import (
-    ControlPlane,
-    because_of_registration,
-    broker_at,
-    is_deleted,
-    partition_at,
-    replica_at,
-    state_at,
-)
-from tidegauge.replication import errors
-from tidegauge.replication.records import (
-    EMPTY,
-    UNDEFINED,
-    append,
-    contains,
-    first,
-    rest,
-    size,
-    without,
-)
+from tidegauge.replication import errors, records
 from tidegauge.simulation.events import free_event, new_response
 from tidegauge.simulation.jvm_orders import MOST_IN_ORDER
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -108,7 +76,7 @@ _MOST_IN_ORDER = code(MOST_IN_ORDER)
 
 
 @inner_rule
-def advance_broker_change(world: ControlPlane, controller: int) -> None:
+def advance_broker_change(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of a broker change.
 
     Source: KafkaController.processBrokerChange@2.4.0.
@@ -150,7 +118,7 @@ def advance_broker_change(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _resume_reassignments(world: ControlPlane, controller: int) -> bool:
+def _resume_reassignments(world: control_plane.ControlPlane, controller: int) -> bool:
     """Go on with what waited for brokers that have come; whether there is anything.
 
     Kafka does so before it deals with those that are gone.
@@ -159,34 +127,34 @@ def _resume_reassignments(world: ControlPlane, controller: int) -> bool:
     """
     found = False
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if known.reassigned and _has_come(world, controller, partition):
-            known.target = without(known.replicas, known.removing)
+            known.target = records.without(known.replicas, known.removing)
             want_move(world, controller, partition)
             found = True
     return found
 
 
 @inner_rule
-def _has_come(world: ControlPlane, controller: int, partition: int) -> bool:
+def _has_come(world: control_plane.ControlPlane, controller: int, partition: int) -> bool:
     """Whether a replica that a partition is to have is on a broker that has come."""
-    known = partition_at(world, controller, partition)
-    target = without(known.replicas, known.removing)
-    while target != EMPTY:
-        broker = broker_of(world, partition, first(target))
-        target = rest(target)
-        if broker_at(world, controller, broker).change in (_APPEARED, _BOUNCED):
+    known = control_plane.partition_at(world, controller, partition)
+    target = records.without(known.replicas, known.removing)
+    while target != records.EMPTY:
+        broker = broker_of(world, partition, records.first(target))
+        target = records.rest(target)
+        if control_plane.broker_at(world, controller, broker).change in (_APPEARED, _BOUNCED):
             return True
     return False
 
 
 @inner_rule
-def _compare(world: ControlPlane, controller: int) -> None:
+def _compare(world: control_plane.ControlPlane, controller: int) -> None:
     """Find out who has appeared, bounced or gone since brokers were last listed."""
     process = controller_process(world, controller)
     for broker in range(world.sizes[0].brokers):
-        known = broker_at(world, controller, broker)
-        is_listed = known.listed_epoch != UNDEFINED
+        known = control_plane.broker_at(world, controller, broker)
+        is_listed = known.listed_epoch != records.UNDEFINED
         known.change = _UNCHANGED
         if known.alive and not is_listed:
             known.change = _GONE
@@ -199,29 +167,29 @@ def _compare(world: ControlPlane, controller: int) -> None:
         ):
             known.change = _BOUNCED
         if known.change != _UNCHANGED:
-            close_channel(world, controller, broker)
+            channels.close_channel(world, controller, broker)
         if known.change in (_GONE, _BOUNCED):
             failed = new_row(world, process, BrokerFailed)
             failed.broker = broker
-            because_of_registration(world, controller, failed, broker)
+            control_plane.because_of_registration(world, controller, failed, broker)
             write_row(world, failed)
         if known.change in (_APPEARED, _BOUNCED):
             registered = new_row(world, process, BrokerRegistered)
             registered.broker = broker
-            because_of_registration(world, controller, registered, broker)
+            control_plane.because_of_registration(world, controller, registered, broker)
             write_row(world, registered)
 
 
 @inner_rule
-def _any(world: ControlPlane, controller: int, change: int) -> bool:
+def _any(world: control_plane.ControlPlane, controller: int, change: int) -> bool:
     for broker in range(world.sizes[0].brokers):
-        if broker_at(world, controller, broker).change == change:
+        if control_plane.broker_at(world, controller, broker).change == change:
             return True
     return False
 
 
 @inner_rule
-def _start_up(world: ControlPlane, controller: int, change: int, step: int) -> None:
+def _start_up(world: control_plane.ControlPlane, controller: int, change: int, step: int) -> None:
     """Tell everybody of brokers that have come, give these their roles, elect.
 
     Source: KafkaController.onBrokerStartup@2.4.0.
@@ -229,42 +197,44 @@ def _start_up(world: ControlPlane, controller: int, change: int, step: int) -> N
     if not _any(world, controller, change):
         return
     if step == _STARTED:
-        send_requests_to_brokers(world, controller)
+        channels.send_requests_to_brokers(world, controller)
         return
     sizes = world.sizes[0]
     for broker in range(sizes.brokers):
-        known = broker_at(world, controller, broker)
+        known = control_plane.broker_at(world, controller, broker)
         if known.change == change:
             known.alive = True
             forget_offline_replicas(world, controller, broker)
             known.broker_epoch = known.listed_epoch
     # New brokers learn of everything with it: they read all that was ever told.
-    send_update_metadata_request(world, controller)
+    channels.send_update_metadata_request(world, controller)
     for partition in range(sizes.partitions):
-        if partition_at(world, controller, partition).known:
+        if control_plane.partition_at(world, controller, partition).known:
             _tell_new_replicas(world, controller, partition, change)
-    send_requests_to_brokers(world, controller)
-    bring_online(world, controller, NONE)
+    channels.send_requests_to_brokers(world, controller)
+    partition_changes.bring_online(world, controller, NONE)
 
 
 @inner_rule
-def _tell_new_replicas(world: ControlPlane, controller: int, partition: int, change: int) -> None:
+def _tell_new_replicas(
+    world: control_plane.ControlPlane, controller: int, partition: int, change: int
+) -> None:
     facts = world.partitions[partition]
     for slot in range(facts.slot_count):
         broker = world.slots[facts.first_slot + slot].broker
         is_replica = is_assigned(world, controller, partition, slot)
-        if is_replica and broker_at(world, controller, broker).change == change:
+        if is_replica and control_plane.broker_at(world, controller, broker).change == change:
             row = facts.first_slot + slot
             resume_deletion(world, controller, facts.topic)
             # Who is new will be told when the reassignment goes on.
-            was_new = replica_at(world, controller, row).state == NEW_REPLICA
+            was_new = control_plane.replica_at(world, controller, row).state == NEW_REPLICA
             bring_replica_online(world, controller, row)
-            if partition_at(world, controller, partition).has_state and not was_new:
-                add_leader_and_isr_request(world, controller, partition, broker)
+            if control_plane.partition_at(world, controller, partition).has_state and not was_new:
+                channels.add_leader_and_isr_request(world, controller, partition, broker)
 
 
 @inner_rule
-def _fail(world: ControlPlane, controller: int, change: int, step: int) -> None:
+def _fail(world: control_plane.ControlPlane, controller: int, change: int, step: int) -> None:
     """Elect where the leader is dead, then take the dead out of the other ISRs.
 
     Source: KafkaController.onBrokerFailure and onReplicasBecomeOffline@2.4.0.
@@ -275,29 +245,29 @@ def _fail(world: ControlPlane, controller: int, change: int, step: int) -> None:
     brokers = world.sizes[0].brokers
     if step == _FAIL:
         for broker in range(brokers):
-            known = broker_at(world, controller, broker)
+            known = control_plane.broker_at(world, controller, broker)
             if known.change == change:
                 known.alive = False
                 known.shutting_down = False
                 forget_offline_replicas(world, controller, broker)
         state.leaders_lost = _take_offline(world, controller, change)
         state.dead_hashed = _are_hashed(world, controller, change)
-        bring_online(world, controller, NONE)
+        partition_changes.bring_online(world, controller, NONE)
     elif step == _FAILED:
-        send_requests_to_brokers(world, controller)
+        channels.send_requests_to_brokers(world, controller)
     elif step < _FIRST_BROKER + _rounds(world, controller) * brokers:
         turn, broker = divmod(step - _FIRST_BROKER, brokers)
-        if broker_at(world, controller, broker).change == change:
+        if control_plane.broker_at(world, controller, broker).change == change:
             _take_turn(world, controller, broker, turn)
     else:
-        send_requests_to_brokers(world, controller)
+        channels.send_requests_to_brokers(world, controller)
         if not state.leaders_lost:
             # An election has told everybody already who is gone.
-            send_update_metadata_request(world, controller)
+            channels.send_update_metadata_request(world, controller)
 
 
 @inner_rule
-def _take_turn(world: ControlPlane, controller: int, broker: int, turn: int) -> None:
+def _take_turn(world: control_plane.ControlPlane, controller: int, broker: int, turn: int) -> None:
     if world.controllers[controller].dead_hashed:
         take_replicas_offline(world, controller, broker, turn)
     elif turn == 0:
@@ -305,13 +275,13 @@ def _take_turn(world: ControlPlane, controller: int, broker: int, turn: int) -> 
 
 
 @inner_rule
-def _rounds(world: ControlPlane, controller: int) -> int:
+def _rounds(world: control_plane.ControlPlane, controller: int) -> int:
     """How often each broker has its turn: once, or with one replica of each partition at a time."""
     return world.sizes[0].width if world.rules[controller].dead_replicas_in_set else 1
 
 
 @inner_rule
-def _are_hashed(world: ControlPlane, controller: int, change: int) -> bool:
+def _are_hashed(world: control_plane.ControlPlane, controller: int, change: int) -> bool:
     """Whether the replicas on brokers that are gone are so many that their set is a HashSet.
 
     Source: ControllerContext.replicasOnBrokers@0.10.2.2; immutable.Set4.+ of Scala 2.11.
@@ -321,7 +291,7 @@ def _are_hashed(world: ControlPlane, controller: int, change: int) -> bool:
     found = 0
     for row in range(len(world.slots)):
         slot = world.slots[row]
-        if broker_at(world, controller, slot.broker).change == change:
+        if control_plane.broker_at(world, controller, slot.broker).change == change:
             place = row - world.partitions[slot.partition].first_slot
             if is_assigned(world, controller, slot.partition, place):
                 found += 1
@@ -329,25 +299,25 @@ def _are_hashed(world: ControlPlane, controller: int, change: int) -> bool:
 
 
 @inner_rule
-def _take_offline(world: ControlPlane, controller: int, change: int) -> bool:
+def _take_offline(world: control_plane.ControlPlane, controller: int, change: int) -> bool:
     """Find the partitions that have no leader now; whether there are any."""
     sizes = world.sizes[0]
     found = False
     for partition in range(sizes.partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if not known.has_state:
             continue
         facts = world.partitions[partition]
-        dead = EMPTY
+        dead = records.EMPTY
         for slot in range(facts.slot_count):
             broker = world.slots[facts.first_slot + slot].broker
-            if broker_at(world, controller, broker).change == change:
-                dead = append(dead, slot)
-        online = live_replicas(world, controller, partition)
-        current = state_at(world, controller, partition)
+            if control_plane.broker_at(world, controller, broker).change == change:
+                dead = records.append(dead, slot)
+        online = partition_changes.live_replicas(world, controller, partition)
+        current = control_plane.state_at(world, controller, partition)
         is_hit = failure_takes_offline(world.rules[controller], current, dead, online)
-        if is_hit and may_enter(known.state, OFFLINE_PARTITION):
-            known.state = OFFLINE_PARTITION
+        if is_hit and partition_changes.may_enter(known.state, partition_changes.OFFLINE_PARTITION):
+            known.state = partition_changes.OFFLINE_PARTITION
             found = True
     return found
 
@@ -360,7 +330,7 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
+def advance_broker_shutdown(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of a controlled shutdown."""
     state = world.controllers[controller]
     request = view_as(world.events[state.request], ControlledShutdownRequest)
@@ -370,16 +340,16 @@ def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
     if phase == _ELECT:
         error = _error_of(world, controller, request)
         if error != errors.NONE:
-            _end(world, controller, error, UNDEFINED)
+            _end(world, controller, error, records.UNDEFINED)
             return
-        broker_at(world, controller, broker).shutting_down = True
+        control_plane.broker_at(world, controller, broker).shutting_down = True
         _select_led(world, controller, broker)
-        elect_selected(world, controller, CONTROLLED_SHUTDOWN)
+        partition_changes.elect_selected(world, controller, CONTROLLED_SHUTDOWN)
     elif phase == _STOP:
-        send_requests_to_brokers(world, controller)
+        channels.send_requests_to_brokers(world, controller)
         _stop_followed(world, controller, broker)
     else:
-        send_requests_to_brokers(world, controller)
+        channels.send_requests_to_brokers(world, controller)
         remaining = _count_led(world, controller, broker)
         written = new_row(world, controller_process(world, controller), BrokerShutsDown)
         written.broker = broker
@@ -389,10 +359,12 @@ def advance_broker_shutdown(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _error_of(world: ControlPlane, controller: int, request: ControlledShutdownRequest) -> int:
+def _error_of(
+    world: control_plane.ControlPlane, controller: int, request: ControlledShutdownRequest
+) -> int:
     if not world.controllers[controller].active:
         return errors.STALE_CONTROLLER_EPOCH
-    known = broker_at(world, controller, request.broker_id)
+    known = control_plane.broker_at(world, controller, request.broker_id)
     is_fenced = world.rules[controller].broker_epoch_fenced
     if is_fenced and request.broker_epoch < known.broker_epoch:
         return errors.STALE_BROKER_EPOCH
@@ -402,7 +374,7 @@ def _error_of(world: ControlPlane, controller: int, request: ControlledShutdownR
 
 
 @inner_rule
-def _end(world: ControlPlane, controller: int, error: int, remaining: int) -> None:
+def _end(world: control_plane.ControlPlane, controller: int, error: int, remaining: int) -> None:
     state = world.controllers[controller]
     request = view_as(world.events[state.request], ControlledShutdownRequest)
     answer_shutdown(world, request, error, remaining)
@@ -423,50 +395,58 @@ def answer_shutdown(
 
 
 @inner_rule
-def _is_concerned(world: ControlPlane, controller: int, partition: int, broker: int) -> bool:
-    known = partition_at(world, controller, partition)
-    if is_deleted(world, controller, partition):
+def _is_concerned(
+    world: control_plane.ControlPlane, controller: int, partition: int, broker: int
+) -> bool:
+    known = control_plane.partition_at(world, controller, partition)
+    if control_plane.is_deleted(world, controller, partition):
         return False
     slot = slot_of(world, partition, broker)
-    return known.has_state and size(known.replicas) > 1 and contains(known.replicas, slot)
+    return (
+        known.has_state
+        and records.size(known.replicas) > 1
+        and records.contains(known.replicas, slot)
+    )
 
 
 @inner_rule
-def _is_led_by(world: ControlPlane, controller: int, partition: int, broker: int) -> bool:
-    leader = state_at(world, controller, partition).leader
+def _is_led_by(
+    world: control_plane.ControlPlane, controller: int, partition: int, broker: int
+) -> bool:
+    leader = control_plane.state_at(world, controller, partition).leader
     return broker_of(world, partition, leader) == broker
 
 
 @inner_rule
-def _select_led(world: ControlPlane, controller: int, broker: int) -> None:
+def _select_led(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
     """Select what the broker leads; what it follows in is stopped afterwards."""
     for partition in range(world.sizes[0].partitions):
         if _is_concerned(world, controller, partition, broker):
-            known = partition_at(world, controller, partition)
+            known = control_plane.partition_at(world, controller, partition)
             leads = _is_led_by(world, controller, partition, broker)
             known.selected = leads
             known.is_followed = not leads
 
 
 @inner_rule
-def _stop_followed(world: ControlPlane, controller: int, broker: int) -> None:
+def _stop_followed(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
     """Let the broker fetch no more of what it followed in, and take it out of the ISRs."""
     for partition in range(world.sizes[0].partitions):
-        if partition_at(world, controller, partition).is_followed:
-            add_stop_replica_request(world, controller, partition, broker, _FALSE)
-    send_requests_to_brokers(world, controller)
+        if control_plane.partition_at(world, controller, partition).is_followed:
+            channels.add_stop_replica_request(world, controller, partition, broker, _FALSE)
+    channels.send_requests_to_brokers(world, controller)
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if known.is_followed:
             known.is_followed = False
             row = row_of(world, partition, broker)
             if enter_replica_state(world, controller, row, OFFLINE_REPLICA):
-                add_stop_replica_request(world, controller, partition, broker, _FALSE)
-                remove_from_isr(world, controller, partition, broker)
+                channels.add_stop_replica_request(world, controller, partition, broker, _FALSE)
+                partition_changes.remove_from_isr(world, controller, partition, broker)
 
 
 @inner_rule
-def _count_led(world: ControlPlane, controller: int, broker: int) -> int:
+def _count_led(world: control_plane.ControlPlane, controller: int, broker: int) -> int:
     """How many partitions with other replicas the broker still leads."""
     count = 0
     for partition in range(world.sizes[0].partitions):

@@ -12,18 +12,12 @@ died with the controller has its leader epoch raised twice.
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.log_dir_changes import watch_log_dir_events
 from tidegauge.controller.events.preferred_elections import rebalance_later
+from tidegauge.controller.partitions import partition_changes
 from tidegauge.controller.partitions.channels import (
     add_leader_and_isr_request_for_replicas,
     close_channel,
     send_requests_to_brokers,
     send_update_metadata_request,
-)
-from tidegauge.controller.partitions.partition_changes import (
-    NEW_PARTITION,
-    OFFLINE_PARTITION,
-    ONLINE_PARTITION,
-    bring_online,
-    read_state,
 )
 from tidegauge.controller.partitions.replica_state_machine import (
     NON_EXISTENT_REPLICA,
@@ -31,25 +25,9 @@ from tidegauge.controller.partitions.replica_state_machine import (
     REPLICA_DELETION_INELIGIBLE,
 )
 from tidegauge.controller.partitions.replica_states import ALL_REPLICAS, take_replicas_offline
-from tidegauge.controller.state.assignments import (
-    issue_children,
-    issue_exists,
-    issue_for_children,
-    issue_get,
-    issue_write,
-    new_request,
-    take_up_reassignments,
-)
-from tidegauge.controller.state.control_plane import (
-    ControlPlane,
-    broker_at,
-    is_deleted,
-    partition_at,
-    replica_at,
-    state_at,
-    topic_at,
-)
+from tidegauge.controller.state import assignments, control_plane
 from tidegauge.replication.records import EMPTY, UNDEFINED, contains
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import free_all, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -62,20 +40,10 @@ from tidegauge.simulation.rows import CONTROLLER_FAILOVER_PARTITION, cost_us, ne
 from tidegauge.simulation.topology import broker_of, controller_process
 from tidegauge.simulation.trace_rows.codes import OK, PREFERRED_ELECTION, REASSIGNMENT_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import ControllerElected, ControllerResigned
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    CONTROLLER_EPOCH_ZNODE,
-    CONTROLLER_ZNODE,
-    NOTIFICATIONS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    TOPICS_ZNODE,
-    delete_topics_znode,
-    is_administered,
-)
 
 
 @inner_rule
-def take_context(world: ControlPlane, controller: int) -> None:
+def take_context(world: control_plane.ControlPlane, controller: int) -> None:
     """Take a context that is free; there is one, and will be one for the next."""
     world.context[0].needs_room = True
     for context in range(len(world.controller_contexts)):
@@ -86,7 +54,7 @@ def take_context(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def give_back_context(world: ControlPlane, controller: int) -> None:
+def give_back_context(world: control_plane.ControlPlane, controller: int) -> None:
     """Leave the context to the next controller."""
     state = world.controllers[controller]
     world.controller_contexts[state.context].controller = NONE
@@ -94,7 +62,7 @@ def give_back_context(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def forget_everything(world: ControlPlane, controller: int) -> None:
+def forget_everything(world: control_plane.ControlPlane, controller: int) -> None:
     """Begin with an empty context."""
     sizes = world.sizes[0]
     state = world.controllers[controller]
@@ -108,7 +76,7 @@ def forget_everything(world: ControlPlane, controller: int) -> None:
     state.last_move = NONE
     state.moves_refused = False
     for partition in range(sizes.partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         known.known = False
         known.replicas = EMPTY
         known.adding = EMPTY
@@ -118,7 +86,7 @@ def forget_everything(world: ControlPlane, controller: int) -> None:
         known.move_refused = False
         known.has_state = False
         known.is_new = False
-        known.state = NEW_PARTITION
+        known.state = partition_changes.NEW_PARTITION
         known.touched = False
         known.led_anew = False
         known.row_sequence = NONE
@@ -126,16 +94,16 @@ def forget_everything(world: ControlPlane, controller: int) -> None:
         known.is_followed = False
         known.unclean_enabled = False
     for topic in range(sizes.topics):
-        known_topic = topic_at(world, controller, topic)
+        known_topic = control_plane.topic_at(world, controller, topic)
         known_topic.deleted = False
         known_topic.ineligible = False
         known_topic.deletion_started = False
     for row in range(len(world.slots)):
-        replica = replica_at(world, controller, row)
+        replica = control_plane.replica_at(world, controller, row)
         replica.state = NON_EXISTENT_REPLICA
         replica.directory_offline = 0
     for broker in range(sizes.brokers):
-        known_broker = broker_at(world, controller, broker)
+        known_broker = control_plane.broker_at(world, controller, broker)
         known_broker.alive = False
         known_broker.shutting_down = False
         known_broker.log_dir_failed = False
@@ -160,7 +128,7 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_election(world: ControlPlane, controller: int) -> None:
+def advance_election(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of becoming controller, or of finding out that another is.
 
     Source: KafkaController.processReelect and elect@2.4.0,
@@ -171,21 +139,21 @@ def advance_election(world: ControlPlane, controller: int) -> None:
     state.phase += 1
     in_one_transaction = world.rules[controller].controller_fenced_by_epoch
     if phase == _LOOK:
-        issue_exists(world, controller, CONTROLLER_ZNODE, _TRUE)
+        assignments.issue_exists(world, controller, zookeeper_tree.CONTROLLER_ZNODE, _TRUE)
     elif phase == _CREATE:
         if state.active and (state.answer_error != OK or state.answer_broker != controller):
             resign(world, controller)
         if state.answer_error == OK:
             state.event = NONE
         elif not in_one_transaction:
-            request = new_request(world, controller, ZkCreateRequest)
-            issue_write(world, controller, request, CONTROLLER_ZNODE)
+            request = assignments.new_request(world, controller, ZkCreateRequest)
+            assignments.issue_write(world, controller, request, zookeeper_tree.CONTROLLER_ZNODE)
     elif phase == _READ_EPOCH:
         if not in_one_transaction and state.answer_error != OK:
             state.event = NONE
             return
         state.answer_epoch = 0
-        issue_get(world, controller, CONTROLLER_EPOCH_ZNODE)
+        assignments.issue_get(world, controller, zookeeper_tree.CONTROLLER_EPOCH_ZNODE)
     elif phase == _RAISE_EPOCH:
         _raise_epoch(world, controller, in_one_transaction)
     else:
@@ -193,33 +161,37 @@ def advance_election(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _raise_epoch(world: ControlPlane, controller: int, in_one_transaction: bool) -> None:
+def _raise_epoch(
+    world: control_plane.ControlPlane, controller: int, in_one_transaction: bool
+) -> None:
     """Take the next controller epoch; in one transaction with /controller, or after it."""
     state = world.controllers[controller]
     state.controller_epoch = state.answer_epoch + 1
     if in_one_transaction:
-        request = new_request(world, controller, ZkCreateRequest)
-        _issue_epoch(world, controller, request, CONTROLLER_ZNODE)
+        request = assignments.new_request(world, controller, ZkCreateRequest)
+        _issue_epoch(world, controller, request, zookeeper_tree.CONTROLLER_ZNODE)
     elif state.answer_error != OK:
-        request = new_request(world, controller, ZkCreateRequest)
-        _issue_epoch(world, controller, request, CONTROLLER_EPOCH_ZNODE)
+        request = assignments.new_request(world, controller, ZkCreateRequest)
+        _issue_epoch(world, controller, request, zookeeper_tree.CONTROLLER_EPOCH_ZNODE)
     else:
-        update = new_request(world, controller, ZkSetRequest)
-        _issue_epoch(world, controller, update, CONTROLLER_EPOCH_ZNODE)
+        update = assignments.new_request(world, controller, ZkSetRequest)
+        _issue_epoch(world, controller, update, zookeeper_tree.CONTROLLER_EPOCH_ZNODE)
 
 
 @inner_rule
-def _issue_epoch(world: ControlPlane, controller: int, request: ZkDataWrite, znode: int) -> None:
+def _issue_epoch(
+    world: control_plane.ControlPlane, controller: int, request: ZkDataWrite, znode: int
+) -> None:
     """Write the epoch, if /controller_epoch has the version that was read, or is not there yet."""
     state = world.controllers[controller]
     request.version = state.answer_version if state.answer_error == OK else UNDEFINED
     data = new_item(world, request, NONE, ZnodeData)
     data.controller_epoch = state.controller_epoch
-    issue_write(world, controller, request, znode)
+    assignments.issue_write(world, controller, request, znode)
 
 
 @inner_rule
-def _advance_failover(world: ControlPlane, controller: int, phase: int) -> None:
+def _advance_failover(world: control_plane.ControlPlane, controller: int, phase: int) -> None:
     """Source: KafkaController.onControllerFailover@2.4.0."""
     state = world.controllers[controller]
     brokers = world.sizes[0].brokers
@@ -244,22 +216,22 @@ def _advance_failover(world: ControlPlane, controller: int, phase: int) -> None:
     elif phase == _FIRST_BROKER + brokers:
         send_requests_to_brokers(world, controller)
         _start_partitions(world, controller)
-        bring_online(world, controller, NONE)
+        partition_changes.bring_online(world, controller, NONE)
     else:
         send_requests_to_brokers(world, controller)
         rebalance_later(world, controller, _TRUE)
         state.event = NONE
         state.phase = 0
-        if is_administered(world):
+        if zookeeper_tree.is_administered(world):
             state.event = REASSIGNMENT_ASKED_FOR
-            take_up_reassignments(world, controller)
+            assignments.take_up_reassignments(world, controller)
         elif state.election_pending:
             state.election_pending = False
             state.event = PREFERRED_ELECTION
 
 
 @inner_rule
-def _take_over(world: ControlPlane, controller: int) -> None:
+def _take_over(world: control_plane.ControlPlane, controller: int) -> None:
     """Be controller: watch and list what there is."""
     state = world.controllers[controller]
     state.active = True
@@ -271,17 +243,21 @@ def _take_over(world: ControlPlane, controller: int) -> None:
     write_row(world, written)
     take_context(world, controller)
     forget_everything(world, controller)
-    for parent in (BROKER_IDS_ZNODE, TOPICS_ZNODE, NOTIFICATIONS_ZNODE):
-        issue_children(world, controller, parent)
-    if is_administered(world):
-        znode = delete_topics_znode(world)
-        issue_children(world, controller, znode)
+    for parent in (
+        zookeeper_tree.BROKER_IDS_ZNODE,
+        zookeeper_tree.TOPICS_ZNODE,
+        zookeeper_tree.NOTIFICATIONS_ZNODE,
+    ):
+        assignments.issue_children(world, controller, parent)
+    if zookeeper_tree.is_administered(world):
+        znode = zookeeper_tree.delete_topics_znode(world)
+        assignments.issue_children(world, controller, znode)
     watch_log_dir_events(world, controller)
-    issue_exists(world, controller, PREFERRED_ELECTION_ZNODE, _TRUE)
+    assignments.issue_exists(world, controller, zookeeper_tree.PREFERRED_ELECTION_ZNODE, _TRUE)
 
 
 @inner_rule
-def _read_everything(world: ControlPlane, controller: int) -> None:
+def _read_everything(world: control_plane.ControlPlane, controller: int) -> None:
     """Take over the lists, delete notifications unread (from 1.1 on), read all states.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
@@ -291,60 +267,62 @@ def _read_everything(world: ControlPlane, controller: int) -> None:
     # The last of the answers is that about /admin/preferred_replica_election.
     state.election_pending = state.answer_error == OK
     for broker in range(sizes.brokers):
-        known = broker_at(world, controller, broker)
+        known = control_plane.broker_at(world, controller, broker)
         known.alive = known.listed_epoch != UNDEFINED
         known.broker_epoch = known.listed_epoch
     if state.listing != NONE and world.rules[controller].notifications_deleted_at_failover:
-        issue_for_children(world, controller, state.listing, _TRUE)
-    issue_for_children(world, controller, state.log_dir_listing, _TRUE)
+        assignments.issue_for_children(world, controller, state.listing, _TRUE)
+    assignments.issue_for_children(world, controller, state.log_dir_listing, _TRUE)
     process = controller_process(world, controller)
     for partition in range(sizes.partitions):
-        if partition_at(world, controller, partition).known:
+        if control_plane.partition_at(world, controller, partition).known:
             state.work_us += cost_us(world, process, CONTROLLER_FAILOVER_PARTITION)
-            read_state(world, controller, partition)
+            partition_changes.read_state(world, controller, partition)
 
 
 @inner_rule
-def _start_replicas(world: ControlPlane, controller: int) -> None:
+def _start_replicas(world: control_plane.ControlPlane, controller: int) -> None:
     """Know which replicas are online, and tell each of these its role.
 
     Source: ReplicaStateMachine.startup@0.10.2.0 and @2.4.0.
     """
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if not known.known:
             continue
         facts = world.partitions[partition]
         for row in range(facts.first_slot, facts.first_slot + facts.slot_count):
             if not contains(known.replicas, row - facts.first_slot):
                 continue
-            replica = replica_at(world, controller, row)
+            replica = control_plane.replica_at(world, controller, row)
             replica.state = REPLICA_DELETION_INELIGIBLE
-            if broker_at(world, controller, world.slots[row].broker).alive:
+            if control_plane.broker_at(world, controller, world.slots[row].broker).alive:
                 replica.state = ONLINE_REPLICA
-            elif is_deleted(world, controller, partition):
-                topic_at(world, controller, facts.topic).ineligible = True
+            elif control_plane.is_deleted(world, controller, partition):
+                control_plane.topic_at(world, controller, facts.topic).ineligible = True
         if known.has_state:
             add_leader_and_isr_request_for_replicas(world, controller, partition)
 
 
 @inner_rule
-def _start_partitions(world: ControlPlane, controller: int) -> None:
+def _start_partitions(world: control_plane.ControlPlane, controller: int) -> None:
     """A partition is online if its leader is alive.
 
     Source: PartitionStateMachine.initializePartitionState@2.4.0.
     """
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if known.has_state:
-            leader = broker_of(world, partition, state_at(world, controller, partition).leader)
-            known.state = OFFLINE_PARTITION
-            if leader >= 0 and broker_at(world, controller, leader).alive:
-                known.state = ONLINE_PARTITION
+            leader = broker_of(
+                world, partition, control_plane.state_at(world, controller, partition).leader
+            )
+            known.state = partition_changes.OFFLINE_PARTITION
+            if leader >= 0 and control_plane.broker_at(world, controller, leader).alive:
+                known.state = partition_changes.ONLINE_PARTITION
 
 
 @inner_rule
-def resign(world: ControlPlane, controller: int) -> None:
+def resign(world: control_plane.ControlPlane, controller: int) -> None:
     """Another is controller, or will be: forget what this one knows, and tell nobody anything.
 
     Source: KafkaController.onControllerResignation@2.4.0.
@@ -360,7 +338,7 @@ def resign(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def give_up_context(world: ControlPlane, controller: int) -> None:
+def give_up_context(world: control_plane.ControlPlane, controller: int) -> None:
     """Be controller no longer, without a word."""
     state = world.controllers[controller]
     if state.context != NONE:

@@ -14,17 +14,11 @@ processLeaderAndIsrResponseReceived and onReplicasBecomeOffline@2.6.0.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions import partition_changes
 from tidegauge.controller.partitions.channels import (
     add_leader_and_isr_request,
     send_requests_to_brokers,
     send_update_metadata_request,
-)
-from tidegauge.controller.partitions.partition_changes import (
-    OFFLINE_PARTITION,
-    bring_online,
-    live_replicas,
-    may_enter,
-    remove_from_isr,
 )
 from tidegauge.controller.partitions.replica_state_machine import OFFLINE_REPLICA
 from tidegauge.controller.partitions.replica_states import (
@@ -32,15 +26,8 @@ from tidegauge.controller.partitions.replica_states import (
     enter_replica_state,
     set_aside,
 )
+from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, issue_for_children
-from tidegauge.controller.state.control_plane import (
-    ControlPlane,
-    broker_at,
-    is_deleted,
-    partition_at,
-    replica_at,
-    state_at,
-)
 from tidegauge.replication.records import contains
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import ControlResponse
@@ -69,7 +56,7 @@ _DELETE_THEM = code(True)
 
 
 @inner_rule
-def watch_log_dir_events(world: ControlPlane, controller: int) -> None:
+def watch_log_dir_events(world: control_plane.ControlPlane, controller: int) -> None:
     """List what brokers have told of failed directories, and watch it, if any ever does."""
     if directories_fail(world):
         znode = log_dir_events_znode(world)
@@ -77,7 +64,7 @@ def watch_log_dir_events(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
+def advance_log_dir_change(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of a log directory's failure: list, read, ask the brokers, delete.
 
     Source: KafkaController.processLogDirEventNotification@2.6.0.
@@ -91,7 +78,7 @@ def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
         issue_for_children(world, controller, state.log_dir_listing, _READ_THEM)
     elif phase == _TELL:
         for broker in range(world.sizes[0].brokers):
-            known = broker_at(world, controller, broker)
+            known = control_plane.broker_at(world, controller, broker)
             if known.log_dir_failed:
                 known.log_dir_failed = False
                 _tell_all_replicas(world, controller, broker)
@@ -102,41 +89,43 @@ def advance_log_dir_change(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def note_log_dir_event(world: ControlPlane, controller: int, broker: int) -> None:
+def note_log_dir_event(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
     """It is read of which broker a directory has failed."""
-    broker_at(world, controller, broker).log_dir_failed = True
+    control_plane.broker_at(world, controller, broker).log_dir_failed = True
     written = new_row(world, controller_process(world, controller), LogDirEventRead)
     written.broker = broker
     write_row(world, written)
 
 
 @inner_rule
-def _tell_all_replicas(world: ControlPlane, controller: int, broker: int) -> None:
+def _tell_all_replicas(world: control_plane.ControlPlane, controller: int, broker: int) -> None:
     """Source: KafkaController.onBrokerLogDirFailure@2.6.0."""
-    if not broker_at(world, controller, broker).alive:
+    if not control_plane.broker_at(world, controller, broker).alive:
         return
     for row in range(len(world.slots)):
         partition = world.slots[row].partition
         slot = row - world.partitions[partition].first_slot
         if world.slots[row].broker != broker or not (
-            partition_at(world, controller, partition).known
+            control_plane.partition_at(world, controller, partition).known
             and is_assigned(world, controller, partition, slot)
         ):
             continue
         is_online = bring_replica_online(world, controller, row)
-        if is_online and partition_at(world, controller, partition).has_state:
+        if is_online and control_plane.partition_at(world, controller, partition).has_state:
             add_leader_and_isr_request(world, controller, partition, broker)
 
 
 @inner_rule
-def note_offline_replicas(world: ControlPlane, controller: int, response: ControlResponse) -> None:
+def note_offline_replicas(
+    world: control_plane.ControlPlane, controller: int, response: ControlResponse
+) -> None:
     """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
     cursor = response.first_item
     while cursor != NONE:
         item = world.items[cursor]
         cursor = item.next
         row = row_of(world, item.partition, response.broker_id)
-        replica = replica_at(world, controller, row)
+        replica = control_plane.replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:
             replica.directory_offline = _FOUND_NOW
             written = new_row(world, controller_process(world, controller), ReplicaFoundOffline)
@@ -146,7 +135,9 @@ def note_offline_replicas(world: ControlPlane, controller: int, response: Contro
 
 
 @inner_rule
-def forget_offline_replicas(world: ControlPlane, controller: int, broker: int) -> None:
+def forget_offline_replicas(
+    world: control_plane.ControlPlane, controller: int, broker: int
+) -> None:
     """A broker has come or is gone: what was known of its log directories is not so any more.
 
     Source: KafkaController.onBrokerStartup and onBrokerFailure@2.6.0 (replicasOnOfflineDirs).
@@ -155,11 +146,11 @@ def forget_offline_replicas(world: ControlPlane, controller: int, broker: int) -
         return
     for row in range(len(world.slots)):
         if world.slots[row].broker == broker:
-            replica_at(world, controller, row).directory_offline = _ONLINE
+            control_plane.replica_at(world, controller, row).directory_offline = _ONLINE
 
 
 @inner_rule
-def advance_offline_replicas(world: ControlPlane, controller: int) -> None:
+def advance_offline_replicas(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of replicas that are found offline: elect, then take them out of the ISRs.
 
     Source: KafkaController.onReplicasBecomeOffline@2.6.0.
@@ -172,7 +163,7 @@ def advance_offline_replicas(world: ControlPlane, controller: int) -> None:
             state.event = NONE
             return
         state.leaders_lost = _take_partitions_offline(world, controller)
-        bring_online(world, controller, NONE)
+        partition_changes.bring_online(world, controller, NONE)
     elif phase == _ELECTED:
         send_requests_to_brokers(world, controller)
     elif phase == _REMOVE:
@@ -186,41 +177,41 @@ def advance_offline_replicas(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _any_found(world: ControlPlane, controller: int) -> bool:
+def _any_found(world: control_plane.ControlPlane, controller: int) -> bool:
     for row in range(len(world.slots)):
-        if replica_at(world, controller, row).directory_offline == _FOUND_NOW:
+        if control_plane.replica_at(world, controller, row).directory_offline == _FOUND_NOW:
             return True
     return False
 
 
 @inner_rule
-def _take_partitions_offline(world: ControlPlane, controller: int) -> bool:
+def _take_partitions_offline(world: control_plane.ControlPlane, controller: int) -> bool:
     """Find the partitions whose leader is not online; whether there are any."""
     found = False
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
-        if not known.has_state or is_deleted(world, controller, partition):
+        known = control_plane.partition_at(world, controller, partition)
+        if not known.has_state or control_plane.is_deleted(world, controller, partition):
             continue
-        leader = state_at(world, controller, partition).leader
-        online = live_replicas(world, controller, partition)
+        leader = control_plane.state_at(world, controller, partition).leader
+        online = partition_changes.live_replicas(world, controller, partition)
         if not contains(online, leader):
             found = True
-            if may_enter(known.state, OFFLINE_PARTITION):
-                known.state = OFFLINE_PARTITION
+            if partition_changes.may_enter(known.state, partition_changes.OFFLINE_PARTITION):
+                known.state = partition_changes.OFFLINE_PARTITION
     return found
 
 
 @inner_rule
-def _take_offline(world: ControlPlane, controller: int, row: int) -> None:
-    replica = replica_at(world, controller, row)
+def _take_offline(world: control_plane.ControlPlane, controller: int, row: int) -> None:
+    replica = control_plane.replica_at(world, controller, row)
     if replica.directory_offline != _FOUND_NOW:
         return
     replica.directory_offline = _OFFLINE
     partition = world.slots[row].partition
-    if is_deleted(world, controller, partition):
+    if control_plane.is_deleted(world, controller, partition):
         set_aside(world, controller, row)
     elif enter_replica_state(world, controller, row, OFFLINE_REPLICA) and (
-        partition_at(world, controller, partition).has_state
+        control_plane.partition_at(world, controller, partition).has_state
     ):
         broker = world.slots[row].broker
-        remove_from_isr(world, controller, partition, broker)
+        partition_changes.remove_from_isr(world, controller, partition, broker)

@@ -38,6 +38,7 @@ Source: KafkaController.onPartitionReassignment@0.10.2.0, @2.2.0, @2.4.0, @2.6.3
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.events.topic_changes import CHOOSE
 from tidegauge.controller.events.topic_deletions import is_any_topic_deleted, resume_deletion
+from tidegauge.controller.partitions import replica_state_machine
 from tidegauge.controller.partitions.channels import (
     add_leader_and_isr_request,
     add_stop_replica_request,
@@ -51,43 +52,15 @@ from tidegauge.controller.partitions.partition_changes import (
     read_state,
     remove_from_isr,
 )
-from tidegauge.controller.partitions.replica_state_machine import (
-    NEW_REPLICA,
-    NON_EXISTENT_REPLICA,
-    OFFLINE_REPLICA,
-    REPLICA_DELETION_STARTED,
-    REPLICA_DELETION_SUCCESSFUL,
-)
 from tidegauge.controller.partitions.replica_states import bring_replica_online, enter_replica_state
-from tidegauge.controller.state.assignments import (
-    full_replica_set,
-    issue_exists,
-    issue_get,
-    issue_write,
-    new_request,
-)
-from tidegauge.controller.state.control_plane import (
-    ControllerPartition,
-    ControlPlane,
-    broker_at,
-    partition_at,
-    replica_at,
-    state_at,
-)
+from tidegauge.controller.state import assignments, control_plane
 from tidegauge.replication.records import EMPTY, contains, first, rest, single, without
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, broker_of, controller_process
-from tidegauge.simulation.trace_rows.codes import (
-    OK,
-    PREFERRED_ELECTION,
-    REASSIGNMENT_ALTERED,
-    REASSIGNMENT_ASKED_FOR,
-    REASSIGNMENT_ISR_CHANGE,
-    TOPIC_DELETION_RESUMED,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
 
@@ -116,7 +89,7 @@ _FALSE = code(False)
 
 
 @inner_rule
-def advance_reassignment(world: ControlPlane, controller: int) -> None:
+def advance_reassignment(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of an event that moves replicas.
 
     Source: KafkaController.processZkPartitionReassignment, processPartitionReassignmentIsrChange
@@ -125,11 +98,11 @@ def advance_reassignment(world: ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
-    if phase == _LOOK and state.event in (REASSIGNMENT_ASKED_FOR, REASSIGNMENT_ALTERED):
+    if phase == _LOOK and state.event in (codes.REASSIGNMENT_ASKED_FOR, codes.REASSIGNMENT_ALTERED):
         znode = reassign_partitions_znode(world)
-        watches = state.event == REASSIGNMENT_ASKED_FOR
-        issue_exists(world, controller, znode, watches)
-    elif phase == _READ and state.answer_error == OK:
+        watches = state.event == codes.REASSIGNMENT_ASKED_FOR
+        assignments.issue_exists(world, controller, znode, watches)
+    elif phase == _READ and state.answer_error == codes.OK:
         _read_what_is_asked(world, controller)
     elif phase <= CHOOSE:
         _choose(world, controller)
@@ -147,12 +120,12 @@ def advance_reassignment(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _read_what_is_asked(world: ControlPlane, controller: int) -> None:
-    issue_get(world, controller, reassign_partitions_znode(world))
+def _read_what_is_asked(world: control_plane.ControlPlane, controller: int) -> None:
+    assignments.issue_get(world, controller, reassign_partitions_znode(world))
 
 
 @inner_rule
-def _choose(world: ControlPlane, controller: int) -> None:
+def _choose(world: control_plane.ControlPlane, controller: int) -> None:
     """Take up the next partition; if there is none, it is over but for those that are refused."""
     state = world.controllers[controller]
     state.moving = state.first_move
@@ -161,52 +134,52 @@ def _choose(world: ControlPlane, controller: int) -> None:
         if state.moves_refused:
             _read_what_is_asked(world, controller)
         return
-    known = partition_at(world, controller, state.moving)
+    known = control_plane.partition_at(world, controller, state.moving)
     known.moves = False
     state.first_move = known.next_move
     if state.first_move == NONE:
         state.last_move = NONE
     state.phase = _NOTE_ASSIGNMENT
     is_old = not world.rules[controller].assignment_says_what_moves
-    if is_old or state.event == REASSIGNMENT_ISR_CHANGE:
+    if is_old or state.event == codes.REASSIGNMENT_ISR_CHANGE:
         state.phase = _CHECKED
         known.reassigned = True
         read_state(world, controller, state.moving)
 
 
 @inner_rule
-def _check(world: ControlPlane, controller: int) -> None:
+def _check(world: control_plane.ControlPlane, controller: int) -> None:
     """Go on with a partition if all its new replicas are in sync; before 2.4 begin with it if not.
 
     Source: KafkaController.onPartitionReassignment@2.2.0, PartitionReassignmentIsrChange@2.2.0.
     """
     state = world.controllers[controller]
-    is_begun = state.event == REASSIGNMENT_ISR_CHANGE
+    is_begun = state.event == codes.REASSIGNMENT_ISR_CHANGE
     if not _is_complete(world, controller, state.moving):
         if is_begun:
             state.phase = CHOOSE
     elif not world.rules[controller].assignment_says_what_moves:
         state.phase = _MOVE_LEADER
         if not is_begun:
-            known = partition_at(world, controller, state.moving)
+            known = control_plane.partition_at(world, controller, state.moving)
             _write_begun(world, controller, state.moving, known)
 
 
 @inner_rule
-def _is_complete(world: ControlPlane, controller: int, partition: int) -> bool:
+def _is_complete(world: control_plane.ControlPlane, controller: int, partition: int) -> bool:
     """Whether all replicas that are to be there are in sync, by the state that was just read.
 
     Source: KafkaController.isReassignmentComplete@2.6.3.
     """
-    target = partition_at(world, controller, partition).target
-    return without(target, state_at(world, controller, partition).isr) == EMPTY
+    target = control_plane.partition_at(world, controller, partition).target
+    return without(target, control_plane.state_at(world, controller, partition).isr) == EMPTY
 
 
 @inner_rule
-def _bring_in(world: ControlPlane, controller: int, phase: int) -> None:
+def _bring_in(world: control_plane.ControlPlane, controller: int, phase: int) -> None:
     """Phases U and A of one partition."""
     state = world.controllers[controller]
-    known = partition_at(world, controller, state.moving)
+    known = control_plane.partition_at(world, controller, state.moving)
     if phase == _NOTE_ASSIGNMENT:
         _update_current_reassignment(world, controller, known)
     elif phase == _STOP_UNNEEDED:
@@ -235,9 +208,9 @@ def _bring_in(world: ControlPlane, controller: int, phase: int) -> None:
 
 @inner_rule
 def _update_current_reassignment(
-    world: ControlPlane,
+    world: control_plane.ControlPlane,
     controller: int,
-    known: ControllerPartition,
+    known: control_plane.ControllerPartition,
 ) -> None:
     """Note what will be added and removed, if that is not noted yet.
 
@@ -245,7 +218,7 @@ def _update_current_reassignment(
     """
     state = world.controllers[controller]
     origin = without(known.replicas, known.adding)
-    replicas = full_replica_set(known.target, origin)
+    replicas = assignments.full_replica_set(known.target, origin)
     adding = without(replicas, origin)
     removing = without(replicas, known.target)
     is_noted = replicas == known.replicas and adding == known.adding and removing == known.removing
@@ -257,13 +230,13 @@ def _update_current_reassignment(
     known.reassigned = True
     if not is_noted:
         _write_assignment(world, controller, state.moving)
-    if state.event != REASSIGNMENT_ISR_CHANGE:
+    if state.event != codes.REASSIGNMENT_ISR_CHANGE:
         _write_begun(world, controller, state.moving, known)
 
 
 @inner_rule
 def _write_begun(
-    world: Cluster, controller: int, partition: int, known: ControllerPartition
+    world: Cluster, controller: int, partition: int, known: control_plane.ControllerPartition
 ) -> None:
     written = new_row(world, controller_process(world, controller), ReassignmentBegun)
     written.partition = partition
@@ -274,24 +247,24 @@ def _write_begun(
 
 
 @inner_rule
-def _write_assignment(world: ControlPlane, controller: int, partition: int) -> None:
+def _write_assignment(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     """Write a partition's assignment; Kafka writes those of its whole topic.
 
     Source: KafkaController.updateReplicaAssignmentForPartition@2.6.3.
     """
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     znode = topic_znode(world, world.partitions[partition].topic)
-    request = new_request(world, controller, ZkSetRequest)
+    request = assignments.new_request(world, controller, ZkSetRequest)
     assignment = new_item(world, request, partition, TopicPartition)
     assignment.replicas = known.replicas
     if world.rules[controller].assignment_says_what_moves:
         assignment.adding = known.adding
         assignment.removing = known.removing
-    issue_write(world, controller, request, znode)
+    assignments.issue_write(world, controller, request, znode)
 
 
 @inner_rule
-def _start_new_replicas(world: ControlPlane, controller: int, adding: int) -> None:
+def _start_new_replicas(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
     """Tell each replica that is new once more, by itself; one that was told before is not new.
 
     Source: KafkaController.startNewReplicasForReassignedPartition@2.6.3.
@@ -302,15 +275,15 @@ def _start_new_replicas(world: ControlPlane, controller: int, adding: int) -> No
         adding = rest(adding)
         row = world.partitions[partition].first_slot + slot
         broker = broker_of(world, partition, slot)
-        if enter_replica_state(world, controller, row, NEW_REPLICA):
-            if broker_at(world, controller, broker).alive:
+        if enter_replica_state(world, controller, row, replica_state_machine.NEW_REPLICA):
+            if control_plane.broker_at(world, controller, broker).alive:
                 add_leader_and_isr_request(world, controller, partition, broker)
             add_update_metadata_request(world, controller, partition)
             send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def _take_out(world: ControlPlane, controller: int, phase: int) -> None:
+def _take_out(world: control_plane.ControlPlane, controller: int, phase: int) -> None:
     """Phase B of one partition: it has its new replicas, the others go."""
     state = world.controllers[controller]
     if phase == _MOVE_LEADER:
@@ -330,26 +303,26 @@ def _take_out(world: ControlPlane, controller: int, phase: int) -> None:
         _write_assignment(world, controller, state.moving)
     elif phase == _ASK_LESS:
         znode = reassign_partitions_znode(world)
-        issue_exists(world, controller, znode, _FALSE)
-    elif state.answer_error == OK:
+        assignments.issue_exists(world, controller, znode, _FALSE)
+    elif state.answer_error == codes.OK:
         _read_what_is_asked(world, controller)
 
 
 @inner_rule
-def _move_leader(world: ControlPlane, controller: int) -> None:
+def _move_leader(world: control_plane.ControlPlane, controller: int) -> None:
     """Let a replica lead that stays, and tell those that stay of each other.
 
     Source: KafkaController.moveReassignedPartitionLeaderIfRequired@2.6.3.
     """
     state = world.controllers[controller]
     partition = state.moving
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     _bring_added_online(world, controller, known.adding)
     state.leaving = without(known.replicas, known.target)
     known.replicas = known.target
     known.adding = EMPTY
     known.removing = EMPTY
-    leader = state_at(world, controller, partition).leader
+    leader = control_plane.state_at(world, controller, partition).leader
     live = live_replicas(world, controller, partition)
     stays = contains(known.target, leader) and contains(live, leader)
     if stays:
@@ -359,23 +332,26 @@ def _move_leader(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _bring_added_online(world: ControlPlane, controller: int, adding: int) -> None:
+def _bring_added_online(world: control_plane.ControlPlane, controller: int, adding: int) -> None:
     """Those that were new are online now; the others are told their role once more."""
     partition = world.controllers[controller].moving
     while adding != EMPTY:
         slot = first(adding)
         adding = rest(adding)
         row = world.partitions[partition].first_slot + slot
-        was_new = replica_at(world, controller, row).state == NEW_REPLICA
+        was_new = (
+            control_plane.replica_at(world, controller, row).state
+            == replica_state_machine.NEW_REPLICA
+        )
         is_online = bring_replica_online(world, controller, row)
         broker = broker_of(world, partition, slot)
-        if is_online and not was_new and broker_at(world, controller, broker).alive:
+        if is_online and not was_new and control_plane.broker_at(world, controller, broker).alive:
             add_leader_and_isr_request(world, controller, partition, broker)
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def _take_one_offline(world: ControlPlane, controller: int) -> None:
+def _take_one_offline(world: control_plane.ControlPlane, controller: int) -> None:
     """Stop the one of those that go whose broker is the first, and take it out of the ISR.
 
     Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
@@ -391,14 +367,14 @@ def _take_one_offline(world: ControlPlane, controller: int) -> None:
     state.offline = without(state.offline, single(slot))
     broker = broker_of(world, partition, slot)
     row = world.partitions[partition].first_slot + slot
-    if enter_replica_state(world, controller, row, OFFLINE_REPLICA):
-        if broker_at(world, controller, broker).alive:
+    if enter_replica_state(world, controller, row, replica_state_machine.OFFLINE_REPLICA):
+        if control_plane.broker_at(world, controller, broker).alive:
             add_stop_replica_request(world, controller, partition, broker, _FALSE)
         remove_from_isr(world, controller, partition, broker)
 
 
 @inner_rule
-def _delete_logs(world: ControlPlane, controller: int) -> None:
+def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
     """Have the logs of those deleted that went; nobody asks a dead broker again.
 
     Source: KafkaController.stopRemovedReplicasOfReassignedPartition@2.6.3.
@@ -410,19 +386,23 @@ def _delete_logs(world: ControlPlane, controller: int) -> None:
         leaving = rest(leaving)
         row = world.partitions[partition].first_slot + slot
         broker = broker_of(world, partition, slot)
-        is_started = enter_replica_state(world, controller, row, REPLICA_DELETION_STARTED)
-        if is_started and broker_at(world, controller, broker).alive:
+        is_started = enter_replica_state(
+            world, controller, row, replica_state_machine.REPLICA_DELETION_STARTED
+        )
+        if is_started and control_plane.broker_at(world, controller, broker).alive:
             add_stop_replica_request(world, controller, partition, broker, _TRUE)
-        enter_replica_state(world, controller, row, REPLICA_DELETION_SUCCESSFUL)
-        enter_replica_state(world, controller, row, NON_EXISTENT_REPLICA)
+        enter_replica_state(
+            world, controller, row, replica_state_machine.REPLICA_DELETION_SUCCESSFUL
+        )
+        enter_replica_state(world, controller, row, replica_state_machine.NON_EXISTENT_REPLICA)
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def _tell_end(world: ControlPlane, controller: int) -> None:
+def _tell_end(world: control_plane.ControlPlane, controller: int) -> None:
     """A partition has the replicas that it was to have: all brokers are told."""
     partition = world.controllers[controller].moving
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     known.reassigned = False
     resume_deletion(world, controller, world.partitions[partition].topic)
     add_update_metadata_request(world, controller, partition)
@@ -434,19 +414,19 @@ def _tell_end(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _end(world: ControlPlane, controller: int) -> None:
+def _end(world: control_plane.ControlPlane, controller: int) -> None:
     state = world.controllers[controller]
     state.event = NONE
     state.moving = NONE
     if state.moves_refused:
         state.moves_refused = False
         for partition in range(world.sizes[0].partitions):
-            partition_at(world, controller, partition).move_refused = False
+            control_plane.partition_at(world, controller, partition).move_refused = False
     if is_any_topic_deleted(world, controller):
-        state.event = TOPIC_DELETION_RESUMED
+        state.event = codes.TOPIC_DELETION_RESUMED
         state.phase = 0
     elif state.election_pending:
         # It was asked for when this controller took over.
         state.election_pending = False
-        state.event = PREFERRED_ELECTION
+        state.event = codes.PREFERRED_ELECTION
         state.phase = 0

@@ -12,13 +12,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.partitions.channels import send_requests_to_brokers
 from tidegauge.controller.partitions.partition_changes import bring_online
 from tidegauge.controller.partitions.replica_states import bring_replica_online
-from tidegauge.controller.state.assignments import (
-    issue_children,
-    issue_delete,
-    issue_write,
-    new_request,
-    want_move,
-)
+from tidegauge.controller.state import assignments
 from tidegauge.controller.state.control_plane import (
     ControlPlane,
     broker_at,
@@ -52,7 +46,7 @@ def advance_topic_change(world: ControlPlane, controller: int) -> None:
     phase = state.phase
     state.phase += 1
     if phase == 0:
-        issue_children(world, controller, TOPICS_ZNODE)
+        assignments.issue_children(world, controller, TOPICS_ZNODE)
     elif phase == 1:
         _start_new_replicas(world, controller)
         bring_online(world, controller, NONE)
@@ -113,7 +107,7 @@ def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse)
         is_there = not says_what_moves and known.replicas == item.replicas
         if known.known and known.has_state and not is_gone and not is_there:
             known.target = item.replicas
-            want_move(world, controller, item.partition)
+            assignments.want_move(world, controller, item.partition)
         else:
             known.move_refused = True
             state.moves_refused = True
@@ -144,7 +138,7 @@ def note_altered_moves(
         known.target = item.replicas
         if is_cancelled:
             known.target = without(known.replicas, known.adding)
-        want_move(world, controller, item.partition)
+        assignments.want_move(world, controller, item.partition)
 
 
 @inner_rule
@@ -173,7 +167,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
     """
     state = world.controllers[controller]
     znode = reassign_partitions_znode(world)
-    request = new_request(world, controller, ZkSetRequest)
+    request = assignments.new_request(world, controller, ZkSetRequest)
     cursor = response.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], NamedPartition)
@@ -187,11 +181,11 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
             kept = new_item(world, request, item.partition, NamedPartition)
             kept.replicas = item.replicas
     if request.item_count > 0:
-        issue_write(world, controller, request, znode)
+        assignments.issue_write(world, controller, request, znode)
         return
     free_event(world, request)
     _look_again(world, controller)
-    issue_delete(world, controller, znode)
+    assignments.issue_delete(world, controller, znode)
 
 
 @inner_rule

@@ -24,6 +24,7 @@ completeDeleteTopic@2.4.0, @2.6.3 and @3.8.0.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.partitions import replica_state_machine
 from tidegauge.controller.partitions.channels import (
     add_stop_replica_request,
     add_update_metadata_request,
@@ -35,25 +36,12 @@ from tidegauge.controller.partitions.partition_changes import (
     has_directory,
     remove_from_isr,
 )
-from tidegauge.controller.partitions.replica_state_machine import (
-    NON_EXISTENT_REPLICA,
-    OFFLINE_REPLICA,
-    REPLICA_DELETION_INELIGIBLE,
-    REPLICA_DELETION_STARTED,
-    REPLICA_DELETION_SUCCESSFUL,
-)
 from tidegauge.controller.partitions.replica_states import enter_replica_state, set_aside
+from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import issue_children, issue_delete
-from tidegauge.controller.state.control_plane import (
-    Controller,
-    ControlPlane,
-    broker_at,
-    partition_at,
-    replica_at,
-    topic_at,
-)
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import (
     StopReplicaPartition,
@@ -64,14 +52,6 @@ from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
-from tidegauge.simulation.zookeeper_tree import (
-    TOPIC_DELETIONS,
-    delete_topics_znode,
-    place_in,
-    state_znode,
-    topic_deletion_znode,
-    topic_znode,
-)
 
 # Phases. What begins with the znodes lists them first.
 _LIST = code(0)
@@ -89,25 +69,27 @@ _FALSE = code(False)
 
 
 @inner_rule
-def is_any_topic_deleted(world: ControlPlane, controller: int) -> bool:
+def is_any_topic_deleted(world: control_plane.ControlPlane, controller: int) -> bool:
     """Whether any topic is to be deleted, as far as a controller knows."""
-    for topic in range(world.sizes[0].topics):  # noqa: SIM110 - compiled code has no any()
-        if topic_at(world, controller, topic).deleted:
+    for topic in range(world.sizes[0].topics):
+        if control_plane.topic_at(world, controller, topic).deleted:
             return True
     return False
 
 
 @inner_rule
-def resume_deletion(world: ControlPlane, controller: int, topic: int) -> None:
+def resume_deletion(world: control_plane.ControlPlane, controller: int, topic: int) -> None:
     """What a deletion has waited for may be over.
 
     Source: TopicDeletionManager.resumeDeletionForTopics@2.6.3.
     """
-    topic_at(world, controller, topic).ineligible = False
+    control_plane.topic_at(world, controller, topic).ineligible = False
 
 
 @inner_rule
-def note_listed_deletions(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def note_listed_deletions(
+    world: control_plane.ControlPlane, controller: int, response: ZkResponse
+) -> None:
     """Take which topics are to be deleted; of one that is not there the request is deleted.
 
     Source: KafkaController.processTopicDeletion and fetchTopicDeletionsInProgress@2.6.3.
@@ -116,11 +98,11 @@ def note_listed_deletions(world: ControlPlane, controller: int, response: ZkResp
     while cursor != NONE:
         child = view_as(world.items[cursor], Child)
         cursor = child.next
-        topic = place_in(world, TOPIC_DELETIONS, child.znode)
-        known = topic_at(world, controller, topic)
+        topic = zookeeper_tree.place_in(world, zookeeper_tree.TOPIC_DELETIONS, child.znode)
+        known = control_plane.topic_at(world, controller, topic)
         known.deleted = False
         for partition in range(world.sizes[0].partitions):
-            of_topic = partition_at(world, controller, partition)
+            of_topic = control_plane.partition_at(world, controller, partition)
             if world.partitions[partition].topic == topic and of_topic.known:
                 known.deleted = True
                 known.ineligible = known.ineligible or of_topic.reassigned
@@ -130,7 +112,7 @@ def note_listed_deletions(world: ControlPlane, controller: int, response: ZkResp
 
 @inner_rule
 def note_deleted_replicas(
-    world: ControlPlane, controller: int, request: StopReplicaRequest
+    world: control_plane.ControlPlane, controller: int, request: StopReplicaRequest
 ) -> None:
     """A broker has answered a StopReplica that deletes; ``request`` has its error.
 
@@ -142,22 +124,24 @@ def note_deleted_replicas(
         cursor = item.next
         topic = world.partitions[item.partition].topic
         row = row_of(world, item.partition, request.destination)
-        if not item.deletes or not topic_at(world, controller, topic).deleted:
+        if not item.deletes or not control_plane.topic_at(world, controller, topic).deleted:
             continue
         if request.error == errors.NONE:
-            enter_replica_state(world, controller, row, REPLICA_DELETION_SUCCESSFUL)
+            enter_replica_state(
+                world, controller, row, replica_state_machine.REPLICA_DELETION_SUCCESSFUL
+            )
         else:
             set_aside(world, controller, row)
 
 
 @inner_rule
-def advance_topic_deletion(world: ControlPlane, controller: int) -> None:
+def advance_topic_deletion(world: control_plane.ControlPlane, controller: int) -> None:
     """One phase of an event that deletes topics, or looks whether it can go on."""
     state = world.controllers[controller]
     phase = state.phase
     state.phase += 1
     if phase == _LIST and state.event == TOPIC_DELETION_ASKED_FOR:
-        znode = delete_topics_znode(world)
+        znode = zookeeper_tree.delete_topics_znode(world)
         issue_children(world, controller, znode)
     elif phase <= _LISTED:
         state.deleting = NONE
@@ -181,7 +165,7 @@ def advance_topic_deletion(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _choose(world: ControlPlane, controller: int) -> None:
+def _choose(world: control_plane.ControlPlane, controller: int) -> None:
     """Go to the next topic that is to be deleted, and to what can be done for it."""
     state = world.controllers[controller]
     state.deleting += 1
@@ -190,12 +174,12 @@ def _choose(world: ControlPlane, controller: int) -> None:
     if state.deleting == world.sizes[0].topics:
         _end(state)
         return
-    known = topic_at(world, controller, state.deleting)
+    known = control_plane.topic_at(world, controller, state.deleting)
     if not known.deleted:
         return
-    started = _count(world, controller, REPLICA_DELETION_STARTED)
-    failed = _count(world, controller, REPLICA_DELETION_INELIGIBLE)
-    if _count(world, controller, REPLICA_DELETION_SUCCESSFUL) == (
+    started = _count(world, controller, replica_state_machine.REPLICA_DELETION_STARTED)
+    failed = _count(world, controller, replica_state_machine.REPLICA_DELETION_INELIGIBLE)
+    if _count(world, controller, replica_state_machine.REPLICA_DELETION_SUCCESSFUL) == (
         _count_replicas(world, controller)
     ):
         state.phase = _DELETE_ZNODES
@@ -206,7 +190,7 @@ def _choose(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _end(state: Controller) -> None:
+def _end(state: control_plane.Controller) -> None:
     state.event = NONE
     state.deleting = NONE
     if state.election_pending:
@@ -217,27 +201,27 @@ def _end(state: Controller) -> None:
 
 
 @inner_rule
-def _is_of_topic(world: ControlPlane, controller: int, row: int) -> bool:
+def _is_of_topic(world: control_plane.ControlPlane, controller: int, row: int) -> bool:
     """Whether a row is a replica of the topic that is being deleted."""
     partition = world.slots[row].partition
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     slot = row - world.partitions[partition].first_slot
     is_topic = world.partitions[partition].topic == world.controllers[controller].deleting
     return is_topic and known.known and contains(known.replicas, slot)
 
 
 @inner_rule
-def _count(world: ControlPlane, controller: int, replica_state: int) -> int:
+def _count(world: control_plane.ControlPlane, controller: int, replica_state: int) -> int:
     count = 0
     for row in range(len(world.slots)):
         if _is_of_topic(world, controller, row):
-            known = replica_at(world, controller, row)
+            known = control_plane.replica_at(world, controller, row)
             count += 1 if known.state == replica_state else 0
     return count
 
 
 @inner_rule
-def _count_replicas(world: ControlPlane, controller: int) -> int:
+def _count_replicas(world: control_plane.ControlPlane, controller: int) -> int:
     count = 0
     for row in range(len(world.slots)):
         count += 1 if _is_of_topic(world, controller, row) else 0
@@ -245,17 +229,17 @@ def _count_replicas(world: ControlPlane, controller: int) -> int:
 
 
 @inner_rule
-def _is_online(world: ControlPlane, controller: int, row: int) -> bool:
+def _is_online(world: control_plane.ControlPlane, controller: int, row: int) -> bool:
     """Source: ControllerContext.isReplicaOnline@2.6.3."""
     partition = world.slots[row].partition
-    known = broker_at(world, controller, world.slots[row].broker)
+    known = control_plane.broker_at(world, controller, world.slots[row].broker)
     slot = row - world.partitions[partition].first_slot
     is_usable = has_directory(world, controller, partition, slot)
     return known.alive and not known.shutting_down and is_usable
 
 
 @inner_rule
-def _retry(world: ControlPlane, controller: int) -> None:
+def _retry(world: control_plane.ControlPlane, controller: int) -> None:
     """Take what was set aside out of the ISR, broker by broker; then it may begin anew.
 
     Source: TopicDeletionManager.retryDeletionForIneligibleReplicas@2.6.3.
@@ -266,52 +250,52 @@ def _retry(world: ControlPlane, controller: int) -> None:
         state.deleting_broker += 1
         state.phase = _RETRY
         for row in range(len(world.slots)):
-            was = replica_at(world, controller, row).state
-            is_set_aside = was == REPLICA_DELETION_INELIGIBLE
+            was = control_plane.replica_at(world, controller, row).state
+            is_set_aside = was == replica_state_machine.REPLICA_DELETION_INELIGIBLE
             if is_set_aside and _is_here(world, controller, row, broker):
                 _stop(world, controller, row)
         return
     send_requests_to_brokers(world, controller)
     state.removing = NONE
     state.deleting_broker = 0
-    known = topic_at(world, controller, state.deleting)
+    known = control_plane.topic_at(world, controller, state.deleting)
     state.phase = _CHOOSE if known.ineligible else _BEGIN
 
 
 @inner_rule
-def _is_here(world: ControlPlane, controller: int, row: int, broker: int) -> bool:
+def _is_here(world: control_plane.ControlPlane, controller: int, row: int, broker: int) -> bool:
     is_there = world.slots[row].broker == broker
     return is_there and _is_of_topic(world, controller, row)
 
 
 @inner_rule
-def _stop(world: ControlPlane, controller: int, row: int) -> None:
+def _stop(world: control_plane.ControlPlane, controller: int, row: int) -> None:
     """Let a replica fetch no more, and take it out of the ISR."""
     partition = world.slots[row].partition
     broker = world.slots[row].broker
-    if not enter_replica_state(world, controller, row, OFFLINE_REPLICA):
+    if not enter_replica_state(world, controller, row, replica_state_machine.OFFLINE_REPLICA):
         return
-    if broker_at(world, controller, broker).alive:
+    if control_plane.broker_at(world, controller, broker).alive:
         add_stop_replica_request(world, controller, partition, broker, _FALSE)
-    if partition_at(world, controller, partition).has_state:
+    if control_plane.partition_at(world, controller, partition).has_state:
         remove_from_isr(world, controller, partition, broker)
 
 
 @inner_rule
-def _begin(world: ControlPlane, controller: int) -> None:
+def _begin(world: control_plane.ControlPlane, controller: int) -> None:
     """Nobody leads its partitions any more; replicas on dead brokers are set aside.
 
     Source: TopicDeletionManager.onTopicDeletion and onPartitionDeletion@2.6.3.
     """
     topic = world.controllers[controller].deleting
-    known = topic_at(world, controller, topic)
+    known = control_plane.topic_at(world, controller, topic)
     if not known.deletion_started:
         known.deletion_started = True
         written = new_row(world, controller_process(world, controller), TopicDeletionBegun)
         written.topic = topic
         write_row(world, written)
     for partition in range(world.sizes[0].partitions):
-        of_topic = partition_at(world, controller, partition)
+        of_topic = control_plane.partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and of_topic.known:
             of_topic.state = NON_EXISTENT_PARTITION
             add_update_metadata_request(world, controller, partition)
@@ -323,7 +307,7 @@ def _begin(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def _take_offline(world: ControlPlane, controller: int) -> None:
+def _take_offline(world: control_plane.ControlPlane, controller: int) -> None:
     """Stop the replicas of one broker after the other."""
     state = world.controllers[controller]
     broker = state.deleting_broker
@@ -334,41 +318,48 @@ def _take_offline(world: ControlPlane, controller: int) -> None:
     state.deleting_broker += 1
     state.phase = _TAKE_OFFLINE
     for row in range(len(world.slots)):
-        is_deleted = replica_at(world, controller, row).state == (REPLICA_DELETION_SUCCESSFUL)
+        is_deleted = control_plane.replica_at(world, controller, row).state == (
+            replica_state_machine.REPLICA_DELETION_SUCCESSFUL
+        )
         is_online = _is_online(world, controller, row)
         if is_online and not is_deleted and _is_here(world, controller, row, broker):
             _stop(world, controller, row)
 
 
 @inner_rule
-def _delete_logs(world: ControlPlane, controller: int) -> None:
+def _delete_logs(world: control_plane.ControlPlane, controller: int) -> None:
     for row in range(len(world.slots)):
         broker = world.slots[row].broker
         is_online = _is_online(world, controller, row)
         if is_online and _is_of_topic(world, controller, row):
             partition = world.slots[row].partition
-            if enter_replica_state(world, controller, row, REPLICA_DELETION_STARTED):
+            if enter_replica_state(
+                world, controller, row, replica_state_machine.REPLICA_DELETION_STARTED
+            ):
                 add_stop_replica_request(world, controller, partition, broker, _TRUE)
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
-def _delete_znodes(world: ControlPlane, controller: int) -> None:
+def _delete_znodes(world: control_plane.ControlPlane, controller: int) -> None:
     """Delete the states, the topic, and the request to delete it.
 
     Source: TopicDeletionManager.completeDeleteTopic, ControllerDeletionClient.deleteTopic@2.6.3.
     """
     topic = world.controllers[controller].deleting
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and known.has_state:
-            issue_delete(world, controller, state_znode(world, partition))
-    for znode in (topic_znode(world, topic), topic_deletion_znode(world, topic)):
+            issue_delete(world, controller, zookeeper_tree.state_znode(world, partition))
+    for znode in (
+        zookeeper_tree.topic_znode(world, topic),
+        zookeeper_tree.topic_deletion_znode(world, topic),
+    ):
         issue_delete(world, controller, znode)
 
 
 @inner_rule
-def _forget(world: ControlPlane, controller: int) -> None:
+def _forget(world: control_plane.ControlPlane, controller: int) -> None:
     """There is no such topic any more.
 
     Source: ControllerContext.removeTopic@2.6.3.
@@ -376,14 +367,16 @@ def _forget(world: ControlPlane, controller: int) -> None:
     topic = world.controllers[controller].deleting
     for row in range(len(world.slots)):
         if world.partitions[world.slots[row].partition].topic == topic:
-            replica_at(world, controller, row).state = NON_EXISTENT_REPLICA
+            control_plane.replica_at(
+                world, controller, row
+            ).state = replica_state_machine.NON_EXISTENT_REPLICA
     for partition in range(world.sizes[0].partitions):
         if world.partitions[partition].topic == topic:
-            of_topic = partition_at(world, controller, partition)
+            of_topic = control_plane.partition_at(world, controller, partition)
             of_topic.known = False
             of_topic.has_state = False
             of_topic.state = NEW_PARTITION
-    known = topic_at(world, controller, topic)
+    known = control_plane.topic_at(world, controller, topic)
     known.deleted = False
     known.ineligible = False
     known.deletion_started = False

@@ -7,19 +7,13 @@ from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter, voter_of
 from tidegauge.replication import errors
 from tidegauge.simulation.events import new_response
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionRequest,
     AlterPartitionResponse,
     CommittedResponse,
 )
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.quorum_requests import (
-    AdminResponse,
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-)
 from tidegauge.simulation.trace_rows.codes import LEADER
 
 
@@ -46,14 +40,14 @@ def refuse_as_not_active(world: Quorum, request: Event) -> None:
 
     Source: ControllerExceptions.newWrongControllerException@4.1.0.
     """
-    if request.kind == BrokerHeartbeatRequest.KIND:
-        _refuse(world, new_response(world, request, BrokerHeartbeatResponse))
-    elif request.kind == BrokerRegistrationRequest.KIND:
-        _refuse(world, new_response(world, request, BrokerRegistrationResponse))
+    if request.kind == quorum_requests.BrokerHeartbeatRequest.KIND:
+        _refuse(world, new_response(world, request, quorum_requests.BrokerHeartbeatResponse))
+    elif request.kind == quorum_requests.BrokerRegistrationRequest.KIND:
+        _refuse(world, new_response(world, request, quorum_requests.BrokerRegistrationResponse))
     elif request.kind == AlterPartitionRequest.KIND:
         _refuse(world, new_response(world, request, AlterPartitionResponse))
     else:
-        _refuse(world, new_response(world, request, AdminResponse))
+        _refuse(world, new_response(world, request, quorum_requests.AdminResponse))
 
 
 @inner_rule

@@ -28,15 +28,7 @@ before only when the thread takes it.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.controller.kraft.elections import (
-    append_broker,
-    begin_controlled_shutdown,
-    elect_for_unfenced,
-    fence_broker,
-    take_directories_offline,
-    take_out_former_process,
-    unfence_broker,
-)
+from tidegauge.controller.kraft import elections
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
 from tidegauge.controller.kraft.partition_records import is_active, place_of_replica
 from tidegauge.controller.kraft.state import WRITES, Quorum, these_controller_stats
@@ -92,7 +84,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
     batch_offset = voter.log_end_offset
     if not is_same:
         is_clean = known.registered and known.broker_epoch == request.previous_broker_epoch
-        take_out_former_process(world, request.broker_id, is_clean)
+        elections.take_out_former_process(world, request.broker_id, is_clean)
     known.incarnation = request.incarnation
     keeps_epoch = was_there_before or (is_same and state.incarnation_keeps_epoch)
     if not keeps_epoch:
@@ -104,7 +96,7 @@ def handle_broker_registration(world: Quorum, request: BrokerRegistrationRequest
         known.metadata_offset = NONE
         known.shutdown_offset = NONE
     _note_directories(world, request)
-    append_broker(world, request.broker_id, BROKER_REGISTERS)
+    elections.append_broker(world, request.broker_id, BROKER_REGISTERS)
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
     response.broker_epoch = known.broker_epoch
@@ -216,24 +208,24 @@ def handle_broker_heartbeat(world: Quorum, request: BrokerHeartbeatRequest) -> N
     following = _next_state(world, request)
     if following != _current_state(world, request.broker_id):
         if following == _UNFENCED:
-            unfence_broker(world, request.broker_id)
+            elections.unfence_broker(world, request.broker_id)
         elif following == _CONTROLLED_SHUTDOWN:
-            begin_controlled_shutdown(world, request.broker_id)
+            elections.begin_controlled_shutdown(world, request.broker_id)
         elif following == _SHUTDOWN_NOW:
-            fence_broker(world, request.broker_id, BROKER_SESSION_CLOSED)
+            elections.fence_broker(world, request.broker_id, BROKER_SESSION_CLOSED)
         else:
-            fence_broker(world, request.broker_id, BROKER_ASKS_FOR_FENCE)
+            elections.fence_broker(world, request.broker_id, BROKER_ASKS_FOR_FENCE)
     known.metadata_offset = request.metadata_offset
     if not state.has_heartbeat_tracker:
         note_contact(world, request.broker_id)
-    take_directories_offline(world, request)
+    elections.take_directories_offline(world, request)
     is_first = known.shutdown_offset == NONE or state.shutdown_offset_grows
     if following == _CONTROLLED_SHUTDOWN and is_first:
         known.shutdown_offset = voter.log_end_offset - 1
     response.is_caught_up = request.metadata_offset >= known.registration_offset
     if known.returns and not request.wants_fence:
         known.returns = False
-        elect_for_unfenced(world, request.broker_id)
+        elections.elect_for_unfenced(world, request.broker_id)
     response.is_fenced = following in (_FENCED, _SHUTDOWN_NOW) or known.returns
     response.should_shut_down = following == _SHUTDOWN_NOW
     respond_when_committed(world, response)

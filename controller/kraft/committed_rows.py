@@ -5,57 +5,23 @@ state, as in ZooKeeper mode.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.kraft.state import (
-    BROKER_RECORD,
-    CONFIG_RECORD,
-    PARTITION_RECORD,
-    REMOVE_TOPIC_RECORD,
-    TOPIC_RECORD,
-    CommittedPartition,
-    MetadataRecord,
-    Quorum,
-    copy_registration,
-    these_controller_stats,
-)
+from tidegauge.controller.kraft import state
 from tidegauge.controller.raft.state import name_of_voter, this_voter
 from tidegauge.replication.records import EMPTY, PartitionRegistration, first, only, rest, without
+from tidegauge.simulation import metadata_log
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.metadata_log import (
-    ALIVE,
-    ONE_LOG,
-    SHUTTING_DOWN,
-    broker_subject,
-    log_change,
-)
 from tidegauge.simulation.rows import caused_by, new_row, write_row
 from tidegauge.simulation.topology import (
     broker_of,
     slots_by_broker,
 )
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ACTIVE,
-    BROKER_SHUTTING_DOWN,
-    FORMER_WRITER,
-    STATE_CREATED,
-    STATE_DELETED,
-    STATE_WRITTEN,
-)
-from tidegauge.simulation.trace_rows.controller_rows import (
-    BrokerState,
-    LeaderElected,
-    PartitionReplicas,
-    PartitionState,
-    ReassignmentBegun,
-    ReassignmentDone,
-    RemovedFromIsr,
-    TopicConfigured,
-)
+from tidegauge.simulation.trace_rows import codes, controller_rows
 from tidegauge.simulation.trace_rows.row import Row
 
 
 @inner_rule
 def write_committed(
-    world: Quorum, record: MetadataRecord, registration: PartitionRegistration
+    world: state.Quorum, record: state.MetadataRecord, registration: PartitionRegistration
 ) -> None:
     """Write down a record that is committed, and have readers of the log know it.
 
@@ -66,21 +32,21 @@ def write_committed(
     """
     caused_by(world, record.cause_process, record.cause_sequence)
     world.active_controller[0].changed_us = world.context[0].time_us
-    if record.type == PARTITION_RECORD:
+    if record.type == state.PARTITION_RECORD:
         _write_partition(world, record, registration)
-    elif record.type == BROKER_RECORD:
+    elif record.type == state.BROKER_RECORD:
         _write_broker(world, record)
-    elif record.type == TOPIC_RECORD:
+    elif record.type == state.TOPIC_RECORD:
         world.quorum_topics[record.subject].committed = True
         world.quorum_topics[record.subject].committed_topic_id = record.offset
-    elif record.type == REMOVE_TOPIC_RECORD:
+    elif record.type == state.REMOVE_TOPIC_RECORD:
         _write_removal(world, record)
-    elif record.type == CONFIG_RECORD:
+    elif record.type == state.CONFIG_RECORD:
         _write_config(world, record)
 
 
 @inner_rule
-def _say_why(row: Row, record: MetadataRecord) -> None:
+def _say_why(row: Row, record: state.MetadataRecord) -> None:
     if record.because_process != NONE:
         row.because_process = record.because_process
         row.because_sequence = record.because_sequence
@@ -88,7 +54,7 @@ def _say_why(row: Row, record: MetadataRecord) -> None:
 
 @inner_rule
 def _write_partition(
-    world: Quorum, record: MetadataRecord, registration: PartitionRegistration
+    world: state.Quorum, record: state.MetadataRecord, registration: PartitionRegistration
 ) -> None:
     partition = record.subject
     known = world.committed_partitions[partition]
@@ -98,18 +64,18 @@ def _write_partition(
         _write_changes(world, record, known, registration)
     is_new = not known.exists
     had_other_replicas = is_new or _differs(known, registration)
-    copy_registration(known, registration)
+    state.copy_registration(known, registration)
     known.exists = True
     known.offset = record.offset
-    row = new_row(world, process, PartitionState)
+    row = new_row(world, process, controller_rows.PartitionState)
     row.partition = partition
-    row.change = STATE_CREATED if is_new else STATE_WRITTEN
+    row.change = codes.STATE_CREATED if is_new else codes.STATE_WRITTEN
     row.leader = leader
     row.leader_epoch = registration.leader_epoch
     row.partition_epoch = registration.partition_epoch
     row.isr = registration.isr
     row.controller_epoch = this_voter(world).epoch
-    row.writer = FORMER_WRITER
+    row.writer = codes.FORMER_WRITER
     if world.active_controller[0].voter != NONE:
         row.writer = name_of_voter(world, world.context[0].handling)
     write_row(world, row)
@@ -117,18 +83,18 @@ def _write_partition(
     known.row_sequence = row.sequence
     if had_other_replicas:
         _write_replicas(world, partition, registration)
-    log_change(
+    metadata_log.log_change(
         world,
         partition,
         leader,
         registration.leader_epoch,
-        ONE_LOG,
+        metadata_log.ONE_LOG,
         record.offset,
     )
 
 
 @inner_rule
-def _differs(known: CommittedPartition, registration: PartitionRegistration) -> bool:
+def _differs(known: state.CommittedPartition, registration: PartitionRegistration) -> bool:
     """Whether a row of replicas has something new to say."""
     return (
         known.replicas != registration.replicas
@@ -142,16 +108,16 @@ def _differs(known: CommittedPartition, registration: PartitionRegistration) -> 
 
 @inner_rule
 def _write_changes(
-    world: Quorum,
-    record: MetadataRecord,
-    known: CommittedPartition,
+    world: state.Quorum,
+    record: state.MetadataRecord,
+    known: state.CommittedPartition,
     registration: PartitionRegistration,
 ) -> None:
     """Write down an election, and each replica that the controller has taken out of the ISR."""
     process = world.context[0].handling
     partition = record.subject
     if registration.leader != known.leader and registration.leader != NONE:
-        elected = new_row(world, process, LeaderElected)
+        elected = new_row(world, process, controller_rows.LeaderElected)
         elected.partition = partition
         elected.leader = broker_of(world, partition, registration.leader)
         elected.leader_epoch = registration.leader_epoch
@@ -167,7 +133,7 @@ def _write_changes(
         return
     gone = without(known.isr, registration.isr)
     while gone != EMPTY:
-        removed = new_row(world, process, RemovedFromIsr)
+        removed = new_row(world, process, controller_rows.RemovedFromIsr)
         removed.partition = partition
         removed.replica = broker_of(world, partition, first(gone))
         removed.leader = broker_of(world, partition, registration.leader)
@@ -180,12 +146,12 @@ def _write_changes(
 
 
 @inner_rule
-def _count_election(world: Quorum, record: MetadataRecord) -> None:
+def _count_election(world: state.Quorum, record: state.MetadataRecord) -> None:
     """Count an election at the controller that has committed it, and at all that read of it.
 
     Source: ControllerMetricsChanges.handlePartitionChange@4.1.0.
     """
-    stats = these_controller_stats(world)
+    stats = state.these_controller_stats(world)
     stats.leader_elections += 1
     stats.unclean_elections += 1 if record.unclean else 0
     stats.elr_elections += 1 if record.from_elr else 0
@@ -198,9 +164,9 @@ def _count_election(world: Quorum, record: MetadataRecord) -> None:
 
 @inner_rule
 def _write_moves(
-    world: Quorum,
+    world: state.Quorum,
     partition: int,
-    known: CommittedPartition,
+    known: state.CommittedPartition,
     registration: PartitionRegistration,
 ) -> None:
     """Write down that replicas begin to be moved, or are where they are to be."""
@@ -210,23 +176,25 @@ def _write_moves(
     is_other = known.adding != registration.adding or known.removing != registration.removing
     is_reordered = not moved and not moves and known.replicas != registration.replicas
     if (moves and is_other) or is_reordered:
-        begun = new_row(world, process, ReassignmentBegun)
+        begun = new_row(world, process, controller_rows.ReassignmentBegun)
         begun.partition = partition
         begun.replicas = registration.replicas
         begun.adding = registration.adding
         begun.removing = registration.removing
         write_row(world, begun)
     if (moved and not moves) or is_reordered:
-        done = new_row(world, process, ReassignmentDone)
+        done = new_row(world, process, controller_rows.ReassignmentDone)
         done.partition = partition
         done.replicas = registration.replicas
         write_row(world, done)
 
 
 @inner_rule
-def _write_replicas(world: Quorum, partition: int, registration: PartitionRegistration) -> None:
+def _write_replicas(
+    world: state.Quorum, partition: int, registration: PartitionRegistration
+) -> None:
     """Write down who has replicas, and who may lead without being in sync: a set, by broker id."""
-    row = new_row(world, world.context[0].handling, PartitionReplicas)
+    row = new_row(world, world.context[0].handling, controller_rows.PartitionReplicas)
     row.partition = partition
     row.replicas = registration.replicas
     row.adding = registration.adding
@@ -238,14 +206,14 @@ def _write_replicas(world: Quorum, partition: int, registration: PartitionRegist
 
 
 @inner_rule
-def _write_broker(world: Quorum, record: MetadataRecord) -> None:
+def _write_broker(world: state.Quorum, record: state.MetadataRecord) -> None:
     broker = world.quorum_brokers[record.subject]
     broker.committed_state = record.state
     broker.committed_epoch = record.broker_epoch
     broker.committed_incarnation = record.incarnation
     broker.committed_registration_offset = record.registration_offset
     broker.committed_offline_directories = record.offline_directories
-    row = new_row(world, world.context[0].handling, BrokerState)
+    row = new_row(world, world.context[0].handling, controller_rows.BrokerState)
     row.broker = record.subject
     row.state = record.state
     row.broker_epoch = record.broker_epoch
@@ -253,22 +221,22 @@ def _write_broker(world: Quorum, record: MetadataRecord) -> None:
     _say_why(row, record)
     write_row(world, row)
     known_as = 0
-    if record.state == BROKER_ACTIVE:
-        known_as = ALIVE
-    elif record.state == BROKER_SHUTTING_DOWN:
-        known_as = SHUTTING_DOWN
-    log_change(
+    if record.state == codes.BROKER_ACTIVE:
+        known_as = metadata_log.ALIVE
+    elif record.state == codes.BROKER_SHUTTING_DOWN:
+        known_as = metadata_log.SHUTTING_DOWN
+    metadata_log.log_change(
         world,
-        broker_subject(record.subject),
+        metadata_log.broker_subject(record.subject),
         known_as,
         record.broker_epoch,
-        ONE_LOG,
+        metadata_log.ONE_LOG,
         record.offset,
     )
 
 
 @inner_rule
-def _write_removal(world: Quorum, record: MetadataRecord) -> None:
+def _write_removal(world: state.Quorum, record: state.MetadataRecord) -> None:
     """A topic is deleted, and all its partitions with it."""
     process = world.context[0].handling
     world.quorum_topics[record.subject].committed = False
@@ -278,9 +246,9 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         known = world.committed_partitions[partition]
         known.exists = False
         known.offset = record.offset
-        row = new_row(world, process, PartitionState)
+        row = new_row(world, process, controller_rows.PartitionState)
         row.partition = partition
-        row.change = STATE_DELETED
+        row.change = codes.STATE_DELETED
         row.leader = NONE
         row.leader_epoch = known.leader_epoch
         row.partition_epoch = known.partition_epoch
@@ -290,20 +258,20 @@ def _write_removal(world: Quorum, record: MetadataRecord) -> None:
         write_row(world, row)
         known.row_process = process
         known.row_sequence = row.sequence
-        log_change(
+        metadata_log.log_change(
             world,
             partition,
             NONE,
             known.leader_epoch,
-            ONE_LOG,
+            metadata_log.ONE_LOG,
             record.offset,
         )
 
 
 @inner_rule
-def _write_config(world: Quorum, record: MetadataRecord) -> None:
+def _write_config(world: state.Quorum, record: state.MetadataRecord) -> None:
     """Settings of a topic are others: those who host its partitions are to hear of it."""
-    row = new_row(world, world.context[0].handling, TopicConfigured)
+    row = new_row(world, world.context[0].handling, controller_rows.TopicConfigured)
     row.topic = record.subject
     row.min_insync_replicas = record.min_insync_replicas
     row.unclean_enabled = 1 if record.unclean_leader_election else 0
@@ -316,11 +284,11 @@ def _write_config(world: Quorum, record: MetadataRecord) -> None:
         known = world.committed_partitions[partition]
         if known.exists:
             known.offset = record.offset
-            log_change(
+            metadata_log.log_change(
                 world,
                 partition,
                 broker_of(world, partition, known.leader),
                 known.leader_epoch,
-                ONE_LOG,
+                metadata_log.ONE_LOG,
                 record.offset,
             )

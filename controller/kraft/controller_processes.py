@@ -18,24 +18,10 @@ from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.kraft.claims import forget_claim, restore_former_states
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_stats
-from tidegauge.controller.raft.processes import (
-    end_voter,
-    found_quorum,
-    lose_power_of_voter,
-    start_voter,
-    stop_voter,
-)
+from tidegauge.controller.raft import processes
 from tidegauge.controller.raft.state import this_voter
+from tidegauge.simulation import faults
 from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
-from tidegauge.simulation.faults import (
-    POWER_LOSS,
-    RESTART,
-    dies,
-    disconnect_all,
-    lives,
-    refuse_connection,
-    reset_all,
-)
 from tidegauge.simulation.messages.controller_timers import QuorumStart, VoterStopped
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED
@@ -56,20 +42,20 @@ def take_quorum_fault(world: Quorum, event: FaultChange) -> None:
 @inner_rule
 def _take_down(world: Quorum, process: int, kind: int) -> None:
     is_alive = world.processes[process].alive
-    if kind == RESTART and is_alive and this_voter(world).runs:
-        stop_voter(world)
+    if kind == faults.RESTART and is_alive and this_voter(world).runs:
+        processes.stop_voter(world)
         return
     if is_alive:
-        _end(world, process, kind != POWER_LOSS)
-    if kind == POWER_LOSS:
-        lose_power_of_voter(world)
+        _end(world, process, kind != faults.POWER_LOSS)
+    if kind == faults.POWER_LOSS:
+        processes.lose_power_of_voter(world)
 
 
 @inner_rule
 def _bring_back(world: Quorum, process: int, kind: int) -> None:
     state = world.processes[process]
-    if kind == POWER_LOSS and state.without_power == 0:
-        reset_all(world, process)
+    if kind == faults.POWER_LOSS and state.without_power == 0:
+        faults.reset_all(world, process)
     if state.held_down == 0 and not state.alive:
         _start(world, process)
 
@@ -77,7 +63,7 @@ def _bring_back(world: Quorum, process: int, kind: int) -> None:
 @inner_rule
 def _start(world: Quorum, process: int) -> None:
     """Begin the process: it listens once it has replayed its log."""
-    lives(world, process)
+    faults.lives(world, process)
     due_us = world.context[0].time_us + cost_us(world, process, BROKER_START_COST)
     set_timer(world, new_event(world, process, process, QuorumStart), due_us)
 
@@ -89,9 +75,9 @@ def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
     if world.active_controller[0].committed_offset == 0:
         restore_former_states(world)
     if world.context[0].time_us == 0:
-        found_quorum(world)
+        processes.found_quorum(world)
     else:
-        start_voter(world)
+        processes.start_voter(world)
     sample_later(world)
     return False
 
@@ -117,15 +103,15 @@ def _end(world: Quorum, process: int, closes_connections: bool) -> None:
     voter.works = False
     voter.event_written = False
     forget_controller_stats(world)
-    end_voter(world)
-    dies(world, process)
+    processes.end_voter(world)
+    faults.dies(world, process)
     if closes_connections:
-        disconnect_all(world, process)
+        faults.disconnect_all(world, process)
 
 
 @inner_rule
 def refuse_event(world: Quorum, event: Event) -> None:
     """The process does not listen yet: who asks sees the connection refused."""
     if IS_REFUSED[event.kind]:
-        refuse_connection(world, event)
+        faults.refuse_connection(world, event)
     free_event(world, event)

@@ -24,14 +24,7 @@ from tidegauge.simulation.topology import (
     is_kraft,
     quorum_process,
 )
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ACTIVE,
-    BROKER_SHUTTING_DOWN,
-    LIVE_BROKERS,
-    PARTITION_STATE,
-    QUIESCENT,
-    REASSIGNED,
-)
+from tidegauge.simulation.trace_rows import codes
 
 #: So long nothing is committed where everything has come to rest.
 _QUIET_US = code(1_500_000)
@@ -47,7 +40,7 @@ def is_quorum_hosted(world: Cluster) -> bool:
 def is_unfenced(world: Quorum, broker: int) -> bool:
     """Whether a broker is registered and not fenced."""
     state = world.quorum_brokers[broker].committed_state
-    return state in (BROKER_ACTIVE, BROKER_SHUTTING_DOWN)
+    return state in (codes.BROKER_ACTIVE, codes.BROKER_SHUTTING_DOWN)
 
 
 @QUORUM.handles(DescribeQuorumStateRequest)
@@ -63,13 +56,13 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
         response.controller = world.sizes[0].brokers + leader
     if not decides(world):
         response.error = errors.NOT_CONTROLLER
-    elif request.question == LIVE_BROKERS:
+    elif request.question == codes.LIVE_BROKERS:
         _name_unfenced(world, response)
-    elif request.question == PARTITION_STATE:
+    elif request.question == codes.PARTITION_STATE:
         _describe_partition(world, response)
-    elif request.question == REASSIGNED:
+    elif request.question == codes.REASSIGNED:
         response.holds = not is_any_moving(world)
-    elif request.question == QUIESCENT:
+    elif request.question == codes.QUIESCENT:
         response.holds = is_quiescent(world)
     respond(world, response)
     return False

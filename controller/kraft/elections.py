@@ -26,22 +26,10 @@ shows nowhere here.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.kraft import partition_records
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
-from tidegauge.controller.kraft.partition_records import (
-    acceptable_leaders,
-    append_change,
-    begin_change,
-    election_of,
-    place_of_replica,
-)
 from tidegauge.controller.kraft.state import BROKER_RECORD, WRITES, Quorum
-from tidegauge.controller.kraft_partitions.partition_target import (
-    PREFERRED,
-    UNCLEAN,
-    election_is_needed,
-    remove_after_unclean_shutdown,
-    remove_replica,
-)
+from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
 from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
@@ -58,15 +46,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     PartitionOutcome,
 )
 from tidegauge.simulation.topology import slot_of
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ACTIVE,
-    BROKER_DIRECTORY_OFFLINE,
-    BROKER_FENCED,
-    BROKER_REGISTERS,
-    BROKER_SHUTS_DOWN,
-    BROKER_SHUTTING_DOWN,
-    BROKER_UNFENCED,
-)
+from tidegauge.simulation.trace_rows import codes
 
 #: ReplicationControlManager.MAX_ELECTIONS_PER_IMBALANCE
 _MOST_ELECTIONS = code(1000)
@@ -83,7 +63,7 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
     Source: ReplicationControlManager.electLeaders@4.1.0.
     """
     response = new_response(world, request, AdminResponse)
-    election = UNCLEAN if request.is_unclean else PREFERRED
+    election = partition_target.UNCLEAN if request.is_unclean else partition_target.PREFERRED
     cursor = request.first_item
     while cursor != NONE:
         asked = view_as(world.items[cursor], PartitionOutcome)
@@ -101,12 +81,14 @@ def _elect(world: Quorum, partition: int, election: int) -> int:
     """
     if not world.quorum_topics[world.partitions[partition].topic].exists:
         return errors.UNKNOWN_TOPIC_OR_PARTITION
-    if not election_is_needed(world.registrations[partition], election):
+    if not partition_target.election_is_needed(world.registrations[partition], election):
         return errors.ELECTION_NOT_NEEDED
-    begin_change(world, partition, election)
-    if append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0):
+    partition_records.begin_change(world, partition, election)
+    if partition_records.append_change(
+        world, partition, partition_records.acceptable_leaders(world, partition, NONE, NONE), 0
+    ):
         return errors.NONE
-    if election == PREFERRED:
+    if election == partition_target.PREFERRED:
         return errors.PREFERRED_LEADER_NOT_AVAILABLE
     return errors.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
@@ -147,7 +129,7 @@ def _elects_as_many_as_it_may(world: Quorum, election: int) -> bool:
         if held >= _MOST_ELECTIONS:
             break
         topic = world.quorum_topics[world.partitions[partition].topic]
-        if election == PREFERRED or topic.unclean_leader_election:
+        if election == partition_target.PREFERRED or topic.unclean_leader_election:
             held += 1 if _elect(world, partition, election) == errors.NONE else 0
     return held >= _MOST_ELECTIONS
 
@@ -160,7 +142,9 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
     Source: ReplicationControlManager.maybeBalancePartitionLeaders@4.1.0.
     """
     state = world.active_controller[0]
-    state.balances = state.imbalanced_partitions > 0 and _elects_as_many_as_it_may(world, PREFERRED)
+    state.balances = state.imbalanced_partitions > 0 and _elects_as_many_as_it_may(
+        world, partition_target.PREFERRED
+    )
     if state.balances:
         process = world.context[0].handling
         again = new_event(world, process, process, PreferredLeaderBalance)
@@ -177,7 +161,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
     """
     state = world.active_controller[0]
     state.elects_uncleanly = state.leaderless_partitions > 0 and _elects_as_many_as_it_may(
-        world, UNCLEAN
+        world, partition_target.UNCLEAN
     )
     if state.elects_uncleanly:
         process = world.context[0].handling
@@ -194,7 +178,7 @@ def append_broker(world: Quorum, broker: int, reason: int) -> None:
     record.state = control_state_of(world, broker)
     record.broker_epoch = known.broker_epoch
     record.incarnation = known.incarnation
-    if reason == BROKER_REGISTERS:
+    if reason == codes.BROKER_REGISTERS:
         known.registration_offset = record.offset
     record.registration_offset = known.registration_offset
     record.offline_directories = known.offline_directories
@@ -206,8 +190,8 @@ def control_state_of(world: Quorum, broker: int) -> int:
     """What a registered broker is taken for in memory: one of BROKER_STATES."""
     known = world.quorum_brokers[broker]
     if known.fenced:
-        return BROKER_FENCED
-    return BROKER_SHUTTING_DOWN if known.in_controlled_shutdown else BROKER_ACTIVE
+        return codes.BROKER_FENCED
+    return codes.BROKER_SHUTTING_DOWN if known.in_controlled_shutdown else codes.BROKER_ACTIVE
 
 
 @inner_rule
@@ -230,7 +214,7 @@ def unfence_broker(world: Quorum, broker: int) -> None:
     Source: ReplicationControlManager.handleBrokerUnfenced@4.1.0.
     """
     world.quorum_brokers[broker].fenced = False
-    append_broker(world, broker, BROKER_UNFENCED)
+    append_broker(world, broker, codes.BROKER_UNFENCED)
     elect_for_unfenced(world, broker)
 
 
@@ -242,9 +226,11 @@ def elect_for_unfenced(world: Quorum, broker: int) -> None:
     for partition in range(world.sizes[0].partitions):
         topic = world.quorum_topics[world.partitions[partition].topic]
         if topic.exists and world.registrations[partition].leader == NONE:
-            begin_change(world, partition, election_of(world, partition))
-            acceptable = acceptable_leaders(world, partition, broker, NONE)
-            append_change(world, partition, acceptable, 0)
+            partition_records.begin_change(
+                world, partition, partition_records.election_of(world, partition)
+            )
+            acceptable = partition_records.acceptable_leaders(world, partition, broker, NONE)
+            partition_records.append_change(world, partition, acceptable, 0)
 
 
 @inner_rule
@@ -254,8 +240,8 @@ def begin_controlled_shutdown(world: Quorum, broker: int) -> None:
     Source: ReplicationControlManager.handleBrokerInControlledShutdown@4.1.0.
     """
     world.quorum_brokers[broker].in_controlled_shutdown = True
-    append_broker(world, broker, BROKER_SHUTS_DOWN)
-    _leave_isrs(world, broker, BROKER_SHUTS_DOWN)
+    append_broker(world, broker, codes.BROKER_SHUTS_DOWN)
+    _leave_isrs(world, broker, codes.BROKER_SHUTS_DOWN)
 
 
 @inner_rule
@@ -271,7 +257,7 @@ def take_out_former_process(world: Quorum, broker: int, is_clean: bool) -> None:
     if not state.registration_clears_isr:
         return
     if is_clean or not world.kraft_switches[0].eligible_leader_replicas:
-        _leave_isrs(world, broker, BROKER_REGISTERS)
+        _leave_isrs(world, broker, codes.BROKER_REGISTERS)
         return
     known = world.quorum_brokers[broker]
     # ISR and ELR share no replica, and it does not go from one into the other.
@@ -280,10 +266,12 @@ def take_out_former_process(world: Quorum, broker: int, is_clean: bool) -> None:
         slot = slot_of(world, partition, broker)
         registration = world.registrations[partition]
         if contains(registration.isr, slot) or contains(registration.elr, slot):
-            target = begin_change(world, partition, election_of(world, partition))
-            remove_after_unclean_shutdown(target, slot)
-            acceptable = acceptable_leaders(world, partition, NONE, broker)
-            append_change(world, partition, acceptable, BROKER_REGISTERS)
+            target = partition_records.begin_change(
+                world, partition, partition_records.election_of(world, partition)
+            )
+            partition_target.remove_after_unclean_shutdown(target, slot)
+            acceptable = partition_records.acceptable_leaders(world, partition, NONE, broker)
+            partition_records.append_change(world, partition, acceptable, codes.BROKER_REGISTERS)
 
 
 @inner_rule
@@ -302,10 +290,12 @@ def _leave_isrs(world: Quorum, broker: int, reason: int) -> None:
 def _leave_isr(world: Quorum, partition: int, broker: int, reason: int) -> None:
     slot = slot_of(world, partition, broker)
     if contains(world.registrations[partition].isr, slot):
-        target = begin_change(world, partition, election_of(world, partition))
-        remove_replica(target, slot)
-        acceptable = acceptable_leaders(world, partition, NONE, broker)
-        append_change(world, partition, acceptable, reason)
+        target = partition_records.begin_change(
+            world, partition, partition_records.election_of(world, partition)
+        )
+        partition_target.remove_replica(target, slot)
+        acceptable = partition_records.acceptable_leaders(world, partition, NONE, broker)
+        partition_records.append_change(world, partition, acceptable, reason)
 
 
 @inner_rule
@@ -323,8 +313,8 @@ def take_directories_offline(world: Quorum, request: BrokerHeartbeatRequest) -> 
     while cursor != NONE:
         item = view_as(world.items[cursor], OfflineReplica)
         cursor = item.next
-        place = place_of_replica(world, item.partition, broker)
+        place = partition_records.place_of_replica(world, item.partition, broker)
         if place != NONE and not world.hosted_replicas[place].offline:
             world.hosted_replicas[place].offline = True
-            _leave_isr(world, item.partition, broker, BROKER_DIRECTORY_OFFLINE)
-    append_broker(world, broker, BROKER_DIRECTORY_OFFLINE)
+            _leave_isr(world, item.partition, broker, codes.BROKER_DIRECTORY_OFFLINE)
+    append_broker(world, broker, codes.BROKER_DIRECTORY_OFFLINE)

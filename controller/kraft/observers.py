@@ -21,15 +21,7 @@ from tidegauge.controller.raft.replication import (
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication.records import contains
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    new_event,
-    new_item,
-    new_response,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import QuorumAppended, RaftFetchExpires
 from tidegauge.simulation.messages.event import Event
@@ -61,7 +53,7 @@ def handle_raft_fetch(world: Quorum, request: RaftFetchRequest) -> bool:
         _answer(world, request)
         return False
     request.deadline_us = world.context[0].time_us + FETCH_WAIT_US
-    append_event(world, voter.fetches, request)
+    events.append_event(world, voter.fetches, request)
     if not voter.fetch_timer:
         _watch(world, request.deadline_us)
     return True
@@ -94,19 +86,19 @@ def answer_fetches(world: Quorum) -> None:
     """Answer the fetches for which there is more now."""
     voter = this_voter(world)
     for _ in range(voter.fetches.length):
-        request = view_as(take_first(world, voter.fetches), RaftFetchRequest)
+        request = view_as(events.take_first(world, voter.fetches), RaftFetchRequest)
         if _has_more(world, request):
             _answer(world, request)
-            free_event(world, request)
+            events.free_event(world, request)
         else:
-            append_event(world, voter.fetches, request)
+            events.append_event(world, voter.fetches, request)
 
 
 @inner_rule
 def _watch(world: Quorum, due_us: int) -> None:
     this_voter(world).fetch_timer = True
     process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, RaftFetchExpires), due_us)
+    events.set_timer(world, events.new_event(world, process, process, RaftFetchExpires), due_us)
 
 
 @QUORUM.handles(RaftFetchExpires)
@@ -121,9 +113,9 @@ def handle_raft_fetch_expires(world: Quorum, _: RaftFetchExpires) -> bool:
         if request.deadline_us > now_us:
             _watch(world, request.deadline_us)
             break
-        take_first(world, voter.fetches)
+        events.take_first(world, voter.fetches)
         _answer(world, request)
-        free_event(world, request)
+        events.free_event(world, request)
     return False
 
 
@@ -134,18 +126,18 @@ def handle_disconnected(world: Quorum, closed: Disconnected) -> bool:
     voter = this_voter(world)
     lose_connection(world, closed)
     for _ in range(voter.fetches.length):
-        request = take_first(world, voter.fetches)
+        request = events.take_first(world, voter.fetches)
         if request.source == closed.source and request.asked_us <= closed.until_us:
-            free_event(world, request)
+            events.free_event(world, request)
         else:
-            append_event(world, voter.fetches, request)
+            events.append_event(world, voter.fetches, request)
     return False
 
 
 @inner_rule
 def _answer(world: Quorum, request: RaftFetchRequest) -> None:
     voter = this_voter(world)
-    response = new_response(world, request, RaftFetchResponse)
+    response = events.new_response(world, request, RaftFetchResponse)
     response.log_end_offset = voter.drained_offset
     response.high_watermark = _known_high_watermark(world)
     response.leader = voter.leader
@@ -184,7 +176,7 @@ def name_changes(
 def _name(world: Quorum, response: Event, partition: int, slot: int) -> None:
     known = world.committed_partitions[partition]
     topic = world.quorum_topics[world.partitions[partition].topic]
-    item = new_item(world, response, partition, PublishedPartition)
+    item = events.new_item(world, response, partition, PublishedPartition)
     item.topic_id = topic.committed_topic_id
     item.leader = known.leader
     item.leader_epoch = known.leader_epoch

@@ -15,6 +15,7 @@ from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.metadata_log import append_partition, respond_when_committed
 from tidegauge.controller.kraft.state import WRITES, Quorum
+from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.controller.kraft_partitions.alter_partition import (
     alter_partition_error,
     altered_partition_error,
@@ -24,13 +25,6 @@ from tidegauge.controller.kraft_partitions.partition_change import (
     ELECTED_UNCLEANLY,
     UNCHANGED,
     partition_change,
-)
-from tidegauge.controller.kraft_partitions.partition_target import (
-    PartitionTarget,
-    effective_min_insync_replicas,
-    election_of_topic,
-    take_leaders_isr,
-    target_as_is,
 )
 from tidegauge.controller.raft.measured import respond
 from tidegauge.replication import errors
@@ -111,22 +105,22 @@ def min_insync_replicas_of(world: Quorum, partition: int) -> int:
     """
     topic = world.quorum_topics[world.partitions[partition].topic]
     first_replicas = world.registrations[topic.first_partition].replicas
-    return effective_min_insync_replicas(topic.min_insync_replicas, first_replicas)
+    return partition_target.effective_min_insync_replicas(topic.min_insync_replicas, first_replicas)
 
 
 @inner_rule
 def election_of(world: Quorum, partition: int) -> int:
     """The election that a change tries if no kind of it is requested."""
     topic = world.quorum_topics[world.partitions[partition].topic]
-    return election_of_topic(topic.unclean_leader_election)
+    return partition_target.election_of_topic(topic.unclean_leader_election)
 
 
 @inner_rule
-def begin_change(world: Quorum, partition: int, election: int) -> PartitionTarget:
+def begin_change(world: Quorum, partition: int, election: int) -> partition_target.PartitionTarget:
     """A target that is the partition as it is: the one in ``Quorum.partition_target``."""
     target = world.partition_target[0]
     needed = min_insync_replicas_of(world, partition)
-    target_as_is(target, world.registrations[partition], election, needed)
+    partition_target.target_as_is(target, world.registrations[partition], election, needed)
     return target
 
 
@@ -222,7 +216,7 @@ def _take(world: Quorum, request: AlterPartitionRequest, proposed: AlterPartitio
     if error != errors.NONE:
         return error
     target = begin_change(world, partition, election_of(world, partition))
-    take_leaders_isr(target, proposed.isr, False)
+    partition_target.take_leaders_isr(target, proposed.isr, False)
     append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
     return altered_partition_error(registration, sender)
 

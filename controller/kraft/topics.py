@@ -18,24 +18,11 @@ ends the reassignment in the same record (``kraft_partitions/partition_change.py
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.kraft import partition_records, state
 from tidegauge.controller.kraft.metadata_log import (
     append_partition,
     append_record,
     respond_when_committed,
-)
-from tidegauge.controller.kraft.partition_records import (
-    acceptable_leaders,
-    append_change,
-    begin_change,
-    count_partition,
-    election_of,
-)
-from tidegauge.controller.kraft.state import (
-    CONFIG_RECORD,
-    REMOVE_TOPIC_RECORD,
-    TOPIC_RECORD,
-    WRITES,
-    Quorum,
 )
 from tidegauge.controller.kraft_partitions.partition_change import (
     NO_LEADER,
@@ -53,27 +40,18 @@ from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, only, rest
 from tidegauge.simulation.events import new_item, new_response
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.quorum_requests import (
-    MOST_RECORDS,
-    AdminResponse,
-    AlterPartitionReassignmentsRequest,
-    AskedReassignment,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    IncrementalAlterConfigsRequest,
-    PartitionOutcome,
-)
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.topology import broker_of, slots_by_broker
 
 
-@WRITES.handles(CreateTopicsRequest)
+@state.WRITES.handles(quorum_requests.CreateTopicsRequest)
 @inner_rule
-def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
+def handle_create_topics(world: state.Quorum, request: quorum_requests.CreateTopicsRequest) -> None:
     """Create a topic: of each partition the first live replica leads, all live ones are in sync.
 
     Source: ReplicationControlManager.createTopic@4.1.0.
     """
-    response = new_response(world, request, AdminResponse)
+    response = new_response(world, request, quorum_requests.AdminResponse)
     response.error = _creation_error(world, request)
     if response.error != errors.NONE:
         respond(world, response)
@@ -83,29 +61,29 @@ def handle_create_topics(world: Quorum, request: CreateTopicsRequest) -> None:
         return
     topic = world.quorum_topics[request.topic]
     topic.exists = True
-    topic.topic_id = append_record(world, TOPIC_RECORD, request.topic).offset
+    topic.topic_id = append_record(world, state.TOPIC_RECORD, request.topic).offset
     for number in range(topic.partition_count):
         partition = topic.first_partition + number
-        acceptable = acceptable_leaders(world, partition, NONE, NONE)
+        acceptable = partition_records.acceptable_leaders(world, partition, NONE, NONE)
         assignment = world.partitions[partition].replicas
         create_partition(world.registrations[partition], assignment, acceptable)
-        count_partition(world, partition, 1)
+        partition_records.count_partition(world, partition, 1)
         append_partition(world, partition)
     respond_when_committed(world, response)
 
 
 @inner_rule
-def _creation_error(world: Quorum, request: CreateTopicsRequest) -> int:
+def _creation_error(world: state.Quorum, request: quorum_requests.CreateTopicsRequest) -> int:
     topic = world.quorum_topics[request.topic]
     if topic.exists:
         return errors.TOPIC_ALREADY_EXISTS
     # One record is that of the topic itself.
-    if topic.partition_count + 1 > MOST_RECORDS and not request.in_pieces:
+    if topic.partition_count + 1 > quorum_requests.MOST_RECORDS and not request.in_pieces:
         is_refused = world.active_controller[0].large_operations_are_refused
         return errors.POLICY_VIOLATION if is_refused else errors.UNKNOWN_SERVER_ERROR
     for place in range(topic.partition_count):
         partition = topic.first_partition + place
-        acceptable = acceptable_leaders(world, partition, NONE, NONE)
+        acceptable = partition_records.acceptable_leaders(world, partition, NONE, NONE)
         if only(world.partitions[partition].replicas, acceptable) == EMPTY:
             if topic.assigned_by_hand:
                 return errors.INVALID_REPLICA_ASSIGNMENT
@@ -113,14 +91,14 @@ def _creation_error(world: Quorum, request: CreateTopicsRequest) -> int:
     return errors.NONE
 
 
-@WRITES.handles(DeleteTopicsRequest)
+@state.WRITES.handles(quorum_requests.DeleteTopicsRequest)
 @inner_rule
-def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
+def handle_delete_topics(world: state.Quorum, request: quorum_requests.DeleteTopicsRequest) -> None:
     """Delete a topic at once, whether its replicas are live or not.
 
     Source: ReplicationControlManager.deleteTopic@4.1.0.
     """
-    response = new_response(world, request, AdminResponse)
+    response = new_response(world, request, quorum_requests.AdminResponse)
     topic = world.quorum_topics[request.topic]
     if not topic.exists:
         response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
@@ -128,7 +106,7 @@ def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
         return
     for number in range(topic.partition_count):
         partition = topic.first_partition + number
-        count_partition(world, partition, -1)
+        partition_records.count_partition(world, partition, -1)
         registration = world.registrations[partition]
         registration.leader = NO_LEADER
         registration.isr = EMPTY
@@ -137,21 +115,21 @@ def handle_delete_topics(world: Quorum, request: DeleteTopicsRequest) -> None:
         registration.adding = EMPTY
         registration.removing = EMPTY
     topic.exists = False
-    append_record(world, REMOVE_TOPIC_RECORD, request.topic)
+    append_record(world, state.REMOVE_TOPIC_RECORD, request.topic)
     respond_when_committed(world, response)
 
 
-@WRITES.handles(IncrementalAlterConfigsRequest)
+@state.WRITES.handles(quorum_requests.IncrementalAlterConfigsRequest)
 @inner_rule
 def handle_incremental_alter_configs(
-    world: Quorum, request: IncrementalAlterConfigsRequest
+    world: state.Quorum, request: quorum_requests.IncrementalAlterConfigsRequest
 ) -> None:
     """Set what an operator asks for.
 
     Source: ConfigurationControlManager.incrementalAlterConfigs,
     ReplicationControlManager.replay(ClearElrRecord)@4.1.0 (KAFKA-16540).
     """
-    response = new_response(world, request, AdminResponse)
+    response = new_response(world, request, quorum_requests.AdminResponse)
     topic = world.quorum_topics[request.topic]
     if not topic.exists:
         response.error = errors.UNKNOWN_TOPIC_OR_PARTITION
@@ -162,7 +140,7 @@ def handle_incremental_alter_configs(
         topic.min_insync_replicas = request.min_insync_replicas
     if request.unclean_leader_election != NONE:
         topic.unclean_leader_election = request.unclean_leader_election == 1
-    record = append_record(world, CONFIG_RECORD, request.topic)
+    record = append_record(world, state.CONFIG_RECORD, request.topic)
     record.min_insync_replicas = topic.min_insync_replicas
     record.unclean_leader_election = topic.unclean_leader_election
     if clears and world.kraft_switches[0].eligible_leader_replicas:
@@ -173,21 +151,21 @@ def handle_incremental_alter_configs(
     respond_when_committed(world, response)
 
 
-@WRITES.handles(AlterPartitionReassignmentsRequest)
+@state.WRITES.handles(quorum_requests.AlterPartitionReassignmentsRequest)
 @inner_rule
 def handle_alter_partition_reassignments(
-    world: Quorum, request: AlterPartitionReassignmentsRequest
+    world: state.Quorum, request: quorum_requests.AlterPartitionReassignmentsRequest
 ) -> None:
     """Begin to move replicas, or go back to where they were.
 
     Source: ReplicationControlManager.alterPartitionReassignments@4.1.0.
     """
-    response = new_response(world, request, AdminResponse)
+    response = new_response(world, request, quorum_requests.AdminResponse)
     cursor = request.first_item
     while cursor != NONE:
-        asked = view_as(world.items[cursor], AskedReassignment)
+        asked = view_as(world.items[cursor], quorum_requests.AskedReassignment)
         cursor = asked.next
-        outcome = new_item(world, response, asked.partition, PartitionOutcome)
+        outcome = new_item(world, response, asked.partition, quorum_requests.PartitionOutcome)
         if not world.quorum_topics[world.partitions[asked.partition].topic].exists:
             outcome.error = errors.UNKNOWN_TOPIC_OR_PARTITION
         elif asked.target == EMPTY:
@@ -198,29 +176,35 @@ def handle_alter_partition_reassignments(
 
 
 @inner_rule
-def _reassign(world: Quorum, partition: int, replicas: int) -> int:
+def _reassign(world: state.Quorum, partition: int, replicas: int) -> int:
     """Source: ReplicationControlManager.changePartitionReassignment@4.1.0."""
     left = replicas
     while left != EMPTY:
         if not world.quorum_brokers[broker_of(world, partition, first(left))].registered:
             return errors.INVALID_REPLICA_ASSIGNMENT
         left = rest(left)
-    target = begin_change(world, partition, ONLINE)
+    target = partition_records.begin_change(world, partition, ONLINE)
     reassign(target, replicas, slots_by_broker(world, partition))
-    append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
+    partition_records.append_change(
+        world, partition, partition_records.acceptable_leaders(world, partition, NONE, NONE), 0
+    )
     return errors.NONE
 
 
 @inner_rule
-def _cancel(world: Quorum, partition: int) -> int:
+def _cancel(world: state.Quorum, partition: int) -> int:
     """Source: ReplicationControlManager.cancelPartitionReassignment@4.1.0."""
     registration = world.registrations[partition]
     if registration.adding == EMPTY and registration.removing == EMPTY:
         return errors.NO_REASSIGNMENT_IN_PROGRESS
-    target = begin_change(world, partition, election_of(world, partition))
+    target = partition_records.begin_change(
+        world, partition, partition_records.election_of(world, partition)
+    )
     is_unclean = cancel_reassignment(target)
     topic = world.quorum_topics[world.partitions[partition].topic]
     if is_unclean and not topic.unclean_leader_election:
         return errors.INVALID_REPLICA_ASSIGNMENT
-    append_change(world, partition, acceptable_leaders(world, partition, NONE, NONE), 0)
+    partition_records.append_change(
+        world, partition, partition_records.acceptable_leaders(world, partition, NONE, NONE), 0
+    )
     return errors.NONE

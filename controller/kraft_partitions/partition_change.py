@@ -29,18 +29,7 @@ from tidegauge.controller.kraft_partitions.partition_target import (
     UNCLEAN,
     PartitionTarget,
 )
-from tidegauge.replication.records import (
-    EMPTY,
-    SLOTS,
-    PartitionRegistration,
-    append,
-    contains,
-    first,
-    only,
-    single,
-    size,
-    without,
-)
+from tidegauge.replication import records
 
 #: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
@@ -56,7 +45,7 @@ ELECTED_UNCLEANLY = code(4)  #: the last known leader, or any replica
 @rule
 def partition_change(
     switches: KRaftSwitches,
-    partition: PartitionRegistration,
+    partition: records.PartitionRegistration,
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
@@ -72,14 +61,14 @@ def partition_change(
     elected = _elect_leader(switches, partition, target, acceptable)
     names_leader = (
         target.leader != partition.leader
-        or without(partition.replicas, target.replicas) != EMPTY
+        or records.without(partition.replicas, target.replicas) != records.EMPTY
         or _shrink_raises_leader_epoch(switches, partition, target)
     )
     if switches.eligible_leader_replicas:
         _update_last_known_leader(partition, target)
     else:
-        target.elr = EMPTY
-        if target.isr == EMPTY:
+        target.elr = records.EMPTY
+        if target.isr == records.EMPTY:
             target.isr = partition.isr
     if not names_leader and not _differs(partition, target):
         return UNCHANGED
@@ -94,35 +83,41 @@ def partition_change(
 @inner_rule
 def _complete_reassignment(switches: KRaftSwitches, target: PartitionTarget) -> None:
     # Source: PartitionReassignmentReplicas.maybeCompleteReassignment@4.1.0, @3.7.0.
-    if target.adding == EMPTY and target.removing == EMPTY:
+    if target.adding == records.EMPTY and target.removing == records.EMPTY:
         return
-    replicas = without(target.replicas, target.removing)
-    isr = without(target.isr, target.removing)
+    replicas = records.without(target.replicas, target.removing)
+    isr = records.without(target.isr, target.removing)
     awaited = target.adding if switches.reassignment_waits_for_added_only else replicas
-    if isr == EMPTY or replicas == EMPTY or without(awaited, isr) != EMPTY:
+    if (
+        isr == records.EMPTY
+        or replicas == records.EMPTY
+        or records.without(awaited, isr) != records.EMPTY
+    ):
         return
     target.replicas = replicas
     target.isr = isr
-    target.adding = EMPTY
-    target.removing = EMPTY
+    target.adding = records.EMPTY
+    target.removing = records.EMPTY
 
 
 @inner_rule
-def _populate_elr(partition: PartitionRegistration, target: PartitionTarget) -> None:
+def _populate_elr(partition: records.PartitionRegistration, target: PartitionTarget) -> None:
     # Source: PartitionChangeBuilder.maybePopulateTargetElr@4.1.0.
-    elr = EMPTY
-    if size(target.isr) < target.min_insync_replicas:
-        for slot in range(SLOTS):
-            was_in_sync = contains(partition.isr, slot) or contains(target.elr, slot)
-            if was_in_sync and not contains(target.isr, slot):
-                elr = append(elr, slot)
-    target.elr = without(elr, target.unclean_shutdown)
+    elr = records.EMPTY
+    if records.size(target.isr) < target.min_insync_replicas:
+        for slot in range(records.SLOTS):
+            was_in_sync = records.contains(partition.isr, slot) or records.contains(
+                target.elr, slot
+            )
+            if was_in_sync and not records.contains(target.isr, slot):
+                elr = records.append(elr, slot)
+    target.elr = records.without(elr, target.unclean_shutdown)
 
 
 @inner_rule
 def _elect_leader(
     switches: KRaftSwitches,
-    partition: PartitionRegistration,
+    partition: records.PartitionRegistration,
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
@@ -136,73 +131,75 @@ def _elect_leader(
     if target.leader == partition.leader:
         return LEADER_NAMED
     if is_unclean:
-        target.isr = single(target.leader)
-        target.elr = EMPTY
+        target.isr = records.single(target.leader)
+        target.elr = records.EMPTY
         # A recovery state that the cause asks for comes before it.
         if target.recovering == partition.recovering:
             target.recovering = True
         return ELECTED_UNCLEANLY
-    if contains(target.elr, target.leader):
-        target.isr = single(target.leader)
-        target.elr = without(target.elr, target.isr)
+    if records.contains(target.elr, target.leader):
+        target.isr = records.single(target.leader)
+        target.elr = records.without(target.elr, target.isr)
         return ELECTED_FROM_ELR
     return LEADER_NAMED
 
 
 @inner_rule
 def _valid_leader(
-    partition: PartitionRegistration, target: PartitionTarget, acceptable: int
+    partition: records.PartitionRegistration, target: PartitionTarget, acceptable: int
 ) -> int:
     # Source: PartitionChangeBuilder.isValidNewLeader, electAnyLeader, electPreferredLeader@4.1.0.
-    valid = only(target.elr if target.isr == EMPTY else target.isr, acceptable)
-    preferred = first(target.replicas)
-    if target.election == PREFERRED and contains(valid, preferred):
+    valid = records.only(target.elr if target.isr == records.EMPTY else target.isr, acceptable)
+    preferred = records.first(target.replicas)
+    if target.election == PREFERRED and records.contains(valid, preferred):
         return preferred
-    if contains(valid, partition.leader):
+    if records.contains(valid, partition.leader):
         return partition.leader
-    return first(only(target.replicas, valid))
+    return records.first(records.only(target.replicas, valid))
 
 
 @inner_rule
 def _unclean_leader(
     switches: KRaftSwitches,
-    partition: PartitionRegistration,
+    partition: records.PartitionRegistration,
     target: PartitionTarget,
     acceptable: int,
 ) -> int:
     # Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0, @4.0.0.
-    last_known = first(partition.last_known_elr)
-    may_lead = contains(acceptable, last_known) or switches.fenced_last_known_leader_elected
-    nobody_is_in_sync = target.isr == EMPTY and target.elr == EMPTY
+    last_known = records.first(partition.last_known_elr)
+    may_lead = records.contains(acceptable, last_known) or switches.fenced_last_known_leader_elected
+    nobody_is_in_sync = target.isr == records.EMPTY and target.elr == records.EMPTY
     is_known = switches.eligible_leader_replicas and last_known != NO_LEADER
     if is_known and nobody_is_in_sync and may_lead:
         return last_known
     if target.election == UNCLEAN:
-        return first(only(target.replicas, acceptable))
+        return records.first(records.only(target.replicas, acceptable))
     return NO_LEADER
 
 
 @inner_rule
 def _shrink_raises_leader_epoch(
-    switches: KRaftSwitches, partition: PartitionRegistration, target: PartitionTarget
+    switches: KRaftSwitches, partition: records.PartitionRegistration, target: PartitionTarget
 ) -> bool:
     # The target counts, also where the last member stays (from 3.8 on, what is written counts).
     # Source: PartitionChangeBuilder.triggerLeaderEpochBumpIfNeeded@3.5.0, @3.6.0.
-    is_shrink = without(partition.isr, target.isr) != EMPTY
+    is_shrink = records.without(partition.isr, target.isr) != records.EMPTY
     return switches.isr_shrink_raises_leader_epoch and is_shrink
 
 
 @inner_rule
-def _update_last_known_leader(partition: PartitionRegistration, target: PartitionTarget) -> None:
+def _update_last_known_leader(
+    partition: records.PartitionRegistration, target: PartitionTarget
+) -> None:
     # Source: PartitionChangeBuilder.maybeUpdateLastKnownLeader@4.1.0.
     if target.leader != NO_LEADER:
-        target.last_known_elr = EMPTY
-    elif target.isr == EMPTY and partition.isr != EMPTY:
-        target.last_known_elr = single(partition.leader)
+        target.last_known_elr = records.EMPTY
+    elif target.isr == records.EMPTY and partition.isr != records.EMPTY:
+        target.last_known_elr = records.single(partition.leader)
 
 
 @inner_rule
-def _differs(partition: PartitionRegistration, target: PartitionTarget) -> bool:
+def _differs(partition: records.PartitionRegistration, target: PartitionTarget) -> bool:
     # Source: PartitionChangeBuilder.changeRecordIsNoOp@4.1.0.
     return (
         target.replicas != partition.replicas
@@ -216,7 +213,7 @@ def _differs(partition: PartitionRegistration, target: PartitionTarget) -> bool:
 
 
 @inner_rule
-def _write(partition: PartitionRegistration, target: PartitionTarget) -> None:
+def _write(partition: records.PartitionRegistration, target: PartitionTarget) -> None:
     # Source: PartitionRegistration.merge@4.1.0.
     partition.replicas = target.replicas
     partition.adding = target.adding
@@ -229,21 +226,23 @@ def _write(partition: PartitionRegistration, target: PartitionTarget) -> None:
 
 
 @rule
-def clear_elr(partition: PartitionRegistration) -> bool:
+def clear_elr(partition: records.PartitionRegistration) -> bool:
     """Empty the ELR: the topic's min.insync.replicas has changed. False if there was none.
 
     Source: TopicDelta.replay(ClearElrRecord), ReplicationControlManager.replay@4.1.0.
     """
-    if partition.elr == EMPTY and partition.last_known_elr == EMPTY:
+    if partition.elr == records.EMPTY and partition.last_known_elr == records.EMPTY:
         return False
-    partition.elr = EMPTY
-    partition.last_known_elr = EMPTY
+    partition.elr = records.EMPTY
+    partition.last_known_elr = records.EMPTY
     partition.partition_epoch += 1
     return True
 
 
 @rule
-def create_partition(partition: PartitionRegistration, assignment: int, acceptable: int) -> bool:
+def create_partition(
+    partition: records.PartitionRegistration, assignment: int, acceptable: int
+) -> bool:
     """Give a new partition its first state; False if no replica is acceptable.
 
     The first acceptable replica leads, and all acceptable ones are in sync. Without any, the topic
@@ -252,16 +251,16 @@ def create_partition(partition: PartitionRegistration, assignment: int, acceptab
 
     Source: ReplicationControlManager.createTopic, buildPartitionRegistration@4.1.0.
     """
-    isr = only(assignment, acceptable)
-    if isr == EMPTY:
+    isr = records.only(assignment, acceptable)
+    if isr == records.EMPTY:
         return False
     partition.replicas = assignment
-    partition.adding = EMPTY
-    partition.removing = EMPTY
+    partition.adding = records.EMPTY
+    partition.removing = records.EMPTY
     partition.isr = isr
-    partition.elr = EMPTY
-    partition.last_known_elr = EMPTY
-    partition.leader = first(isr)
+    partition.elr = records.EMPTY
+    partition.last_known_elr = records.EMPTY
+    partition.leader = records.first(isr)
     partition.leader_epoch = 0
     partition.partition_epoch = 0
     partition.recovering = False

@@ -26,17 +26,7 @@ unfenced is one already.
 
 from tidegauge.compiled.records import Record, flag, i64
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication.records import (
-    EMPTY,
-    PartitionRegistration,
-    append,
-    first,
-    only,
-    rest,
-    single,
-    size,
-    without,
-)
+from tidegauge.replication import records
 
 # How a leader is elected where one is needed (Kafka: ``PartitionChangeBuilder.Election``).
 ONLINE = code(0)  #: from the ISR, or the ELR if the ISR is empty
@@ -70,7 +60,7 @@ class PartitionTarget(Record):
 @rule
 def target_as_is(
     target: PartitionTarget,
-    partition: PartitionRegistration,
+    partition: records.PartitionRegistration,
     election: int,
     min_insync_replicas: int,
 ) -> None:
@@ -85,7 +75,7 @@ def target_as_is(
     target.elr = partition.elr
     target.last_known_elr = partition.last_known_elr
     target.leader = partition.leader
-    target.unclean_shutdown = EMPTY
+    target.unclean_shutdown = records.EMPTY
     target.recovering = partition.recovering
     target.election = election
     target.min_insync_replicas = min_insync_replicas
@@ -101,13 +91,13 @@ def election_of_topic(unclean_election_enabled: bool) -> int:
 
 
 @rule
-def election_is_needed(partition: PartitionRegistration, election: int) -> bool:
+def election_is_needed(partition: records.PartitionRegistration, election: int) -> bool:
     """Whether ElectLeaders does anything; otherwise it answers ELECTION_NOT_NEEDED.
 
     Source: ReplicationControlManager.electLeader@4.1.0.
     """
     if election == PREFERRED:
-        return partition.leader != first(partition.replicas)
+        return partition.leader != records.first(partition.replicas)
     return partition.leader < 0
 
 
@@ -117,7 +107,7 @@ def effective_min_insync_replicas(configured: int, replicas_of_partition_0: int)
 
     Source: ReplicationControlManager.getTopicEffectiveMinIsr@4.1.0.
     """
-    return min(configured, size(replicas_of_partition_0))
+    return min(configured, records.size(replicas_of_partition_0))
 
 
 @rule
@@ -126,7 +116,7 @@ def remove_replica(target: PartitionTarget, replica: int) -> None:
 
     Source: ReplicationControlManager.generateLeaderAndIsrUpdates@4.1.0 (brokerToRemove).
     """
-    target.isr = without(target.isr, single(replica))
+    target.isr = records.without(target.isr, records.single(replica))
 
 
 @rule
@@ -135,8 +125,8 @@ def remove_after_unclean_shutdown(target: PartitionTarget, replica: int) -> None
 
     Source: ReplicationControlManager.handleBrokerShutdown@4.1.0 (brokerWithUncleanShutdown).
     """
-    target.isr = without(target.isr, single(replica))
-    target.unclean_shutdown = single(replica)
+    target.isr = records.without(target.isr, records.single(replica))
+    target.unclean_shutdown = records.single(replica)
 
 
 @rule
@@ -160,12 +150,12 @@ def reassign(target: PartitionTarget, replicas: int, by_broker_id: int) -> None:
     Source: ReplicationControlManager.changePartitionReassignment,
     PartitionReassignmentReplicas@4.1.0.
     """
-    removing = only(by_broker_id, without(target.replicas, replicas))
-    adding = only(by_broker_id, without(replicas, target.replicas))
+    removing = records.only(by_broker_id, records.without(target.replicas, replicas))
+    adding = records.only(by_broker_id, records.without(replicas, target.replicas))
     target.replicas = _followed_by(replicas, removing)
-    if removing != EMPTY:
+    if removing != records.EMPTY:
         target.removing = removing
-    if adding != EMPTY:
+    if adding != records.EMPTY:
         target.adding = adding
 
 
@@ -179,19 +169,19 @@ def cancel_reassignment(target: PartitionTarget) -> bool:
     Source: ReplicationControlManager.cancelPartitionReassignment,
     PartitionReassignmentRevert@4.1.0.
     """
-    target.replicas = without(target.replicas, target.adding)
-    target.isr = without(target.isr, target.adding)
-    target.adding = EMPTY
-    target.removing = EMPTY
-    if target.isr != EMPTY:
+    target.replicas = records.without(target.replicas, target.adding)
+    target.isr = records.without(target.isr, target.adding)
+    target.adding = records.EMPTY
+    target.removing = records.EMPTY
+    if target.isr != records.EMPTY:
         return False
-    target.isr = single(first(target.replicas))
+    target.isr = records.single(records.first(target.replicas))
     return True
 
 
 @rule
 def _followed_by(replicas: int, more: int) -> int:
-    while more != EMPTY:
-        replicas = append(replicas, first(more))
-        more = rest(more)
+    while more != records.EMPTY:
+        replicas = records.append(replicas, records.first(more))
+        more = records.rest(more)
     return replicas

@@ -33,27 +33,10 @@ from tidegauge.controller.state.control_plane import (
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.replication.partition import EPOCH_DURING_DELETE
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import (
-    append_event,
-    copy_event,
-    free_all,
-    free_event,
-    new_event,
-    new_item,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.controller_requests import (
-    ControlRequest,
-    ControlResponse,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    StopReplicaPartition,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
+from tidegauge.simulation.messages import controller_requests
 from tidegauge.simulation.messages.controller_timers import ControlGivesUp, ControlRetries
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected
@@ -69,7 +52,7 @@ _BACKOFF_US = code(100_000)
 def queue_request(world: ControlPlane, controller: int, broker: int, index: int) -> None:
     """Send a request when all before it are answered; nobody else is told what it says."""
     known = broker_at(world, controller, broker)
-    append_event(world, known.queue, world.events[index])
+    events.append_event(world, known.queue, world.events[index])
     if known.queue.length == 1:
         _send_first(world, controller, broker)
 
@@ -79,7 +62,7 @@ def _send_first(world: ControlPlane, controller: int, broker: int) -> None:
     """Send the first request of the queue; it stays there until it is answered."""
     known = broker_at(world, controller, broker)
     request = world.events[known.queue.first]
-    copy = copy_event(world, request)
+    copy = events.copy_event(world, request)
     # What is sent again later was still decided for the same reason.
     copy.cause_process = request.cause_process
     copy.cause_sequence = request.cause_sequence
@@ -97,15 +80,17 @@ def _watch_deadline(world: ControlPlane, controller: int, broker: int) -> None:
     known = broker_at(world, controller, broker)
     known.deadline_timer = True
     process = controller_process(world, controller)
-    timer = new_event(world, process, process, ControlGivesUp)
+    timer = events.new_event(world, process, process, ControlGivesUp)
     timer.generation = world.controllers[controller].generation
     timer.broker = broker
     timeout_us = world.controllers[controller].controller_socket_timeout_ms * 1000
-    set_timer(world, timer, known.sent_us + timeout_us)
+    events.set_timer(world, timer, known.sent_us + timeout_us)
 
 
 @inner_rule
-def is_response_awaited(world: ControlPlane, controller: int, response: ControlResponse) -> bool:
+def is_response_awaited(
+    world: ControlPlane, controller: int, response: controller_requests.ControlResponse
+) -> bool:
     """Whether a response is that to the request in flight: no earlier one's, or term's."""
     known = broker_at(world, controller, response.broker_id)
     # The number of an earlier term may come again, its time does not.
@@ -113,7 +98,9 @@ def is_response_awaited(world: ControlPlane, controller: int, response: ControlR
 
 
 @inner_rule
-def take_control_response(world: ControlPlane, controller: int, response: ControlResponse) -> int:
+def take_control_response(
+    world: ControlPlane, controller: int, response: controller_requests.ControlResponse
+) -> int:
     """A broker has dealt with a request: send the next.
 
     The request is given back, unless it has deleted replicas of a topic that is to be deleted:
@@ -123,21 +110,21 @@ def take_control_response(world: ControlPlane, controller: int, response: Contro
     if not is_response_awaited(world, controller, response):
         return NONE
     known.in_flight = NONE
-    request = take_first(world, known.queue)
+    request = events.take_first(world, known.queue)
     if known.queue.length > 0:
         _send_first(world, controller, response.broker_id)
     if _deletes_a_topic(world, controller, request):
-        view_as(request, StopReplicaRequest).error = response.error
+        view_as(request, controller_requests.StopReplicaRequest).error = response.error
         return request.index
-    free_event(world, request)
+    events.free_event(world, request)
     return NONE
 
 
 @inner_rule
 def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bool:
     cursor = request.first_item
-    while request.kind == StopReplicaRequest.KIND and cursor != NONE:
-        item = view_as(world.items[cursor], StopReplicaPartition)
+    while request.kind == controller_requests.StopReplicaRequest.KIND and cursor != NONE:
+        item = view_as(world.items[cursor], controller_requests.StopReplicaPartition)
         cursor = item.next
         if item.deletes and is_deleted(world, controller, item.partition):
             return True
@@ -151,11 +138,11 @@ def _lose_channel(world: ControlPlane, controller: int, broker: int, until_us: i
     if known.in_flight != NONE and known.sent_us <= until_us:
         known.in_flight = NONE
         process = controller_process(world, controller)
-        timer = new_event(world, process, process, ControlRetries)
+        timer = events.new_event(world, process, process, ControlRetries)
         timer.generation = world.controllers[controller].generation
         timer.broker = broker
         timer.correlation_id = known.requests
-        set_timer(world, timer, world.context[0].time_us + _BACKOFF_US)
+        events.set_timer(world, timer, world.context[0].time_us + _BACKOFF_US)
 
 
 @inner_rule
@@ -218,7 +205,7 @@ def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
     """
     known = broker_at(world, controller, broker)
     _drop_unsent(world, known)
-    free_all(world, known.queue)
+    events.free_all(world, known.queue)
     known.in_flight = NONE
 
 
@@ -226,10 +213,10 @@ def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
 def _drop_unsent(world: Kernel, known: ControllerBroker) -> None:
     """What was being put together will not be sent."""
     if known.building != NONE:
-        free_event(world, world.events[known.building])
+        events.free_event(world, world.events[known.building])
         known.building = NONE
     if known.stopping != NONE:
-        free_event(world, world.events[known.stopping])
+        events.free_event(world, world.events[known.stopping])
         known.stopping = NONE
 
 
@@ -282,11 +269,13 @@ def add_leader_and_isr_request(
     known = broker_at(world, controller, broker)
     if known.building == NONE:
         process = controller_process(world, controller)
-        request = new_event(world, process, broker, LeaderAndIsrRequest)
+        request = events.new_event(world, process, broker, controller_requests.LeaderAndIsrRequest)
         _sign(world, controller, broker, request)
         known.building = request.index
     add_update_metadata_request(world, controller, partition)
-    item = new_item(world, world.events[known.building], partition, LeaderAndIsrPartition)
+    item = events.new_item(
+        world, world.events[known.building], partition, controller_requests.LeaderAndIsrPartition
+    )
     state = state_at(world, controller, partition)
     item.leader = state.leader
     item.leader_epoch = state.leader_epoch
@@ -304,7 +293,10 @@ def add_leader_and_isr_request(
 
 @inner_rule
 def _tell_reason(
-    world: ControlPlane, controller: int, item: LeaderAndIsrPartition, broker: int
+    world: ControlPlane,
+    controller: int,
+    item: controller_requests.LeaderAndIsrPartition,
+    broker: int,
 ) -> None:
     """Say why a replica is told: its partition's state was written, or its broker has come."""
     state = world.controllers[controller]
@@ -332,10 +324,12 @@ def add_stop_replica_request(
     known = broker_at(world, controller, broker)
     if known.stopping == NONE:
         process = controller_process(world, controller)
-        request = new_event(world, process, broker, StopReplicaRequest)
+        request = events.new_event(world, process, broker, controller_requests.StopReplicaRequest)
         _sign(world, controller, broker, request)
         known.stopping = request.index
-    item = new_item(world, world.events[known.stopping], partition, StopReplicaPartition)
+    item = events.new_item(
+        world, world.events[known.stopping], partition, controller_requests.StopReplicaPartition
+    )
     item.leader_epoch = state_at(world, controller, partition).leader_epoch
     if is_deleted(world, controller, partition):
         item.leader_epoch = EPOCH_DURING_DELETE
@@ -343,7 +337,9 @@ def add_stop_replica_request(
 
 
 @inner_rule
-def _sign(world: ControlPlane, controller: int, broker: int, request: ControlRequest) -> None:
+def _sign(
+    world: ControlPlane, controller: int, broker: int, request: controller_requests.ControlRequest
+) -> None:
     request.controller_id = controller
     request.controller_epoch = world.controllers[controller].controller_epoch
     request.broker_epoch = broker_at(world, controller, broker).broker_epoch
@@ -404,7 +400,9 @@ def send_update_metadata_request(world: ControlPlane, controller: int) -> None:
     process = controller_process(world, controller)
     for broker in range(world.sizes[0].brokers):
         if broker_at(world, controller, broker).alive:
-            request = new_event(world, process, broker, UpdateMetadataRequest)
+            request = events.new_event(
+                world, process, broker, controller_requests.UpdateMetadataRequest
+            )
             _sign(world, controller, broker, request)
             request.position = world.controllers[controller].told
             request.names_all = world.controllers[controller].tells_all

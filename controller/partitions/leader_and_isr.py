@@ -41,16 +41,7 @@ about to stop
 """
 
 from tidegauge.compiled.rules import code, rule
-from tidegauge.replication import errors
-from tidegauge.replication.records import (
-    EMPTY,
-    LeaderAndIsr,
-    contains,
-    first,
-    only,
-    single,
-    without,
-)
+from tidegauge.replication import errors, records
 from tidegauge.replication.release_rules import ReleaseRules
 
 # The strategies of which a controller has chosen one.
@@ -69,39 +60,41 @@ ELECTED_UNCLEAN = code(2)
 
 @rule
 def offline_partition_leader_election(
-    state: LeaderAndIsr, assignment: int, live: int, unclean_election_enabled: bool
+    state: records.LeaderAndIsr, assignment: int, live: int, unclean_election_enabled: bool
 ) -> int:
     """Elect a leader for a partition that has none; the outcome.
 
     Source: Election.leaderForOffline, offlinePartitionLeaderElection@2.4.0.
     """
-    in_sync = only(only(assignment, live), state.isr)
-    if in_sync != EMPTY:
-        new_leader_and_isr(state, first(in_sync), only(state.isr, live))
+    in_sync = records.only(records.only(assignment, live), state.isr)
+    if in_sync != records.EMPTY:
+        new_leader_and_isr(state, records.first(in_sync), records.only(state.isr, live))
         return ELECTED
-    live_replicas = only(assignment, live)
-    if live_replicas != EMPTY and unclean_election_enabled:
-        leader = first(live_replicas)
-        new_leader_and_isr(state, leader, single(leader))
+    live_replicas = records.only(assignment, live)
+    if live_replicas != records.EMPTY and unclean_election_enabled:
+        leader = records.first(live_replicas)
+        new_leader_and_isr(state, leader, records.single(leader))
         return ELECTED_UNCLEAN
     return NOBODY_ELECTED
 
 
 @rule
-def reassign_partition_leader_election(state: LeaderAndIsr, target: int, live: int) -> int:
+def reassign_partition_leader_election(state: records.LeaderAndIsr, target: int, live: int) -> int:
     """Elect a leader among the replicas that a reassignment ends with; the outcome.
 
     Source: Election.leaderForReassign@2.4.0.
     """
-    in_sync = only(only(target, live), state.isr)
-    if in_sync == EMPTY:
+    in_sync = records.only(records.only(target, live), state.isr)
+    if in_sync == records.EMPTY:
         return NOBODY_ELECTED
-    new_leader_and_isr(state, first(in_sync), state.isr)
+    new_leader_and_isr(state, records.first(in_sync), state.isr)
     return ELECTED
 
 
 @rule
-def needs_preferred_election(rules: ReleaseRules, state: LeaderAndIsr, assignment: int) -> bool:
+def needs_preferred_election(
+    rules: ReleaseRules, state: records.LeaderAndIsr, assignment: int
+) -> bool:
     """Whether a preferred election that somebody asked for does anything to the partition.
 
     From 1.1 to 2.1 also where the preferred replica leads: just its epoch grows.
@@ -109,19 +102,19 @@ def needs_preferred_election(rules: ReleaseRules, state: LeaderAndIsr, assignmen
     Source: PreferredReplicaPartitionLeaderSelector.selectLeader@1.0.0,
     KafkaController.onPreferredReplicaElection@1.1.0, PreferredReplicaLeaderElection@2.2.0.
     """
-    return state.leader != first(assignment) or rules.preferred_leader_elected_again
+    return state.leader != records.first(assignment) or rules.preferred_leader_elected_again
 
 
 @rule
 def preferred_replica_partition_leader_election(
-    state: LeaderAndIsr, assignment: int, live: int
+    state: records.LeaderAndIsr, assignment: int, live: int
 ) -> int:
     """Elect the preferred replica, the head of the assignment; the outcome.
 
     Source: Election.leaderForPreferredReplica@2.4.0.
     """
-    preferred = first(assignment)
-    if not (contains(live, preferred) and contains(state.isr, preferred)):
+    preferred = records.first(assignment)
+    if not (records.contains(live, preferred) and records.contains(state.isr, preferred)):
         return NOBODY_ELECTED
     new_leader_and_isr(state, preferred, state.isr)
     return ELECTED
@@ -129,17 +122,17 @@ def preferred_replica_partition_leader_election(
 
 @rule
 def controlled_shutdown_partition_leader_election(
-    state: LeaderAndIsr, assignment: int, live_or_shutting_down: int, shutting_down: int
+    state: records.LeaderAndIsr, assignment: int, live_or_shutting_down: int, shutting_down: int
 ) -> int:
     """Move the leader away from brokers that are shutting down; the outcome.
 
     Source: Election.leaderForControlledShutdown@2.4.0.
     """
-    staying = without(live_or_shutting_down, shutting_down)
-    in_sync = only(only(assignment, staying), state.isr)
-    if in_sync == EMPTY:
+    staying = records.without(live_or_shutting_down, shutting_down)
+    in_sync = records.only(records.only(assignment, staying), state.isr)
+    if in_sync == records.EMPTY:
         return NOBODY_ELECTED
-    new_leader_and_isr(state, first(in_sync), without(state.isr, shutting_down))
+    new_leader_and_isr(state, records.first(in_sync), records.without(state.isr, shutting_down))
     return ELECTED
 
 
@@ -153,17 +146,17 @@ INITIAL_PARTITION_EPOCH = code(0)
 
 
 @rule
-def initialize_leader_and_isr(state: LeaderAndIsr, assignment: int, live: int) -> bool:
+def initialize_leader_and_isr(state: records.LeaderAndIsr, assignment: int, live: int) -> bool:
     """Give a new partition its first leader and ISR; False if no replica is live.
 
     The first live replica of the assignment leads, all live ones are in sync.
 
     Source: PartitionStateMachine.initializeLeaderAndIsrForPartitions@2.4.0.
     """
-    isr = only(assignment, live)
-    if isr == EMPTY:
+    isr = records.only(assignment, live)
+    if isr == records.EMPTY:
         return False
-    state.leader = first(isr)
+    state.leader = records.first(isr)
     state.leader_epoch = INITIAL_LEADER_EPOCH
     state.isr = isr
     state.partition_epoch = INITIAL_PARTITION_EPOCH
@@ -171,7 +164,7 @@ def initialize_leader_and_isr(state: LeaderAndIsr, assignment: int, live: int) -
 
 
 @rule
-def new_leader_and_isr(state: LeaderAndIsr, leader: int, isr: int) -> None:
+def new_leader_and_isr(state: records.LeaderAndIsr, leader: int, isr: int) -> None:
     """Decide on a leader and an ISR; the leader epoch grows by one.
 
     Source: LeaderAndIsr.newLeaderAndIsr@2.4.0.
@@ -183,7 +176,7 @@ def new_leader_and_isr(state: LeaderAndIsr, leader: int, isr: int) -> None:
 
 @rule
 def remove_replica_from_isr(
-    rules: ReleaseRules, state: LeaderAndIsr, replica: int, unclean_election_enabled: bool
+    rules: ReleaseRules, state: records.LeaderAndIsr, replica: int, unclean_election_enabled: bool
 ) -> bool:
     """Take a replica that went offline out of the ISR; False if it was not in it.
 
@@ -193,10 +186,10 @@ def remove_replica_from_isr(
     Source: KafkaController.removeReplicaFromIsr@1.0.0,
     ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
     """
-    if not contains(state.isr, replica):
+    if not records.contains(state.isr, replica):
         return False
-    isr = without(state.isr, single(replica))
-    if isr == EMPTY and (rules.last_isr_member_stays or not unclean_election_enabled):
+    isr = records.without(state.isr, records.single(replica))
+    if isr == records.EMPTY and (rules.last_isr_member_stays or not unclean_election_enabled):
         isr = state.isr
     leader = NO_LEADER if state.leader == replica else state.leader
     new_leader_and_isr(state, leader, isr)
@@ -204,7 +197,9 @@ def remove_replica_from_isr(
 
 
 @rule
-def failure_takes_offline(rules: ReleaseRules, state: LeaderAndIsr, dead: int, online: int) -> bool:
+def failure_takes_offline(
+    rules: ReleaseRules, state: records.LeaderAndIsr, dead: int, online: int
+) -> bool:
     """Whether the failure of brokers takes the partition offline, so that it is elected.
 
     ``dead`` are the replicas on the brokers that failed, ``online`` those that are left. A
@@ -214,13 +209,13 @@ def failure_takes_offline(rules: ReleaseRules, state: LeaderAndIsr, dead: int, o
     Source: KafkaController.onBrokerFailure@0.11.0.0, onReplicasBecomeOffline@1.0.0.
     """
     if rules.failure_checks_every_leader:
-        return not contains(online, state.leader)
-    return contains(dead, state.leader)
+        return not records.contains(online, state.leader)
+    return records.contains(dead, state.leader)
 
 
 @rule
 def alter_partition_error(
-    rules: ReleaseRules, current: LeaderAndIsr, proposed: LeaderAndIsr, live: int
+    rules: ReleaseRules, current: records.LeaderAndIsr, proposed: records.LeaderAndIsr, live: int
 ) -> int:
     """Why the controller does not write what a leader proposes; NONE if it may.
 
@@ -241,13 +236,16 @@ def alter_partition_error(
     is_older = proposed.partition_epoch < current.partition_epoch
     if rules.alter_partition_epoch_checked and is_older:
         return errors.INVALID_UPDATE_VERSION
-    if rules.alter_partition_requires_eligible and without(proposed.isr, live) != EMPTY:
+    if (
+        rules.alter_partition_requires_eligible
+        and records.without(proposed.isr, live) != records.EMPTY
+    ):
         return errors.INELIGIBLE_REPLICA
     return errors.NONE
 
 
 @rule
-def equals_but_for_version(current: LeaderAndIsr, proposed: LeaderAndIsr) -> bool:
+def equals_but_for_version(current: records.LeaderAndIsr, proposed: records.LeaderAndIsr) -> bool:
     """Whether a state is what a leader proposes, whatever version it knows.
 
     Source: LeaderAndIsr.equalsIgnoreZk@2.7.0, equalsAllowStalePartitionEpoch@3.3.0.

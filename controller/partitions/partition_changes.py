@@ -19,52 +19,15 @@ from typing import Final
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
+from tidegauge.controller.partitions import leader_and_isr
 from tidegauge.controller.partitions.channels import add_leader_and_isr_request_for_replicas
-from tidegauge.controller.partitions.leader_and_isr import (
-    CONTROLLED_SHUTDOWN,
-    ELECTED_UNCLEAN,
-    NOBODY_ELECTED,
-    OFFLINE,
-    PREFERRED,
-    RAISE_EPOCH,
-    REASSIGN,
-    controlled_shutdown_partition_leader_election,
-    initialize_leader_and_isr,
-    new_leader_and_isr,
-    offline_partition_leader_election,
-    preferred_replica_partition_leader_election,
-    reassign_partition_leader_election,
-    remove_replica_from_isr,
-)
-from tidegauge.controller.state.assignments import (
-    DECIDE,
-    TAKE_OVER,
-    issue,
-    issue_write,
-    new_request,
-)
-from tidegauge.controller.state.control_plane import (
-    ControlPlane,
-    because_of_registration,
-    broker_at,
-    is_deleted,
-    partition_at,
-    replica_at,
-    state_at,
-)
+from tidegauge.controller.state import assignments, control_plane
 from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import EMPTY, UNDEFINED, append
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ZkCreateRequest,
-    ZkDataWrite,
-    ZkGetRequest,
-    ZkResponse,
-    ZkSetRequest,
-    ZnodeData,
-)
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, controller_process, slot_of
 from tidegauge.simulation.trace_rows.codes import AUTO_REBALANCE, BAD_VERSION, BROKER_CHANGE, OK
@@ -101,14 +64,16 @@ def may_enter(state: int, target: int) -> bool:
 
 
 @inner_rule
-def has_directory(world: ControlPlane, controller: int, partition: int, slot: int) -> bool:
+def has_directory(
+    world: control_plane.ControlPlane, controller: int, partition: int, slot: int
+) -> bool:
     """Whether the log directory of a replica is online, as far as the controller knows."""
     row = world.partitions[partition].first_slot + slot
-    return replica_at(world, controller, row).directory_offline == 0
+    return control_plane.replica_at(world, controller, row).directory_offline == 0
 
 
 @inner_rule
-def live_replicas(world: ControlPlane, controller: int, partition: int) -> int:
+def live_replicas(world: control_plane.ControlPlane, controller: int, partition: int) -> int:
     """Replicas that can be used, on brokers that are alive and not about to stop; a replica list.
 
     Source: ControllerContext.isReplicaOnline@2.4.0.
@@ -116,7 +81,7 @@ def live_replicas(world: ControlPlane, controller: int, partition: int) -> int:
     live = EMPTY
     for slot in range(world.partitions[partition].slot_count):
         broker = broker_of(world, partition, slot)
-        known = broker_at(world, controller, broker)
+        known = control_plane.broker_at(world, controller, broker)
         if (
             known.alive
             and not known.shutting_down
@@ -127,22 +92,26 @@ def live_replicas(world: ControlPlane, controller: int, partition: int) -> int:
 
 
 @inner_rule
-def shutting_down_replicas(world: ControlPlane, controller: int, partition: int) -> int:
+def shutting_down_replicas(
+    world: control_plane.ControlPlane, controller: int, partition: int
+) -> int:
     """Replicas whose brokers are about to stop; a replica list."""
     found = EMPTY
     for slot in range(world.partitions[partition].slot_count):
         broker = broker_of(world, partition, slot)
-        if broker_at(world, controller, broker).shutting_down:
+        if control_plane.broker_at(world, controller, broker).shutting_down:
             found = append(found, slot)
     return found
 
 
 @inner_rule
-def _live_or_shutting_down(world: ControlPlane, controller: int, partition: int) -> int:
+def _live_or_shutting_down(
+    world: control_plane.ControlPlane, controller: int, partition: int
+) -> int:
     found = EMPTY
     for slot in range(world.partitions[partition].slot_count):
         broker = broker_of(world, partition, slot)
-        if broker_at(world, controller, broker).alive and has_directory(
+        if control_plane.broker_at(world, controller, broker).alive and has_directory(
             world, controller, partition, slot
         ):
             found = append(found, slot)
@@ -150,7 +119,7 @@ def _live_or_shutting_down(world: ControlPlane, controller: int, partition: int)
 
 
 @inner_rule
-def bring_online(world: ControlPlane, controller: int, topic: int) -> None:
+def bring_online(world: control_plane.ControlPlane, controller: int, topic: int) -> None:
     """Create the state of new partitions, and elect leaders for those that are offline.
 
     Of one topic, or (-1) of all.
@@ -158,11 +127,11 @@ def bring_online(world: ControlPlane, controller: int, topic: int) -> None:
     Source: PartitionStateMachine.triggerOnlinePartitionStateChange@2.4.0.
     """
     world.controllers[controller].removing = NONE
-    world.controllers[controller].strategy = OFFLINE
+    world.controllers[controller].strategy = leader_and_isr.OFFLINE
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         is_asked_for = topic in (NONE, world.partitions[partition].topic)
-        if is_deleted(world, controller, partition):
+        if control_plane.is_deleted(world, controller, partition):
             continue
         if is_asked_for and known.known and known.state in (NEW_PARTITION, OFFLINE_PARTITION):
             if known.has_state:
@@ -172,7 +141,7 @@ def bring_online(world: ControlPlane, controller: int, topic: int) -> None:
 
 
 @inner_rule
-def elect_selected(world: ControlPlane, controller: int, strategy: int) -> None:
+def elect_selected(world: control_plane.ControlPlane, controller: int, strategy: int) -> None:
     """Elect leaders by a strategy for the partitions that the event has selected.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
@@ -180,14 +149,16 @@ def elect_selected(world: ControlPlane, controller: int, strategy: int) -> None:
     world.controllers[controller].removing = NONE
     world.controllers[controller].strategy = strategy
     for partition in range(world.sizes[0].partitions):
-        known = partition_at(world, controller, partition)
+        known = control_plane.partition_at(world, controller, partition)
         if known.selected:
             known.selected = False
             _read_and_decide(world, controller, partition)
 
 
 @inner_rule
-def decide_on(world: ControlPlane, controller: int, partition: int, strategy: int) -> None:
+def decide_on(
+    world: control_plane.ControlPlane, controller: int, partition: int, strategy: int
+) -> None:
     """Elect a leader of one partition by a strategy, or raise its epoch.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0,
@@ -199,7 +170,9 @@ def decide_on(world: ControlPlane, controller: int, partition: int, strategy: in
 
 
 @inner_rule
-def remove_from_isr(world: ControlPlane, controller: int, partition: int, broker: int) -> None:
+def remove_from_isr(
+    world: control_plane.ControlPlane, controller: int, partition: int, broker: int
+) -> None:
     """Take a broker out of the ISR of a partition, if it is in it.
 
     Source: ReplicaStateMachine.doRemoveReplicasFromIsr@2.4.0.
@@ -209,10 +182,10 @@ def remove_from_isr(world: ControlPlane, controller: int, partition: int, broker
 
 
 @inner_rule
-def _decide(world: ControlPlane, controller: int, partition: int) -> None:
+def _decide(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     """Let the rules decide on one partition, and write what they say, if anything."""
-    known = partition_at(world, controller, partition)
-    current = state_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
+    current = control_plane.state_at(world, controller, partition)
     proposal = world.proposal[0]
     proposal.leader = current.leader
     proposal.leader_epoch = current.leader_epoch
@@ -220,7 +193,7 @@ def _decide(world: ControlPlane, controller: int, partition: int) -> None:
     proposal.partition_epoch = current.partition_epoch
     if world.controllers[controller].removing != NONE:
         replica = slot_of(world, partition, world.controllers[controller].removing)
-        changes = replica >= 0 and remove_replica_from_isr(
+        changes = replica >= 0 and leader_and_isr.remove_replica_from_isr(
             world.rules[controller], proposal, replica, known.unclean_enabled
         )
         # It is told to its replicas also if there was nothing to be changed.
@@ -229,72 +202,81 @@ def _decide(world: ControlPlane, controller: int, partition: int) -> None:
         changes = _elect(world, controller, partition)
     else:
         live = live_replicas(world, controller, partition)
-        changes = initialize_leader_and_isr(proposal, known.replicas, live)
+        changes = leader_and_isr.initialize_leader_and_isr(proposal, known.replicas, live)
     if changes and (known.has_state or world.controllers[controller].removing != NONE):
         write_state(world, controller, partition)
     elif changes:
-        request = new_request(world, controller, ZkCreateRequest)
+        request = assignments.new_request(world, controller, zookeeper_requests.ZkCreateRequest)
         _issue_state(world, controller, partition, request)
 
 
 @inner_rule
-def _elect(world: ControlPlane, controller: int, partition: int) -> bool:
+def _elect(world: control_plane.ControlPlane, controller: int, partition: int) -> bool:
     """Elect a leader, or raise the epoch; whether there is anything that has to be written."""
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     replicas = known.replicas
     proposal = world.proposal[0]
     strategy = world.controllers[controller].strategy
     live = live_replicas(world, controller, partition)
-    if strategy == RAISE_EPOCH:
-        new_leader_and_isr(proposal, proposal.leader, proposal.isr)
+    if strategy == leader_and_isr.RAISE_EPOCH:
+        leader_and_isr.new_leader_and_isr(proposal, proposal.leader, proposal.isr)
         return True
-    if strategy == REASSIGN:
-        outcome = reassign_partition_leader_election(proposal, replicas, live)
-    elif strategy == PREFERRED:
-        outcome = preferred_replica_partition_leader_election(proposal, replicas, live)
-    elif strategy == CONTROLLED_SHUTDOWN:
-        outcome = controlled_shutdown_partition_leader_election(
+    if strategy == leader_and_isr.REASSIGN:
+        outcome = leader_and_isr.reassign_partition_leader_election(proposal, replicas, live)
+    elif strategy == leader_and_isr.PREFERRED:
+        outcome = leader_and_isr.preferred_replica_partition_leader_election(
+            proposal, replicas, live
+        )
+    elif strategy == leader_and_isr.CONTROLLED_SHUTDOWN:
+        outcome = leader_and_isr.controlled_shutdown_partition_leader_election(
             proposal,
             replicas,
             _live_or_shutting_down(world, controller, partition),
             shutting_down_replicas(world, controller, partition),
         )
     else:
-        outcome = offline_partition_leader_election(proposal, replicas, live, known.unclean_enabled)
-    known.unclean = outcome == ELECTED_UNCLEAN
-    return outcome != NOBODY_ELECTED and may_enter(known.state, ONLINE_PARTITION)
+        outcome = leader_and_isr.offline_partition_leader_election(
+            proposal, replicas, live, known.unclean_enabled
+        )
+    known.unclean = outcome == leader_and_isr.ELECTED_UNCLEAN
+    return outcome != leader_and_isr.NOBODY_ELECTED and may_enter(known.state, ONLINE_PARTITION)
 
 
 @inner_rule
-def write_state(world: ControlPlane, controller: int, partition: int) -> None:
+def write_state(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     """Write what ``world.proposal`` says, if the state still has the version that it names."""
-    request = new_request(world, controller, ZkSetRequest)
+    request = assignments.new_request(world, controller, zookeeper_requests.ZkSetRequest)
     _issue_state(world, controller, partition, request)
 
 
 @inner_rule
 def _issue_state(
-    world: ControlPlane, controller: int, partition: int, request: ZkDataWrite
+    world: control_plane.ControlPlane,
+    controller: int,
+    partition: int,
+    request: zookeeper_requests.ZkDataWrite,
 ) -> None:
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     proposal = world.proposal[0]
     known.written_leader = proposal.leader
     known.written_epoch = proposal.leader_epoch
     known.written_isr = proposal.isr
     request.partition = partition
     request.version = proposal.partition_epoch
-    data = new_item(world, request, partition, ZnodeData)
+    data = new_item(world, request, partition, zookeeper_requests.ZnodeData)
     data.leader = proposal.leader
     data.leader_epoch = proposal.leader_epoch
     data.isr = proposal.isr
     data.controller_epoch = world.controllers[controller].controller_epoch
-    issue_write(world, controller, request, state_znode(world, partition))
+    assignments.issue_write(world, controller, request, state_znode(world, partition))
 
 
 @inner_rule
-def take_state_answer(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def take_state_answer(
+    world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Take ZooKeeper's response about one partition's state: read, or written."""
-    if response.operation == ZkGetRequest.KIND:
+    if response.operation == zookeeper_requests.ZkGetRequest.KIND:
         _take_state(world, controller, response)
     elif response.error == OK:
         _confirm(world, controller, response)
@@ -303,39 +285,41 @@ def take_state_answer(world: ControlPlane, controller: int, response: ZkResponse
 
 
 @inner_rule
-def read_state(world: ControlPlane, controller: int, partition: int) -> None:
+def read_state(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
     """Read the state of a partition into the controller's cache."""
-    _read(world, controller, partition, TAKE_OVER)
+    _read(world, controller, partition, assignments.TAKE_OVER)
 
 
 @inner_rule
-def _read_and_decide(world: ControlPlane, controller: int, partition: int) -> None:
-    _read(world, controller, partition, DECIDE)
+def _read_and_decide(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
+    _read(world, controller, partition, assignments.DECIDE)
 
 
 @inner_rule
-def _read(world: ControlPlane, controller: int, partition: int, purpose: int) -> None:
-    request = new_request(world, controller, ZkGetRequest)
+def _read(world: control_plane.ControlPlane, controller: int, partition: int, purpose: int) -> None:
+    request = assignments.new_request(world, controller, zookeeper_requests.ZkGetRequest)
     request.partition = partition
     request.continuation = purpose
     # While its replicas are moved the controller watches it, if it does not write ISRs itself.
-    known = partition_at(world, controller, partition)
+    known = control_plane.partition_at(world, controller, partition)
     writes_isrs = alters_partition(world.rules[controller])
     request.sets_watch = known.reassigned and not writes_isrs
-    issue(world, controller, request, state_znode(world, partition))
+    assignments.issue(world, controller, request, state_znode(world, partition))
 
 
 @inner_rule
-def _take_state(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def _take_state(
+    world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Take over a state that was read; one of a later controller is not for this one to change.
 
     Source: PartitionStateMachine.doElectLeaderForPartitions@2.4.0.
     """
     if response.error != OK:
         return
-    data = view_as(world.items[response.first_item], ZnodeData)
-    known = partition_at(world, controller, response.partition)
-    state = state_at(world, controller, response.partition)
+    data = view_as(world.items[response.first_item], zookeeper_requests.ZnodeData)
+    known = control_plane.partition_at(world, controller, response.partition)
+    state = control_plane.state_at(world, controller, response.partition)
     state.leader = data.leader
     state.leader_epoch = data.leader_epoch
     state.isr = data.isr
@@ -344,15 +328,17 @@ def _take_state(world: ControlPlane, controller: int, response: ZkResponse) -> N
     known.controller_epoch = data.controller_epoch
     known.unclean_enabled = data.unclean_leader_election
     own_epoch = world.controllers[controller].controller_epoch
-    if response.continuation == DECIDE and data.controller_epoch <= own_epoch:
+    if response.continuation == assignments.DECIDE and data.controller_epoch <= own_epoch:
         _decide(world, controller, response.partition)
 
 
 @inner_rule
-def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def _confirm(
+    world: control_plane.ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """A state is written: take it over, and remember that brokers have to be told."""
-    known = partition_at(world, controller, response.partition)
-    state = state_at(world, controller, response.partition)
+    known = control_plane.partition_at(world, controller, response.partition)
+    state = control_plane.state_at(world, controller, response.partition)
     old_leader = state.leader if known.has_state else UNDEFINED
     state.leader = known.written_leader
     state.leader_epoch = known.written_epoch
@@ -364,7 +350,7 @@ def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None
     add_leader_and_isr_request_for_replicas(world, controller, response.partition)
     if world.controllers[controller].removing != NONE:
         _write_removal(world, controller, response.partition)
-    elif world.controllers[controller].strategy == RAISE_EPOCH:
+    elif world.controllers[controller].strategy == leader_and_isr.RAISE_EPOCH:
         _write_raised_epoch(world, controller, response.partition)
     else:
         known.state = ONLINE_PARTITION
@@ -373,9 +359,11 @@ def _confirm(world: ControlPlane, controller: int, response: ZkResponse) -> None
 
 
 @inner_rule
-def _write_election(world: ControlPlane, controller: int, partition: int, old_leader: int) -> None:
-    state = state_at(world, controller, partition)
-    unclean = partition_at(world, controller, partition).unclean
+def _write_election(
+    world: control_plane.ControlPlane, controller: int, partition: int, old_leader: int
+) -> None:
+    state = control_plane.state_at(world, controller, partition)
+    unclean = control_plane.partition_at(world, controller, partition).unclean
     counted = world.controllers[controller]
     counted.leader_elections += 1 if state.leader != old_leader else 0
     counted.unclean_elections += 1 if unclean else 0
@@ -392,40 +380,42 @@ def _write_election(world: ControlPlane, controller: int, partition: int, old_le
 
 
 @inner_rule
-def _tell_reason(world: ControlPlane, controller: int, elected: LeaderElected) -> None:
+def _tell_reason(
+    world: control_plane.ControlPlane, controller: int, elected: LeaderElected
+) -> None:
     """Say which broker's going or coming it is due to: one event can be about many."""
     state = world.controllers[controller]
     old_leader = elected.old_leader
-    if state.strategy == OFFLINE and old_leader >= 0:
-        if not broker_at(world, controller, old_leader).alive:
-            because_of_registration(world, controller, elected, old_leader)
+    if state.strategy == leader_and_isr.OFFLINE and old_leader >= 0:
+        if not control_plane.broker_at(world, controller, old_leader).alive:
+            control_plane.because_of_registration(world, controller, elected, old_leader)
     elif state.event == AUTO_REBALANCE or (
-        state.strategy == OFFLINE and state.event == BROKER_CHANGE
+        state.strategy == leader_and_isr.OFFLINE and state.event == BROKER_CHANGE
     ):
-        because_of_registration(world, controller, elected, elected.leader)
+        control_plane.because_of_registration(world, controller, elected, elected.leader)
 
 
 @inner_rule
-def _write_raised_epoch(world: ControlPlane, controller: int, partition: int) -> None:
-    state = state_at(world, controller, partition)
+def _write_raised_epoch(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
+    state = control_plane.state_at(world, controller, partition)
     written = new_row(world, controller_process(world, controller), LeaderEpochRaised)
     written.partition = partition
     written.leader = broker_of(world, partition, state.leader)
     written.leader_epoch = state.leader_epoch
     written.isr = state.isr
     written.version = state.partition_epoch
-    written.replicas = partition_at(world, controller, partition).replicas
+    written.replicas = control_plane.partition_at(world, controller, partition).replicas
     write_row(world, written)
 
 
 @inner_rule
-def _write_removal(world: ControlPlane, controller: int, partition: int) -> None:
-    state = state_at(world, controller, partition)
+def _write_removal(world: control_plane.ControlPlane, controller: int, partition: int) -> None:
+    state = control_plane.state_at(world, controller, partition)
     written = new_row(world, controller_process(world, controller), RemovedFromIsr)
     written.partition = partition
     written.replica = world.controllers[controller].removing
-    if not broker_at(world, controller, written.replica).alive:
-        because_of_registration(world, controller, written, written.replica)
+    if not control_plane.broker_at(world, controller, written.replica).alive:
+        control_plane.because_of_registration(world, controller, written, written.replica)
     written.leader = broker_of(world, partition, state.leader)
     written.leader_epoch = state.leader_epoch
     written.isr = state.isr

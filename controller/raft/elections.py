@@ -16,43 +16,19 @@ endEpochElectionBackoff@4.1.0.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft import transitions
 from tidegauge.controller.raft.follower import follow, learn, tell_stopped
 from tidegauge.controller.raft.measured import respond_when_written
 from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.controller.raft.transitions import (
-    become_candidate,
-    become_leader,
-    become_prospective,
-    become_resigned,
-    become_unattached,
-    draw_raft,
-    send_when_written,
-    vote_for,
-    wait_until,
-)
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
 from tidegauge.simulation.events import new_event, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
-from tidegauge.simulation.messages.quorum_requests import (
-    BeginQuorumEpochRequest,
-    BeginQuorumEpochResponse,
-    EndQuorumEpochRequest,
-    EndQuorumEpochResponse,
-    VoteRequest,
-    VoteResponse,
-)
 from tidegauge.simulation.topology import quorum_process
-from tidegauge.simulation.trace_rows.codes import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    RESIGNED,
-    UNATTACHED,
-)
+from tidegauge.simulation.trace_rows import codes
 
 
 @RAFT.handles(VoterDeadline)
@@ -67,20 +43,20 @@ def handle_voter_deadline(world: Raft, timer: VoterDeadline) -> bool:
     if deadline_us == NONE:
         return False
     if deadline_us > world.context[0].time_us:
-        wait_until(world, deadline_us)
+        transitions.wait_until(world, deadline_us)
         return False
     voter.deadline_us = NONE
     if voter.stops:
         tell_stopped(world)
-    elif voter.state in (UNATTACHED, FOLLOWER):
+    elif voter.state in (codes.UNATTACHED, codes.FOLLOWER):
         begin_election(world)
-    elif voter.state == PROSPECTIVE:
+    elif voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
-    elif voter.state == CANDIDATE:
+    elif voter.state == codes.CANDIDATE:
         end_candidacy(world)
-    elif voter.state == LEADER:
+    elif voter.state == codes.LEADER:
         resign(world)
-    elif voter.state == RESIGNED:
+    elif voter.state == codes.RESIGNED:
         end_resignation(world)
     return False
 
@@ -93,7 +69,7 @@ _BACKOFF_BASE_US = code(100_000)
 def begin_election(world: Raft) -> None:
     """Ask for votes: as a prospective candidate, before 4.0 as a candidate."""
     if this_voter(world).has_pre_vote and len(world.voters) > 1:
-        become_prospective(world)
+        transitions.become_prospective(world)
         ask_for_votes(world)
     else:
         stand_for_election(world)
@@ -102,7 +78,7 @@ def begin_election(world: Raft) -> None:
 @inner_rule
 def stand_for_election(world: Raft) -> None:
     """Begin an epoch as its candidate; who is alone is elected."""
-    become_candidate(world)
+    transitions.become_candidate(world)
     if len(world.voters) == 1:
         lead(world)
     else:
@@ -117,18 +93,20 @@ def ask_for_votes(world: Raft) -> None:
     own = voter_of(world, process)
     for other in range(len(world.voters)):
         if other != own:
-            request = new_event(world, process, quorum_process(world, other), VoteRequest)
+            request = new_event(
+                world, process, quorum_process(world, other), quorum_requests.VoteRequest
+            )
             request.candidate = own
             request.epoch = voter.epoch
             request.last_epoch = last_epoch(world)
             request.last_offset = voter.drained_offset
-            request.pre_vote = voter.state == PROSPECTIVE
-            send_when_written(world, request)
+            request.pre_vote = voter.state == codes.PROSPECTIVE
+            transitions.send_when_written(world, request)
 
 
-@RAFT.handles(VoteRequest)
+@RAFT.handles(quorum_requests.VoteRequest)
 @inner_rule
-def handle_vote(world: Raft, request: VoteRequest) -> bool:
+def handle_vote(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     """Vote for a candidate, or say whether the voter would.
 
     A controller that was told to stop takes no requests any more (ControllerServer.shutdown), so
@@ -138,17 +116,17 @@ def handle_vote(world: Raft, request: VoteRequest) -> bool:
     voter = this_voter(world)
     if voter.stops:
         return False
-    response = new_response(world, request, VoteResponse)
+    response = new_response(world, request, quorum_requests.VoteResponse)
     response.voter = voter_of(world, request.destination)
     response.pre_vote = request.pre_vote
     if request.epoch < voter.epoch:
         response.error = FENCED_LEADER_EPOCH
     else:
         if request.epoch > voter.epoch:
-            become_unattached(world, request.epoch, NONE)
+            transitions.become_unattached(world, request.epoch, NONE)
         response.granted = _grants(world, request)
         if response.granted and not request.pre_vote and voter.voted_for == NONE:
-            vote_for(world, request.candidate)
+            transitions.vote_for(world, request.candidate)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     respond_when_written(world, response)
@@ -156,31 +134,31 @@ def handle_vote(world: Raft, request: VoteRequest) -> bool:
 
 
 @inner_rule
-def _grants(world: Raft, request: VoteRequest) -> bool:
+def _grants(world: Raft, request: quorum_requests.VoteRequest) -> bool:
     """Whether the candidate's log is as good as the voter's, and nothing else speaks against it."""
     voter = this_voter(world)
     is_good = is_up_to_date(world, request.last_epoch, request.last_offset)
     if request.pre_vote:
-        if voter.state == FOLLOWER:
+        if voter.state == codes.FOLLOWER:
             return is_good and not voter.has_fetched
-        if voter.state == LEADER:
+        if voter.state == codes.LEADER:
             return is_good and voter.high_watermark == NONE
         return is_good
-    if voter.state not in (UNATTACHED, FOLLOWER, PROSPECTIVE):
+    if voter.state not in (codes.UNATTACHED, codes.FOLLOWER, codes.PROSPECTIVE):
         return False
     if voter.voted_for != NONE:
         return voter.voted_for == request.candidate
     return is_good and voter.leader == NONE
 
 
-@RAFT.handles(VoteResponse)
+@RAFT.handles(quorum_requests.VoteResponse)
 @inner_rule
-def handle_vote_response(world: Raft, response: VoteResponse) -> bool:
+def handle_vote_response(world: Raft, response: quorum_requests.VoteResponse) -> bool:
     """Count a vote."""
     voter = this_voter(world)
     if learn(world, response.leader_epoch, response.leader):
         return False
-    counts = voter.state == (PROSPECTIVE if response.pre_vote else CANDIDATE)
+    counts = voter.state == (codes.PROSPECTIVE if response.pre_vote else codes.CANDIDATE)
     if counts and response.leader_epoch == voter.epoch and response.error == 0:
         if response.granted:
             voter.votes_granted |= 1 << response.voter
@@ -201,7 +179,7 @@ def _count(world: Raft) -> None:
         granted += (voter.votes_granted >> other) & 1
         rejected += (voter.votes_rejected >> other) & 1
     if 2 * granted > count:
-        if voter.state == PROSPECTIVE:
+        if voter.state == codes.PROSPECTIVE:
             stand_for_election(world)
         else:
             lead(world)
@@ -217,7 +195,7 @@ def _lose_election(world: Raft) -> None:
     voter = this_voter(world)
     if voter.waits_after_loss:
         return
-    if voter.state == PROSPECTIVE:
+    if voter.state == codes.PROSPECTIVE:
         end_pre_vote(world)
     else:
         back_off(world)
@@ -233,7 +211,7 @@ def end_pre_vote(world: Raft) -> None:
     if voter.leader != NONE and voter.leader != voter_of(world, world.context[0].handling):
         follow(world, voter.epoch, voter.leader)
     else:
-        become_unattached(world, voter.epoch, voter.voted_for)
+        transitions.become_unattached(world, voter.epoch, voter.voted_for)
 
 
 @inner_rule
@@ -243,10 +221,10 @@ def back_off(world: Raft) -> None:
     Source: KafkaRaftClient.binaryExponentialElectionBackoffMs@3.9.0.
     """
     voter = this_voter(world)
-    drawn = draw_raft(world, 2 << min(10, voter.retries - 1))
+    drawn = transitions.draw_raft(world, 2 << min(10, voter.retries - 1))
     delay_us = min(_BACKOFF_BASE_US * drawn, voter.election_backoff_max_us)
     voter.backs_off = True
-    wait_until(world, world.context[0].time_us + delay_us)
+    transitions.wait_until(world, world.context[0].time_us + delay_us)
 
 
 @inner_rule
@@ -268,10 +246,10 @@ def end_resignation(world: Raft) -> None:
     Source: KafkaRaftClient.pollResigned@4.1.0, @3.9.0.
     """
     voter = this_voter(world)
-    if voter.state != RESIGNED:
+    if voter.state != codes.RESIGNED:
         return
     if voter.has_pre_vote:
-        become_unattached(world, voter.epoch + 1, NONE)
+        transitions.become_unattached(world, voter.epoch + 1, NONE)
     else:
         stand_for_election(world)
 
@@ -279,7 +257,7 @@ def end_resignation(world: Raft) -> None:
 @inner_rule
 def lead(world: Raft) -> None:
     """Lead the epoch that the voter was elected for: append its first record, tell the others."""
-    become_leader(world)
+    transitions.become_leader(world)
     append_leader_change(world)
     tell_epoch(world)
 
@@ -299,10 +277,12 @@ def tell_epoch(world: Raft) -> None:
         fetched_us = world.follower_progress[own * count + other].fetched_us
         if other == own or (fetched_us != NONE and fetched_us > now_us - period_us):
             continue
-        request = new_event(world, process, quorum_process(world, other), BeginQuorumEpochRequest)
+        request = new_event(
+            world, process, quorum_process(world, other), quorum_requests.BeginQuorumEpochRequest
+        )
         request.leader = own
         request.epoch = voter.epoch
-        send_when_written(world, request)
+        transitions.send_when_written(world, request)
     timer = new_event(world, process, process, BeginQuorumEpochDue)
     timer.epoch = voter.epoch
     set_timer(world, timer, now_us + period_us)
@@ -313,18 +293,20 @@ def tell_epoch(world: Raft) -> None:
 def handle_begin_quorum_epoch_due(world: Raft, timer: BeginQuorumEpochDue) -> bool:
     """Tell those again that do not fetch, as long as the voter leads this epoch."""
     voter = this_voter(world)
-    if voter.state == LEADER and voter.epoch == timer.epoch:
+    if voter.state == codes.LEADER and voter.epoch == timer.epoch:
         tell_epoch(world)
     return False
 
 
-@RAFT.handles(BeginQuorumEpochRequest)
+@RAFT.handles(quorum_requests.BeginQuorumEpochRequest)
 @inner_rule
-def handle_begin_quorum_epoch(world: Raft, request: BeginQuorumEpochRequest) -> bool:
+def handle_begin_quorum_epoch(
+    world: Raft, request: quorum_requests.BeginQuorumEpochRequest
+) -> bool:
     """Hear of a leader: follow it, unless its epoch is over."""
     voter = this_voter(world)
     learn(world, request.epoch, request.leader)
-    response = new_response(world, request, BeginQuorumEpochResponse)
+    response = new_response(world, request, quorum_requests.BeginQuorumEpochResponse)
     response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
@@ -332,9 +314,11 @@ def handle_begin_quorum_epoch(world: Raft, request: BeginQuorumEpochRequest) -> 
     return False
 
 
-@RAFT.handles(BeginQuorumEpochResponse)
+@RAFT.handles(quorum_requests.BeginQuorumEpochResponse)
 @inner_rule
-def handle_begin_quorum_epoch_response(world: Raft, response: BeginQuorumEpochResponse) -> bool:
+def handle_begin_quorum_epoch_response(
+    world: Raft, response: quorum_requests.BeginQuorumEpochResponse
+) -> bool:
     """Hear whether there is a later epoch."""
     learn(world, response.leader_epoch, response.leader)
     return False
@@ -346,14 +330,16 @@ def resign(world: Raft) -> None:
     voter = this_voter(world)
     process = world.context[0].handling
     own = voter_of(world, process)
-    become_resigned(world)
+    transitions.become_resigned(world)
     for other in range(len(world.voters)):
         if other != own:
-            request = new_event(world, process, quorum_process(world, other), EndQuorumEpochRequest)
+            request = new_event(
+                world, process, quorum_process(world, other), quorum_requests.EndQuorumEpochRequest
+            )
             request.leader = own
             request.epoch = voter.epoch
             request.successor = _place_of(world, own, other)
-            send_when_written(world, request)
+            transitions.send_when_written(world, request)
 
 
 @inner_rule
@@ -371,9 +357,9 @@ def _place_of(world: Raft, own: int, other: int) -> int:
     return place
 
 
-@RAFT.handles(EndQuorumEpochRequest)
+@RAFT.handles(quorum_requests.EndQuorumEpochRequest)
 @inner_rule
-def handle_end_quorum_epoch(world: Raft, request: EndQuorumEpochRequest) -> bool:
+def handle_end_quorum_epoch(world: Raft, request: quorum_requests.EndQuorumEpochRequest) -> bool:
     """The leader resigns: the first of its successors begins an election at once.
 
     The one ``k`` places behind it waits (election.backoff.max >> (n - 1)) << (k - 1), of n.
@@ -382,13 +368,13 @@ def handle_end_quorum_epoch(world: Raft, request: EndQuorumEpochRequest) -> bool
     """
     voter = this_voter(world)
     learn(world, request.epoch, request.leader)
-    if voter.epoch == request.epoch and voter.state == FOLLOWER:
+    if voter.epoch == request.epoch and voter.state == codes.FOLLOWER:
         delay_us = 0
         if request.successor > 0:
             listed = len(world.voters) - 1
             delay_us = voter.election_backoff_max_us >> (listed - 1) << (request.successor - 1)
-        wait_until(world, world.context[0].time_us + delay_us)
-    response = new_response(world, request, EndQuorumEpochResponse)
+        transitions.wait_until(world, world.context[0].time_us + delay_us)
+    response = new_response(world, request, quorum_requests.EndQuorumEpochResponse)
     response.error = FENCED_LEADER_EPOCH if request.epoch < voter.epoch else 0
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
@@ -396,9 +382,11 @@ def handle_end_quorum_epoch(world: Raft, request: EndQuorumEpochRequest) -> bool
     return False
 
 
-@RAFT.handles(EndQuorumEpochResponse)
+@RAFT.handles(quorum_requests.EndQuorumEpochResponse)
 @inner_rule
-def handle_end_quorum_epoch_response(world: Raft, response: EndQuorumEpochResponse) -> bool:
+def handle_end_quorum_epoch_response(
+    world: Raft, response: quorum_requests.EndQuorumEpochResponse
+) -> bool:
     """Hear whether there is a later epoch."""
     learn(world, response.leader_epoch, response.leader)
     return False

@@ -6,27 +6,13 @@ maybeTransition@4.1.0.
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.raft import snapshots, transitions
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
-from tidegauge.controller.raft.snapshots import (
-    begin_epoch,
-    flush_later,
-    last_epoch,
-    load_snapshot,
-    look_after_snapshots,
-    truncate_to_diverging,
-    write_log_row,
-)
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.controller.raft.transitions import (
-    become_follower,
-    become_unattached,
-    send_when_written,
-    wait_for_leader,
-    wait_until,
-)
 from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (
     RaftFlushed,
     VoterFetchDue,
@@ -34,14 +20,6 @@ from tidegauge.simulation.messages.controller_timers import (
     VoterStopped,
 )
 from tidegauge.simulation.messages.event import ControllerRequest
-from tidegauge.simulation.messages.quorum_requests import (
-    FetchedEpoch,
-    FetchSnapshotRequest,
-    FetchSnapshotResponse,
-    RaftFetchRequest,
-    RaftFetchResponse,
-    RaftResponse,
-)
 from tidegauge.simulation.messages.timers import Disconnected
 from tidegauge.simulation.rows import METADATA_APPEND, cost_us
 from tidegauge.simulation.topology import quorum_process
@@ -58,7 +36,7 @@ def learn(world: Raft, epoch: int, leader: int) -> bool:
     own = voter_of(world, world.context[0].handling)
     if epoch > voter.epoch:
         if leader in (NONE, own):
-            become_unattached(world, epoch, NONE)
+            transitions.become_unattached(world, epoch, NONE)
         else:
             follow(world, epoch, leader)
         return True
@@ -72,7 +50,7 @@ def learn(world: Raft, epoch: int, leader: int) -> bool:
 def follow(world: Raft, epoch: int, leader: int) -> None:
     """Follow the leader of an epoch, and fetch from it; who hands over is done with that."""
     voter = this_voter(world)
-    become_follower(world, epoch, leader)
+    transitions.become_follower(world, epoch, leader)
     if voter.stops:
         tell_stopped(world)
     else:
@@ -84,7 +62,7 @@ def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
     this_voter(world).stops = False
     process = world.context[0].handling
-    wait_until(world, NONE)
+    transitions.wait_until(world, NONE)
     set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
 
 
@@ -93,11 +71,13 @@ def fetch_from_leader(world: Raft) -> None:
     """Send the follower's next fetch."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(world, process, quorum_process(world, voter.leader), RaftFetchRequest)
+    request = new_event(
+        world, process, quorum_process(world, voter.leader), quorum_requests.RaftFetchRequest
+    )
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
-    request.last_fetched_epoch = last_epoch(world)
+    request.last_fetched_epoch = snapshots.last_epoch(world)
     request.high_watermark = voter.high_watermark
     _send_fetch(world, request)
 
@@ -107,7 +87,9 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     """Send a fetch for a piece of the leader's snapshot instead."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(world, process, quorum_process(world, voter.leader), FetchSnapshotRequest)
+    request = new_event(
+        world, process, quorum_process(world, voter.leader), quorum_requests.FetchSnapshotRequest
+    )
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.snapshot_epoch = epoch
@@ -123,7 +105,7 @@ def _send_fetch(world: Raft, request: ControllerRequest) -> None:
     voter.fetch_number += 1
     voter.fetch_sent_us = world.context[0].time_us
     request.correlation_id = voter.fetch_number
-    send_when_written(world, request)
+    transitions.send_when_written(world, request)
     if not voter.fetch_watch:
         _watch(world, voter.fetch_sent_us + voter.request_timeout_us)
 
@@ -195,7 +177,7 @@ def lose_connection(world: Raft, closed: Disconnected) -> None:
 
 
 @inner_rule
-def _has_answer(world: Raft, response: RaftResponse) -> bool:
+def _has_answer(world: Raft, response: quorum_requests.RaftResponse) -> bool:
     """Whether the leader has answered the fetch under way; a newer leader is followed instead.
 
     After an error the follower fetches again, later.
@@ -213,13 +195,15 @@ def _has_answer(world: Raft, response: RaftResponse) -> bool:
         _fetch_again_later(world)
         return False
     voter.has_fetched = True
-    wait_for_leader(world)
+    transitions.wait_for_leader(world)
     return True
 
 
-@RAFT.handles(FetchSnapshotResponse)
+@RAFT.handles(quorum_requests.FetchSnapshotResponse)
 @inner_rule
-def handle_fetch_snapshot_response(world: Raft, response: FetchSnapshotResponse) -> bool:
+def handle_fetch_snapshot_response(
+    world: Raft, response: quorum_requests.FetchSnapshotResponse
+) -> bool:
     """Fetch the next piece of a snapshot; the whole of it takes the place of the log.
 
     Source: KafkaRaftClient.handleFetchSnapshotResponse@4.1.0.
@@ -231,14 +215,14 @@ def handle_fetch_snapshot_response(world: Raft, response: FetchSnapshotResponse)
     if position < response.size_bytes:
         fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, position)
     else:
-        load_snapshot(world, response)
+        snapshots.load_snapshot(world, response)
         fetch_from_leader(world)
     return False
 
 
-@RAFT.handles(RaftFetchResponse)
+@RAFT.handles(quorum_requests.RaftFetchResponse)
 @inner_rule
-def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> bool:
+def handle_voter_fetch_response(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
     """Take over what the leader has sent, or truncate the log where it diverges.
 
     Source: KafkaRaftClient.handleFetchResponse@4.1.0.
@@ -249,8 +233,8 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
         fetch_snapshot(world, response.snapshot_epoch, response.snapshot_offset, 0)
         return False
     if response.diverging_epoch != NONE:
-        truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
-        write_log_row(world, True)
+        snapshots.truncate_to_diverging(world, response.diverging_epoch, response.diverging_offset)
+        snapshots.write_log_row(world, True)
         fetch_from_leader(world)
         return False
     if not _append(world, response):
@@ -259,32 +243,32 @@ def handle_voter_fetch_response(world: Raft, response: RaftFetchResponse) -> boo
 
 
 @inner_rule
-def _append(world: Raft, response: RaftFetchResponse) -> bool:
+def _append(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
     """Append what was fetched, and have it flushed; whether there is anything."""
     voter = this_voter(world)
     old_end = voter.drained_offset
     old_high_watermark = voter.high_watermark
     cursor = response.first_item
     while cursor != NONE:
-        fetched = view_as(world.items[cursor], FetchedEpoch)
+        fetched = view_as(world.items[cursor], quorum_requests.FetchedEpoch)
         cursor = fetched.next
-        if fetched.epoch > last_epoch(world):
+        if fetched.epoch > snapshots.last_epoch(world):
             if voter.drained_offset > old_end:
                 # Each epoch that is new in the log has a row of its own.
-                write_log_row(world, False)
-            begin_epoch(world, fetched.epoch, fetched.start_offset)
+                snapshots.write_log_row(world, False)
+            snapshots.begin_epoch(world, fetched.epoch, fetched.start_offset)
         voter.drained_offset = fetched.end_offset
         voter.log_end_offset = fetched.end_offset
     known = min(response.high_watermark, voter.drained_offset)
     voter.high_watermark = max(voter.high_watermark, known)
     has_grown = voter.drained_offset > old_end
     if has_grown or voter.high_watermark != old_high_watermark:
-        write_log_row(world, False)
-        look_after_snapshots(world)
+        snapshots.write_log_row(world, False)
+        snapshots.look_after_snapshots(world)
     if has_grown:
         note_fetched(world, voter.drained_offset - old_end)
         process = world.context[0].handling
-        flush_later(world, cost_us(world, process, METADATA_APPEND))
+        snapshots.flush_later(world, cost_us(world, process, METADATA_APPEND))
     return has_grown
 
 

@@ -7,6 +7,7 @@ Source: QuorumState.initialize, KafkaRaftClient.initialize, shutdown@4.1.0.
 """
 
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft import transitions
 from tidegauge.controller.raft.elections import (
     ask_for_votes,
     resign,
@@ -18,14 +19,6 @@ from tidegauge.controller.raft.measured import forget_measurements, forget_reque
 from tidegauge.controller.raft.replication import claim
 from tidegauge.controller.raft.snapshots import truncate_to, write_log_row
 from tidegauge.controller.raft.state import Raft, this_voter, voter_of
-from tidegauge.controller.raft.transitions import (
-    become_resigned,
-    become_unattached,
-    found_epoch,
-    resume_candidacy,
-    wait_until,
-    write_state_row,
-)
 from tidegauge.simulation.events import free_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.codes import FOLLOWER, LEADER, VOTER_STOPPED
@@ -41,7 +34,7 @@ def found_quorum(world: Raft) -> None:
     voter.runs = True
     write_log_row(world, False)
     if voter.leader == voter_of(world, world.context[0].handling):
-        found_epoch(world)
+        transitions.found_epoch(world)
         voter.high_watermark = voter.log_end_offset
         claim(world)
         tell_epoch(world)
@@ -64,14 +57,14 @@ def start_voter(world: Raft) -> None:
     if len(world.voters) == 1:
         stand_for_election(world)
     elif voter.leader == own:
-        become_resigned(world)
+        transitions.become_resigned(world)
     elif voter.leader != NONE:
         follow(world, voter.epoch, voter.leader)
     elif voter.voted_for == own:
-        resume_candidacy(world)
+        transitions.resume_candidacy(world)
         ask_for_votes(world)
     else:
-        become_unattached(world, voter.epoch, voter.voted_for)
+        transitions.become_unattached(world, voter.epoch, voter.voted_for)
 
 
 @inner_rule
@@ -87,7 +80,7 @@ def stop_voter(world: Raft) -> None:
     if voter.state == FOLLOWER or len(world.voters) == 1:
         tell_stopped(world)
     else:
-        wait_until(world, world.context[0].time_us + _GRACE_US)
+        transitions.wait_until(world, world.context[0].time_us + _GRACE_US)
 
 
 @inner_rule
@@ -120,7 +113,7 @@ def end_voter(world: Raft) -> None:
     free_all(world, voter.voter_fetches)
     forget_request_times(world)
     forget_measurements(world)
-    write_state_row(world)
+    transitions.write_state_row(world)
 
 
 @inner_rule

@@ -11,20 +11,12 @@ KafkaRaftClient.handleFetchRequest, tryCompleteFetchRequest@4.1.0 (KIP-1166).
 
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.controller.raft import snapshots
 from tidegauge.controller.raft.measured import (
     note_batch,
     note_committed,
     respond_when_written,
     these_stats,
-)
-from tidegauge.controller.raft.snapshots import (
-    epoch_end,
-    epoch_place,
-    flush_later,
-    look_after_snapshots,
-    needs_snapshot,
-    offer_snapshot,
-    write_log_row,
 )
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.controller.raft.transitions import (
@@ -33,24 +25,9 @@ from tidegauge.controller.raft.transitions import (
     refuse_fetch,
 )
 from tidegauge.replication import errors
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    new_event,
-    new_item,
-    new_response,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.messages.controller_timers import (
-    LeadershipClaimed,
-    QuorumAppended,
-    QuorumCommits,
-    QuorumDrains,
-    RaftAppended,
-    VoterFetchExpires,
-)
+from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.quorum_requests import (
     FetchedEpoch,
     RaftFetchRequest,
@@ -72,9 +49,9 @@ def append_offset(world: Raft) -> int:
     if not voter.drains:
         voter.drains = True
         process = world.context[0].handling
-        timer = new_event(world, process, process, QuorumDrains)
+        timer = events.new_event(world, process, process, controller_timers.QuorumDrains)
         timer.epoch = voter.epoch
-        set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
+        events.set_timer(world, timer, world.context[0].time_us + voter.append_linger_us)
     return offset
 
 
@@ -86,9 +63,9 @@ def append_leader_change(world: Raft) -> None:
     _write(world)
 
 
-@RAFT.handles(QuorumDrains)
+@RAFT.handles(controller_timers.QuorumDrains)
 @inner_rule
-def handle_quorum_drains(world: Raft, timer: QuorumDrains) -> bool:
+def handle_quorum_drains(world: Raft, timer: controller_timers.QuorumDrains) -> bool:
     """Write what has been appended, unless the voter is not the leader of then any more."""
     voter = this_voter(world)
     if voter.state == LEADER and voter.epoch == timer.epoch:
@@ -106,27 +83,27 @@ def _write(world: Raft) -> None:
     voter.writes_until_us = max(voter.writes_until_us, world.context[0].time_us) + append_us
     these_stats(world).written_us += append_us
     note_batch(world)
-    appended = new_event(world, process, process, RaftAppended)
+    appended = events.new_event(world, process, process, controller_timers.RaftAppended)
     appended.epoch = voter.epoch
     appended.offset = voter.log_end_offset
-    set_timer(world, appended, voter.writes_until_us)
+    events.set_timer(world, appended, voter.writes_until_us)
 
 
-@RAFT.handles(RaftAppended)
+@RAFT.handles(controller_timers.RaftAppended)
 @inner_rule
-def handle_raft_appended(world: Raft, timer: RaftAppended) -> bool:
+def handle_raft_appended(world: Raft, timer: controller_timers.RaftAppended) -> bool:
     """Records are in the leader's log: others may fetch them while they are flushed."""
     voter = this_voter(world)
     if voter.state != LEADER or voter.epoch != timer.epoch:
         return False
     voter.drained_offset = timer.offset
-    flush_later(world, NO_TIME_US)
-    write_log_row(world, False)
+    snapshots.flush_later(world, NO_TIME_US)
+    snapshots.write_log_row(world, False)
     _answer_voters(world)
     if voter.fetches.first != NONE and not voter.fetch_carries_high_watermark:
         process = timer.destination
-        told = new_event(world, process, process, QuorumAppended)
-        set_timer(world, told, world.context[0].time_us)
+        told = events.new_event(world, process, process, controller_timers.QuorumAppended)
+        events.set_timer(world, told, world.context[0].time_us)
     return False
 
 
@@ -144,12 +121,12 @@ def advance_high_watermark(world: Raft) -> None:
     process = world.context[0].handling
     voter.high_watermark = offset
     note_committed(world, offset)
-    write_log_row(world, False)
-    look_after_snapshots(world)
-    commits = new_event(world, process, process, QuorumCommits)
+    snapshots.write_log_row(world, False)
+    snapshots.look_after_snapshots(world)
+    commits = events.new_event(world, process, process, controller_timers.QuorumCommits)
     commits.offset = offset
     commits.epoch = voter.epoch
-    set_timer(world, commits, now_us)
+    events.set_timer(world, commits, now_us)
     if not voter.claimed:
         claim(world)
     _answer_voters(world)
@@ -161,10 +138,10 @@ def claim(world: Raft) -> None:
     voter = this_voter(world)
     process = world.context[0].handling
     voter.claimed = True
-    claimed = new_event(world, process, process, LeadershipClaimed)
+    claimed = events.new_event(world, process, process, controller_timers.LeadershipClaimed)
     claimed.epoch = voter.epoch
     claimed.offset = voter.epoch_start_offset + 1
-    set_timer(world, claimed, world.context[0].time_us)
+    events.set_timer(world, claimed, world.context[0].time_us)
 
 
 @inner_rule
@@ -223,8 +200,8 @@ def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
     Source: KafkaRaftClient.tryCompleteFetchRequest@4.1.0.
     """
     voter = this_voter(world)
-    if needs_snapshot(world, request):
-        offer_snapshot(world, request)
+    if snapshots.needs_snapshot(world, request):
+        snapshots.offer_snapshot(world, request)
         return False
     if _diverges(world, request):
         return False
@@ -233,7 +210,7 @@ def take_voter_fetch(world: Raft, request: RaftFetchRequest) -> bool:
         _answer(world, request)
         return False
     request.deadline_us = world.context[0].time_us + FETCH_WAIT_US
-    append_event(world, voter.voter_fetches, request)
+    events.append_event(world, voter.voter_fetches, request)
     if not voter.voter_fetch_timer:
         _watch(world, request.deadline_us)
     return True
@@ -248,10 +225,10 @@ def _diverges(world: Raft, request: RaftFetchRequest) -> bool:
     voter = this_voter(world)
     if request.fetch_offset == 0:
         return False
-    epoch, end_offset = epoch_end(world, request.last_fetched_epoch)
+    epoch, end_offset = snapshots.epoch_end(world, request.last_fetched_epoch)
     if epoch == request.last_fetched_epoch and end_offset >= request.fetch_offset:
         return False
-    response = new_response(world, request, RaftFetchResponse)
+    response = events.new_response(world, request, RaftFetchResponse)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     response.log_end_offset = voter.drained_offset
@@ -308,12 +285,12 @@ def _answer_voters(world: Raft) -> None:
     """Answer the fetches of voters for which there is more now."""
     voter = this_voter(world)
     for _ in range(voter.voter_fetches.length):
-        request = view_as(take_first(world, voter.voter_fetches), RaftFetchRequest)
+        request = view_as(events.take_first(world, voter.voter_fetches), RaftFetchRequest)
         if _has_more(world, request):
             _answer(world, request)
-            free_event(world, request)
+            events.free_event(world, request)
         else:
-            append_event(world, voter.voter_fetches, request)
+            events.append_event(world, voter.voter_fetches, request)
 
 
 @inner_rule
@@ -323,7 +300,7 @@ def _answer(world: Raft, request: RaftFetchRequest) -> None:
     Fetched records can be on the wire before they are flushed here.
     """
     voter = this_voter(world)
-    response = new_response(world, request, RaftFetchResponse)
+    response = events.new_response(world, request, RaftFetchResponse)
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
     response.log_end_offset = voter.drained_offset
@@ -332,7 +309,7 @@ def _answer(world: Raft, request: RaftFetchRequest) -> None:
     first = voter.epoch_count
     while first > 0 and end_offset > request.fetch_offset:
         first -= 1
-        end_offset = world.epoch_starts[epoch_place(world, first)].start_offset
+        end_offset = world.epoch_starts[snapshots.epoch_place(world, first)].start_offset
     for number in range(first, voter.epoch_count):
         _name_epoch(world, request, response, number)
     respond_when_written(world, response)
@@ -344,14 +321,14 @@ def _name_epoch(
 ) -> None:
     """Name the records of one epoch of the log that a follower does not have."""
     voter = this_voter(world)
-    begun = world.epoch_starts[epoch_place(world, number)]
+    begun = world.epoch_starts[snapshots.epoch_place(world, number)]
     end_offset = voter.drained_offset
     if number + 1 < voter.epoch_count:
-        next_start = world.epoch_starts[epoch_place(world, number + 1)].start_offset
+        next_start = world.epoch_starts[snapshots.epoch_place(world, number + 1)].start_offset
         end_offset = min(end_offset, next_start)
     start_offset = max(begun.start_offset, request.fetch_offset)
     if start_offset < end_offset:
-        fetched = new_item(world, response, NONE, FetchedEpoch)
+        fetched = events.new_item(world, response, NONE, FetchedEpoch)
         fetched.epoch = begun.epoch
         fetched.start_offset = start_offset
         fetched.end_offset = end_offset
@@ -361,12 +338,16 @@ def _name_epoch(
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).voter_fetch_timer = True
     process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, VoterFetchExpires), due_us)
+    events.set_timer(
+        world,
+        events.new_event(world, process, process, controller_timers.VoterFetchExpires),
+        due_us,
+    )
 
 
-@RAFT.handles(VoterFetchExpires)
+@RAFT.handles(controller_timers.VoterFetchExpires)
 @inner_rule
-def handle_voter_fetch_expires(world: Raft, _: VoterFetchExpires) -> bool:
+def handle_voter_fetch_expires(world: Raft, _: controller_timers.VoterFetchExpires) -> bool:
     """Answer the fetches of voters that have waited for long enough, with nothing new."""
     voter = this_voter(world)
     voter.voter_fetch_timer = False
@@ -376,7 +357,7 @@ def handle_voter_fetch_expires(world: Raft, _: VoterFetchExpires) -> bool:
         if request.deadline_us > now_us:
             _watch(world, request.deadline_us)
             break
-        take_first(world, voter.voter_fetches)
+        events.take_first(world, voter.voter_fetches)
         _answer(world, request)
-        free_event(world, request)
+        events.free_event(world, request)
     return False

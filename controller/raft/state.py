@@ -11,15 +11,9 @@ Which controller of the quorum an event is handled by.
 from tidegauge.compiled.handlers import Handlers
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.sampled_stats import (
-    Bucket,
-    ChannelStats,
-    ErrorCount,
-    Measured,
-    SampledStat,
-)
 from tidegauge.simulation.topology import Cluster, Topology
 
 #: The handlers return whether they keep the event.
@@ -185,7 +179,7 @@ class FollowerProgress(Record):
     fetched_us: i64 = -1
 
 
-class ControllerRequestStats(Measured):
+class ControllerRequestStats(sampled_stats.Measured):
     """Requests of one type that a controller has responded to (Kafka: ``RequestMetrics``)."""
 
     requests: i64
@@ -196,14 +190,14 @@ class ControllerRequestStats(Measured):
 class VoterStats(Record):
     """What a voter's process measures of itself for JMX (Kafka: ``KafkaRaftMetrics``)."""
 
-    channel: ChannelStats
+    channel: sampled_stats.ChannelStats
     #: Records that it has fetched as a follower, and appended as a leader.
-    fetched_records: SampledStat
-    appended_records: SampledStat
+    fetched_records: sampled_stats.SampledStat
+    appended_records: sampled_stats.SampledStat
     #: How long a record has taken from its append to its commit, and a candidate from its
     #: candidacy until there was a leader: microseconds.
-    commit_us: SampledStat
-    election_us: SampledStat
+    commit_us: sampled_stats.SampledStat
+    election_us: sampled_stats.SampledStat
     #: Since when it waits for a leader as a candidate; -1: it does not.
     candidate_since_us: i64 = -1
     #: For how long its thread has written to the disk.
@@ -240,8 +234,8 @@ class Raft(Cluster, part=7):
     #: At ``controller * CONTROLLER_TYPE_COUNT + type`` (``simulation/messages/kinds.py``),
     #: with the errors and the histogram of each.
     controller_requests: Records[ControllerRequestStats]
-    controller_request_errors: Records[ErrorCount]
-    controller_request_times: Records[Bucket]
+    controller_request_errors: Records[sampled_stats.ErrorCount]
+    controller_request_times: Records[sampled_stats.Bucket]
 
 
 @inner_rule

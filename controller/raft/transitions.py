@@ -29,13 +29,7 @@ from tidegauge.controller.raft.measured import (
 from tidegauge.controller.raft.snapshots import begin_epoch, write_to_disk
 from tidegauge.controller.raft.state import Raft, name_of_voter, this_voter, voter_of
 from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
-from tidegauge.simulation.events import (
-    free_event,
-    new_event,
-    new_response,
-    set_timer,
-    take_first,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.controller_timers import LeadershipLost, VoterDeadline
@@ -44,14 +38,7 @@ from tidegauge.simulation.messages.quorum_requests import RaftFetchResponse
 from tidegauge.simulation.random_streams import RAFT, draw_below
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.sampled_stats import count_request
-from tidegauge.simulation.trace_rows.codes import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    RESIGNED,
-    UNATTACHED,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import VoterState
 
 #: A follower notices up to so much later that its fetch time-out is over. The last responses of a
@@ -71,9 +58,12 @@ def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
     when it has voted.
     """
     voter = this_voter(world)
-    waits = voter.state in (UNATTACHED, CANDIDATE, PROSPECTIVE, RESIGNED) and not voter.backs_off
+    waits = (
+        voter.state in (codes.UNATTACHED, codes.CANDIDATE, codes.PROSPECTIVE, codes.RESIGNED)
+        and not voter.backs_off
+    )
     deadline_us = voter.deadline_us
-    _change(world, UNATTACHED, epoch, NONE, voted_for)
+    _change(world, codes.UNATTACHED, epoch, NONE, voted_for)
     if waits and voted_for == NONE and deadline_us > world.context[0].time_us:
         wait_until(world, deadline_us)
     else:
@@ -85,7 +75,7 @@ def become_follower(world: Raft, epoch: int, leader: int) -> None:
     """Follow the leader of an epoch."""
     voter = this_voter(world)
     voted_for = voter.voted_for if epoch == voter.epoch else NONE
-    _change(world, FOLLOWER, epoch, leader, voted_for)
+    _change(world, codes.FOLLOWER, epoch, leader, voted_for)
     voter.has_fetched = False
     voter.fetch_sent_us = NONE
     note_leader(world)
@@ -105,7 +95,7 @@ def wait_for_leader(world: Raft) -> None:
 def become_prospective(world: Raft) -> None:
     """Ask who would vote for this voter; its epoch stays, and the leader that it knew."""
     voter = this_voter(world)
-    _change(world, PROSPECTIVE, voter.epoch, voter.leader, voter.voted_for)
+    _change(world, codes.PROSPECTIVE, voter.epoch, voter.leader, voter.voted_for)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
@@ -114,9 +104,9 @@ def become_prospective(world: Raft) -> None:
 def become_candidate(world: Raft) -> None:
     """Begin an epoch, and vote for itself."""
     voter = this_voter(world)
-    voter.retries = voter.retries + 1 if voter.state == CANDIDATE else 1
+    voter.retries = voter.retries + 1 if voter.state == codes.CANDIDATE else 1
     own = voter_of(world, world.context[0].handling)
-    _change(world, CANDIDATE, voter.epoch + 1, NONE, own)
+    _change(world, codes.CANDIDATE, voter.epoch + 1, NONE, own)
     note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
@@ -127,7 +117,7 @@ def resume_candidacy(world: Raft) -> None:
     """Be the candidate of an epoch that the voter has voted for itself in before it was started."""
     voter = this_voter(world)
     voter.retries = 1
-    _change(world, CANDIDATE, voter.epoch, NONE, voter.voted_for)
+    _change(world, codes.CANDIDATE, voter.epoch, NONE, voter.voted_for)
     note_candidacy(world)
     _count_votes(world)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
@@ -138,8 +128,8 @@ def vote_for(world: Raft, candidate: int) -> None:
     """Vote for a candidate of the voter's epoch; a prospective voter continues."""
     voter = this_voter(world)
     deadline_us = voter.deadline_us
-    if voter.state == PROSPECTIVE:
-        _change(world, PROSPECTIVE, voter.epoch, voter.leader, candidate)
+    if voter.state == codes.PROSPECTIVE:
+        _change(world, codes.PROSPECTIVE, voter.epoch, voter.leader, candidate)
         wait_until(world, deadline_us)
     else:
         become_unattached(world, voter.epoch, candidate)
@@ -154,7 +144,7 @@ def become_leader(world: Raft) -> None:
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)
     count = len(world.voters)
-    _change(world, LEADER, voter.epoch, own, voter.voted_for)
+    _change(world, codes.LEADER, voter.epoch, own, voter.voted_for)
     note_leader(world)
     voter.high_watermark = NONE
     voter.claimed = False
@@ -172,7 +162,7 @@ def become_leader(world: Raft) -> None:
 def found_epoch(world: Raft) -> None:
     """Lead an epoch that has begun before the run."""
     voter = this_voter(world)
-    _change(world, LEADER, voter.epoch, voter.leader, voter.voted_for)
+    _change(world, codes.LEADER, voter.epoch, voter.leader, voter.voted_for)
     note_leader(world)
     check_quorum_later(world)
 
@@ -189,7 +179,7 @@ def check_quorum_later(world: Raft) -> None:
 def become_resigned(world: Raft) -> None:
     """Lead no more; the epoch stays until another one is known."""
     voter = this_voter(world)
-    _change(world, RESIGNED, voter.epoch, voter.leader, voter.voted_for)
+    _change(world, codes.RESIGNED, voter.epoch, voter.leader, voter.voted_for)
     wait_until(world, world.context[0].time_us + election_timeout_us(world))
 
 
@@ -197,12 +187,12 @@ def become_resigned(world: Raft) -> None:
 def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) -> None:
     """Leave a state and enter another one; what has to be on disk is written to it."""
     voter = this_voter(world)
-    if voter.state == LEADER:
+    if voter.state == codes.LEADER:
         _leave_leadership(world)
     is_stored = (
         epoch == voter.epoch
         and voted_for == voter.voted_for
-        and (leader == voter.leader or state in (PROSPECTIVE, RESIGNED))
+        and (leader == voter.leader or state in (codes.PROSPECTIVE, codes.RESIGNED))
     )
     voter.state = state
     voter.epoch = epoch
@@ -241,25 +231,25 @@ def _leave_leadership(world: Raft) -> None:
     voter.drains = False
     refuse_fetches(world, voter.fetches)
     refuse_fetches(world, voter.voter_fetches)
-    lost = new_event(world, process, process, LeadershipLost)
+    lost = events.new_event(world, process, process, LeadershipLost)
     lost.epoch = voter.epoch
-    set_timer(world, lost, world.context[0].time_us)
+    events.set_timer(world, lost, world.context[0].time_us)
 
 
 @inner_rule
 def refuse_fetches(world: Raft, fetches: EventList) -> None:
     """Answer all fetches that wait: the leader has changed."""
     while fetches.first != NONE:
-        request = take_first(world, fetches)
+        request = events.take_first(world, fetches)
         refuse_fetch(world, request, NOT_LEADER_OR_FOLLOWER)
-        free_event(world, request)
+        events.free_event(world, request)
 
 
 @inner_rule
 def refuse_fetch(world: Raft, request: Event, error: int) -> None:
     """Answer a fetch with an error, and with the leader and the epoch that the voter knows."""
     voter = this_voter(world)
-    response = new_response(world, request, RaftFetchResponse)
+    response = events.new_response(world, request, RaftFetchResponse)
     response.error = error
     response.leader = voter.leader
     response.leader_epoch = voter.epoch
@@ -311,6 +301,6 @@ def wait_until(world: Raft, deadline_us: int) -> None:
         process = world.context[0].handling
         voter.deadline_number += 1
         voter.deadline_timer_us = deadline_us
-        timer = new_event(world, process, process, VoterDeadline)
+        timer = events.new_event(world, process, process, VoterDeadline)
         timer.number = voter.deadline_number
-        set_timer(world, timer, deadline_us)
+        events.set_timer(world, timer, deadline_us)

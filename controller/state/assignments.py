@@ -26,19 +26,8 @@ from tidegauge.replication.records import EMPTY, append, contains, first, rest, 
 from tidegauge.simulation.events import append_event, new_item, take_first, take_slot
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import EventSlot
-from tidegauge.simulation.messages.zookeeper_requests import (
-    Child,
-    TopicPartition,
-    ZkChildrenRequest,
-    ZkDeleteRequest,
-    ZkExistsRequest,
-    ZkGetRequest,
-    ZkResponse,
-    ZkSetRequest,
-    ZkWrite,
-    ZooKeeperRequest,
-)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.trace_rows.controller_rows import PartitionReplicas
@@ -75,7 +64,7 @@ def is_anything_reassigned(world: ControlPlane, controller: int) -> bool:
 
 
 @inner_rule
-def know_assignment(known: ControllerPartition, listed: TopicPartition) -> None:
+def know_assignment(known: ControllerPartition, listed: zookeeper_requests.TopicPartition) -> None:
     """Take what ZooKeeper says of a partition that is new to a controller.
 
     Source: KafkaController.initializeControllerContext@2.4.0.
@@ -88,25 +77,27 @@ def know_assignment(known: ControllerPartition, listed: TopicPartition) -> None:
 
 
 @inner_rule
-def list_assignments(world: ControlPlane, topic: int, response: ZkResponse) -> None:
+def list_assignments(
+    world: ControlPlane, topic: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Name the partitions of a topic in a response's chain, and where their replicas are.
 
     Kafka lists topics first and then reads them; here both come in one response.
     """
     for partition in range(world.sizes[0].partitions):
         if world.partitions[partition].topic == topic:
-            listed = new_item(world, response, partition, TopicPartition)
+            listed = new_item(world, response, partition, zookeeper_requests.TopicPartition)
             listed.replicas = world.assignments[partition].replicas
             listed.adding = world.assignments[partition].adding
             listed.removing = world.assignments[partition].removing
 
 
 @inner_rule
-def store_assignments(world: ControlPlane, request: ZkSetRequest) -> None:
+def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
     """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
     cursor = request.first_item
     while cursor != NONE:
-        item = view_as(world.items[cursor], TopicPartition)
+        item = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
         cursor = item.next
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
@@ -185,7 +176,7 @@ DECIDE = code(0)
 #: The children that are listed are an event for the queue.
 ENQUEUE = code(1)
 
-SomeRequest = TypeVar("SomeRequest", bound=ZooKeeperRequest)
+SomeRequest = TypeVar("SomeRequest", bound=zookeeper_requests.ZooKeeperRequest)
 
 
 @inner_rule
@@ -201,7 +192,9 @@ def new_request(world: ControlPlane, controller: int, kind: type[SomeRequest]) -
 
 
 @inner_rule
-def sign(world: ControlPlane, controller: int, request: ZooKeeperRequest, znode: int) -> None:
+def sign(
+    world: ControlPlane, controller: int, request: zookeeper_requests.ZooKeeperRequest, znode: int
+) -> None:
     """Let a request be about a znode, under the session of the controller's broker."""
     state = world.controllers[controller]
     request.broker = controller
@@ -211,7 +204,9 @@ def sign(world: ControlPlane, controller: int, request: ZooKeeperRequest, znode:
 
 
 @inner_rule
-def issue(world: ControlPlane, controller: int, request: ZooKeeperRequest, znode: int) -> None:
+def issue(
+    world: ControlPlane, controller: int, request: zookeeper_requests.ZooKeeperRequest, znode: int
+) -> None:
     """Send a request about a znode, or let it wait for the answers to those before it.
 
     Source: ZooKeeperClient.handleRequests@2.6.3.
@@ -237,7 +232,9 @@ def issue_next(world: ControlPlane, controller: int) -> None:
 
 
 @inner_rule
-def issue_write(world: ControlPlane, controller: int, request: ZkWrite, znode: int) -> None:
+def issue_write(
+    world: ControlPlane, controller: int, request: zookeeper_requests.ZkWrite, znode: int
+) -> None:
     """Write a znode, unless another controller has taken over (if the release checks that)."""
     state = world.controllers[controller]
     if state.active and world.rules[controller].controller_fenced_by_epoch:
@@ -248,20 +245,20 @@ def issue_write(world: ControlPlane, controller: int, request: ZkWrite, znode: i
 @inner_rule
 def issue_delete(world: ControlPlane, controller: int, znode: int) -> None:
     """Delete a znode."""
-    request = new_request(world, controller, ZkDeleteRequest)
+    request = new_request(world, controller, zookeeper_requests.ZkDeleteRequest)
     issue_write(world, controller, request, znode)
 
 
 @inner_rule
 def issue_get(world: ControlPlane, controller: int, znode: int) -> None:
     """Read what a znode holds."""
-    issue(world, controller, new_request(world, controller, ZkGetRequest), znode)
+    issue(world, controller, new_request(world, controller, zookeeper_requests.ZkGetRequest), znode)
 
 
 @inner_rule
 def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) -> None:
     """Look whether a znode exists, and watch it if ``watch``."""
-    request = new_request(world, controller, ZkExistsRequest)
+    request = new_request(world, controller, zookeeper_requests.ZkExistsRequest)
     request.sets_watch = watch
     issue(world, controller, request, znode)
 
@@ -269,7 +266,7 @@ def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) 
 @inner_rule
 def issue_children(world: ControlPlane, controller: int, znode: int) -> None:
     """List the children of a znode, and watch them."""
-    request = new_request(world, controller, ZkChildrenRequest)
+    request = new_request(world, controller, zookeeper_requests.ZkChildrenRequest)
     request.sets_watch = True
     issue(world, controller, request, znode)
 
@@ -282,13 +279,13 @@ def issue_for_children(world: ControlPlane, controller: int, listing: int, delet
     """
     cursor = world.events[listing].first_item if listing != NONE else NONE
     while cursor != NONE:
-        child = view_as(world.items[cursor], Child)
+        child = view_as(world.items[cursor], zookeeper_requests.Child)
         cursor = child.next
         if deletes:
-            deletion = new_request(world, controller, ZkDeleteRequest)
+            deletion = new_request(world, controller, zookeeper_requests.ZkDeleteRequest)
             deletion.sequence_number = child.sequence_number
             issue_write(world, controller, deletion, child.znode)
         else:
-            read = new_request(world, controller, ZkGetRequest)
+            read = new_request(world, controller, zookeeper_requests.ZkGetRequest)
             read.sequence_number = child.sequence_number
             issue(world, controller, read, child.znode)

@@ -22,31 +22,12 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import rows
 from tidegauge.simulation.events import new_response
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ZkCloseRequest,
-    ZkConnectRequest,
-    ZkResponse,
-    ZkWrite,
-    ZooKeeperRequest,
-)
-from tidegauge.simulation.rows import (
-    ZOOKEEPER_PIPELINED_WRITE,
-    ZOOKEEPER_READ,
-    ZOOKEEPER_WRITE,
-    cost_us,
-    new_row,
-    write_row,
-)
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_SESSION_CLOSED,
-    BROKER_SESSION_EXPIRED,
-    CONTROLLER_MOVED,
-    OK,
-    SESSION_EXPIRED,
-)
+from tidegauge.simulation.messages import zookeeper_requests
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import (
     SessionClosed,
     SessionExpired,
@@ -60,15 +41,17 @@ from tidegauge.simulation.zookeeper_tree import (
 
 
 @inner_rule
-def response_to(world: ControlPlane, request: ZooKeeperRequest) -> ZkResponse:
+def response_to(
+    world: ControlPlane, request: zookeeper_requests.ZooKeeperRequest
+) -> zookeeper_requests.ZkResponse:
     """The response to a request that keeps its session alive, or finds that it has expired."""
-    response = new_response(world, request, ZkResponse)
+    response = new_response(world, request, zookeeper_requests.ZkResponse)
     response.operation = request.kind
     response.session = request.session
     response.znode = request.znode
     if request.broker != NONE:
         if is_expired(world, request.session):
-            response.error = SESSION_EXPIRED
+            response.error = codes.SESSION_EXPIRED
             _tell_reason(world, request, response)
         else:
             touch_session(world, request.session)
@@ -76,7 +59,11 @@ def response_to(world: ControlPlane, request: ZooKeeperRequest) -> ZkResponse:
 
 
 @inner_rule
-def _tell_reason(world: ControlPlane, request: ZooKeeperRequest, response: ZkResponse) -> None:
+def _tell_reason(
+    world: ControlPlane,
+    request: zookeeper_requests.ZooKeeperRequest,
+    response: zookeeper_requests.ZkResponse,
+) -> None:
     """What a broker does as its session is gone is caused by the end of that session."""
     if request.session >= 0:
         response.cause_process = request.destination
@@ -84,7 +71,9 @@ def _tell_reason(world: ControlPlane, request: ZooKeeperRequest, response: ZkRes
 
 
 @inner_rule
-def response_to_write(world: ControlPlane, request: ZkWrite) -> ZkResponse:
+def response_to_write(
+    world: ControlPlane, request: zookeeper_requests.ZkWrite
+) -> zookeeper_requests.ZkResponse:
     """The response to a write, which is refused if another controller has taken over.
 
     Source: KafkaZkClient.retryRequestsUntilConnected with expectedControllerEpochZkVersion@2.4.0.
@@ -92,15 +81,15 @@ def response_to_write(world: ControlPlane, request: ZkWrite) -> ZkResponse:
     response = response_to(world, request)
     needed = request.controller_epoch_version
     is_fenced = needed not in (UNDEFINED, world.znodes[CONTROLLER_EPOCH_ZNODE].version)
-    if response.error == OK and is_fenced:
-        response.error = CONTROLLER_MOVED
+    if response.error == codes.OK and is_fenced:
+        response.error = codes.CONTROLLER_MOVED
     return response
 
 
 @inner_rule
-def leaves_us(world: ControlPlane, response: ZkResponse) -> int:
+def leaves_us(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> int:
     """When the response to a write leaves; the server knows by itself that a session is over."""
-    if response.error == SESSION_EXPIRED:
+    if response.error == codes.SESSION_EXPIRED:
         return read_us(world, response.source)
     return write_us(world, response.source)
 
@@ -109,8 +98,8 @@ def leaves_us(world: ControlPlane, response: ZkResponse) -> int:
 def write_us(world: ControlPlane, zookeeper: int) -> int:
     """When a write that comes now is committed: after a quorum has it, and in order."""
     ensemble = world.ensemble[0]
-    quorum_us = cost_us(world, zookeeper, ZOOKEEPER_WRITE)
-    behind_us = cost_us(world, zookeeper, ZOOKEEPER_PIPELINED_WRITE)
+    quorum_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_WRITE)
+    behind_us = rows.cost_us(world, zookeeper, rows.ZOOKEEPER_PIPELINED_WRITE)
     ensemble.committed_us = max(
         world.context[0].time_us + quorum_us, ensemble.committed_us + behind_us
     )
@@ -120,11 +109,11 @@ def write_us(world: ControlPlane, zookeeper: int) -> int:
 @inner_rule
 def read_us(world: Kernel, zookeeper: int) -> int:
     """When the response to a read that comes now leaves."""
-    return world.context[0].time_us + cost_us(world, zookeeper, ZOOKEEPER_READ)
+    return world.context[0].time_us + rows.cost_us(world, zookeeper, rows.ZOOKEEPER_READ)
 
 
 @inner_rule
-def open_session(world: ControlPlane, request: ZkConnectRequest) -> int:
+def open_session(world: ControlPlane, request: zookeeper_requests.ZkConnectRequest) -> int:
     """Open a session for a broker; its number."""
     ensemble = world.ensemble[0]
     number = ensemble.sessions
@@ -143,11 +132,11 @@ def open_session(world: ControlPlane, request: ZkConnectRequest) -> int:
         world.zookeeper_sessions[ensemble.last_session].next = number
     ensemble.last_session = number
     _touch(world, session)
-    written = new_row(world, request.destination, SessionOpened)
+    written = rows.new_row(world, request.destination, SessionOpened)
     written.broker = request.broker
     written.session = number
     written.timeout_ms = session.timeout_ms
-    write_row(world, written)
+    rows.write_row(world, written)
     return number
 
 
@@ -189,27 +178,29 @@ def check_sessions(world: ControlPlane, zookeeper: int) -> None:
 def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     session = world.zookeeper_sessions[number]
     now_us = world.context[0].time_us
-    written = new_row(world, zookeeper, SessionExpired)
+    written = rows.new_row(world, zookeeper, SessionExpired)
     written.broker = session.broker
     written.session = number
     written.silent_us = now_us - session.heard_us
     because_of(world, written, session.broker, session.heard_us)
-    write_row(world, written)
-    _end(world, zookeeper, number, BROKER_SESSION_EXPIRED, now_us)
+    rows.write_row(world, written)
+    _end(world, zookeeper, number, codes.BROKER_SESSION_EXPIRED, now_us)
 
 
 @inner_rule
-def close_session(world: ControlPlane, request: ZkCloseRequest, departure_us: int) -> None:
+def close_session(
+    world: ControlPlane, request: zookeeper_requests.ZkCloseRequest, departure_us: int
+) -> None:
     """End a session because its broker asks for it.
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
-    written = new_row(world, request.destination, SessionClosed)
+    written = rows.new_row(world, request.destination, SessionClosed)
     written.broker = request.broker
     written.session = request.session
-    write_row(world, written)
+    rows.write_row(world, written)
     zookeeper = request.destination
-    reason = BROKER_SESSION_CLOSED
+    reason = codes.BROKER_SESSION_CLOSED
     _end(world, zookeeper, request.session, reason, departure_us)
 
 

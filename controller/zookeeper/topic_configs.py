@@ -29,18 +29,8 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ConfigChanged,
-    NamedPartition,
-    ThrottledReplica,
-    ThrottlesChanged,
-    ThrottleTarget,
-    TopicSettings,
-    ZkConfigureRequest,
-    ZkResponse,
-    ZkThrottleRequest,
-)
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.trace_rows.controller_rows import TopicConfigured
@@ -48,7 +38,9 @@ from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partit
 
 
 @inner_rule
-def configure_topic(world: ControlPlane, request: ZkConfigureRequest, departure_us: int) -> None:
+def configure_topic(
+    world: ControlPlane, request: zookeeper_requests.ZkConfigureRequest, departure_us: int
+) -> None:
     """Write a topic's settings, and tell all brokers that have a session."""
     topic = request.topic
     config = world.topic_configs[topic]
@@ -64,7 +56,9 @@ def configure_topic(world: ControlPlane, request: ZkConfigureRequest, departure_
     number = world.ensemble[0].first_session
     while number != NONE:
         session = world.zookeeper_sessions[number]
-        news = new_event(world, request.destination, session.broker, ConfigChanged)
+        news = new_event(
+            world, request.destination, session.broker, zookeeper_requests.ConfigChanged
+        )
         news.session = number
         _add_settings(world, news, topic)
         send(world, news, departure_us)
@@ -72,7 +66,7 @@ def configure_topic(world: ControlPlane, request: ZkConfigureRequest, departure_
 
 
 @inner_rule
-def add_all_configs(world: ControlPlane, response: ZkResponse) -> None:
+def add_all_configs(world: ControlPlane, response: zookeeper_requests.ZkResponse) -> None:
     """Let a response bring the settings of all topics."""
     for topic in range(world.sizes[0].topics):
         _add_settings(world, response, topic)
@@ -80,14 +74,16 @@ def add_all_configs(world: ControlPlane, response: ZkResponse) -> None:
 
 @inner_rule
 def _add_settings(world: ControlPlane, event: Event, topic: int) -> None:
-    settings = new_item(world, event, NONE, TopicSettings)
+    settings = new_item(world, event, NONE, zookeeper_requests.TopicSettings)
     settings.topic = topic
     settings.min_insync_replicas = world.topic_configs[topic].min_insync_replicas
     settings.unclean_leader_election = world.topic_configs[topic].unclean_leader_election
 
 
 @inner_rule
-def write_throttles(world: ControlPlane, request: ZkThrottleRequest, departure_us: int) -> None:
+def write_throttles(
+    world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest, departure_us: int
+) -> None:
     """Write throttles, and tell all brokers that have a session of their own."""
     if request.scope == THROTTLE_NAMED:
         _write_named(world, request)
@@ -113,7 +109,7 @@ def _is_reassigning(world: ControlPlane) -> bool:
 def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_us: int) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
-    news = new_event(world, zookeeper, broker, ThrottlesChanged)
+    news = new_event(world, zookeeper, broker, zookeeper_requests.ThrottlesChanged)
     news.session = session
     news.leader_rate = world.throttled_rates[broker].leader_rate
     news.follower_rate = world.throttled_rates[broker].follower_rate
@@ -121,7 +117,9 @@ def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_
         throttled = world.replica_throttles[row]
         is_throttled = throttled.leader or throttled.follower
         if is_throttled and world.slots[row].broker == broker:
-            item = new_item(world, news, world.slots[row].partition, ThrottledReplica)
+            item = new_item(
+                world, news, world.slots[row].partition, zookeeper_requests.ThrottledReplica
+            )
             item.as_leader = throttled.leader
             item.as_follower = throttled.follower
     send(world, news, departure_us)
@@ -141,10 +139,10 @@ def has_throttles(world: ControlPlane) -> bool:
 
 
 @inner_rule
-def _write_named(world: ControlPlane, request: ZkThrottleRequest) -> None:
+def _write_named(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
     cursor = request.first_item
     while cursor != NONE:
-        target = view_as(world.items[cursor], ThrottleTarget)
+        target = view_as(world.items[cursor], zookeeper_requests.ThrottleTarget)
         cursor = target.next
         if target.broker != NONE:
             _set_rates(world, target.broker, request)
@@ -153,7 +151,7 @@ def _write_named(world: ControlPlane, request: ZkThrottleRequest) -> None:
 
 
 @inner_rule
-def _write_moves(world: ControlPlane, request: ZkThrottleRequest) -> None:
+def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
     """Throttle what moves, as the tool works it out from the assignments; nothing else of a topic.
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
@@ -164,7 +162,7 @@ def _write_moves(world: ControlPlane, request: ZkThrottleRequest) -> None:
         cursor = world.items[cursor].next
     cursor = request.first_item
     while cursor != NONE:
-        moved = view_as(world.items[cursor], NamedPartition)
+        moved = view_as(world.items[cursor], zookeeper_requests.NamedPartition)
         cursor = moved.next
         facts = world.partitions[moved.partition]
         sources = world.assignments[moved.partition].replicas
@@ -176,7 +174,9 @@ def _write_moves(world: ControlPlane, request: ZkThrottleRequest) -> None:
 
 
 @inner_rule
-def _set_rates(world: ControlPlane, broker: int, request: ZkThrottleRequest) -> None:
+def _set_rates(
+    world: ControlPlane, broker: int, request: zookeeper_requests.ZkThrottleRequest
+) -> None:
     rates = world.throttled_rates[broker]
     if request.leader_rate != NONE:
         rates.leader_rate = request.leader_rate

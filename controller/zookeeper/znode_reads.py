@@ -8,46 +8,30 @@ from tidegauge.controller.state.handlers import ZOOKEEPER
 from tidegauge.controller.zookeeper.sessions import read_us, response_to
 from tidegauge.controller.zookeeper.znodes import add_watch, holds_chain, is_there
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.zookeeper_requests import (
-    Child,
-    NamedPartition,
-    ZkChildrenRequest,
-    ZkExistsRequest,
-    ZkGetRequest,
-    ZkRead,
-    ZkResponse,
-    ZnodeData,
-)
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.trace_rows.codes import NO_NODE, OK
-from tidegauge.simulation.zookeeper_tree import (
-    BROKERS,
-    DELETIONS,
-    LOG_DIR_EVENT,
-    LOG_DIR_EVENTS,
-    NOTIFICATIONS,
-    NOTIFICATIONS_ZNODE,
-    TOPIC_DELETIONS,
-    TOPICS,
-    TOPICS_ZNODE,
-    is_in,
-)
 
 
 @inner_rule
-def _response_to_read(world: ControlPlane, request: ZkRead) -> ZkResponse:
+def _response_to_read(
+    world: ControlPlane, request: zookeeper_requests.ZkRead
+) -> zookeeper_requests.ZkResponse:
     response = response_to(world, request)
     response.partition = request.partition
     response.continuation = request.continuation
     if response.error == OK and request.sets_watch:
-        add_watch(world, request, request.kind == ZkChildrenRequest.KIND)
+        add_watch(world, request, request.kind == zookeeper_requests.ZkChildrenRequest.KIND)
     return response
 
 
 @inner_rule
-def _finds(world: ControlPlane, request: ZkRead, response: ZkResponse) -> bool:
+def _finds(
+    world: ControlPlane, request: zookeeper_requests.ZkRead, response: zookeeper_requests.ZkResponse
+) -> bool:
     """Whether the znode is there that is read; the response says so."""
     if response.error != OK:
         return False
@@ -61,13 +45,13 @@ def _finds(world: ControlPlane, request: ZkRead, response: ZkResponse) -> bool:
     return True
 
 
-@ZOOKEEPER.handles(ZkGetRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkGetRequest)
 @inner_rule
-def handle_get(world: ControlPlane, request: ZkGetRequest) -> None:
+def handle_get(world: ControlPlane, request: zookeeper_requests.ZkGetRequest) -> None:
     """Tell what a znode holds."""
     response = _response_to_read(world, request)
     if _finds(world, request, response):
-        is_notification = is_in(world, NOTIFICATIONS, request.znode)
+        is_notification = zookeeper_tree.is_in(world, zookeeper_tree.NOTIFICATIONS, request.znode)
         if is_notification or holds_chain(world, request.znode):
             _name_partitions(world, world.znodes[request.znode], response)
         else:
@@ -75,18 +59,18 @@ def handle_get(world: ControlPlane, request: ZkGetRequest) -> None:
     send(world, response, read_us(world, request.destination))
 
 
-@ZOOKEEPER.handles(ZkExistsRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkExistsRequest)
 @inner_rule
-def handle_exists(world: ControlPlane, request: ZkExistsRequest) -> None:
+def handle_exists(world: ControlPlane, request: zookeeper_requests.ZkExistsRequest) -> None:
     """Tell whether a znode exists, and who has created it."""
     response = _response_to_read(world, request)
     _finds(world, request, response)
     send(world, response, read_us(world, request.destination))
 
 
-@ZOOKEEPER.handles(ZkChildrenRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkChildrenRequest)
 @inner_rule
-def handle_children(world: ControlPlane, request: ZkChildrenRequest) -> None:
+def handle_children(world: ControlPlane, request: zookeeper_requests.ZkChildrenRequest) -> None:
     """Name the children of a znode."""
     response = _response_to_read(world, request)
     if response.error == OK:
@@ -95,21 +79,25 @@ def handle_children(world: ControlPlane, request: ZkChildrenRequest) -> None:
 
 
 @inner_rule
-def _name_partitions(world: Kernel, node: Znode, response: ZkResponse) -> None:
+def _name_partitions(world: Kernel, node: Znode, response: zookeeper_requests.ZkResponse) -> None:
     """Name the partitions that a znode names."""
     cursor = node.first_item
     while cursor != NONE:
-        kept = view_as(world.items[cursor], NamedPartition)
+        kept = view_as(world.items[cursor], zookeeper_requests.NamedPartition)
         cursor = kept.next
-        named = new_item(world, response, kept.partition, NamedPartition)
+        named = new_item(world, response, kept.partition, zookeeper_requests.NamedPartition)
         named.replicas = kept.replicas
 
 
 @inner_rule
-def _tell_data(world: ControlPlane, request: ZkGetRequest, response: ZkResponse) -> None:
+def _tell_data(
+    world: ControlPlane,
+    request: zookeeper_requests.ZkGetRequest,
+    response: zookeeper_requests.ZkResponse,
+) -> None:
     """Tell a partition's state, or whatever else a znode holds."""
     node = world.znodes[request.znode]
-    data = new_item(world, response, request.partition, ZnodeData)
+    data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData)
     data.leader = node.leader
     data.leader_epoch = node.leader_epoch
     data.controller_epoch = node.controller_epoch
@@ -122,34 +110,36 @@ def _tell_data(world: ControlPlane, request: ZkGetRequest, response: ZkResponse)
 
 
 @inner_rule
-def _list_children(world: ControlPlane, parent: int, response: ZkResponse) -> None:
+def _list_children(
+    world: ControlPlane, parent: int, response: zookeeper_requests.ZkResponse
+) -> None:
     """Name the children in the response's chain; of topics, their partitions."""
-    if parent == NOTIFICATIONS_ZNODE:
+    if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
         znode = world.ensemble[0].first_notification
         while znode != NONE:
             _add_child(world, response, znode)
             znode = world.znodes[znode].next
         return
-    sort = BROKERS
-    if is_in(world, LOG_DIR_EVENTS, parent):
-        sort = LOG_DIR_EVENT
-    elif is_in(world, DELETIONS, parent):
-        sort = TOPIC_DELETIONS
-    elif parent == TOPICS_ZNODE:
-        sort = TOPICS
+    sort = zookeeper_tree.BROKERS
+    if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENTS, parent):
+        sort = zookeeper_tree.LOG_DIR_EVENT
+    elif zookeeper_tree.is_in(world, zookeeper_tree.DELETIONS, parent):
+        sort = zookeeper_tree.TOPIC_DELETIONS
+    elif parent == zookeeper_tree.TOPICS_ZNODE:
+        sort = zookeeper_tree.TOPICS
     children = world.tree_ranges[sort]
     for number in range(children.count):
         znode = children.first + number
-        if world.znodes[znode].exists and parent == TOPICS_ZNODE:
+        if world.znodes[znode].exists and parent == zookeeper_tree.TOPICS_ZNODE:
             list_assignments(world, number, response)
-        elif world.znodes[znode].exists or sort == BROKERS:
+        elif world.znodes[znode].exists or sort == zookeeper_tree.BROKERS:
             _add_child(world, response, znode)
 
 
 @inner_rule
-def _add_child(world: ControlPlane, response: ZkResponse, znode: int) -> None:
+def _add_child(world: ControlPlane, response: zookeeper_requests.ZkResponse, znode: int) -> None:
     node = world.znodes[znode]
-    child = new_item(world, response, NONE, Child)
+    child = new_item(world, response, NONE, zookeeper_requests.Child)
     child.znode = znode
     child.created_zxid = node.created_zxid if node.exists else UNDEFINED
     child.row_sequence = node.row_sequence

@@ -5,116 +5,79 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.assignments import begin_assignments, store_assignments
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.controller.state.handlers import ZOOKEEPER
+from tidegauge.controller.zookeeper import znodes
 from tidegauge.controller.zookeeper.sessions import leaves_us, response_to_write
 from tidegauge.controller.zookeeper.topic_configs import configure_topic, write_throttles
-from tidegauge.controller.zookeeper.znodes import (
-    delete_znode,
-    fire_child_watches,
-    fire_watches,
-    holds_chain,
-    is_there,
-    keep_chain,
-    new_notification,
-    number_log_dir_event,
-    parent_of,
-    replace_chain,
-    write_znode_row,
-)
 from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ZkConfigureRequest,
-    ZkCreateRequest,
-    ZkDataWrite,
-    ZkDeleteRequest,
-    ZkResponse,
-    ZkSetRequest,
-    ZkThrottleRequest,
-    ZnodeData,
-)
-from tidegauge.simulation.trace_rows.codes import (
-    BAD_VERSION,
-    BROKER_DELETED,
-    NO_NODE,
-    NODE_EXISTS,
-    OK,
-    STATE_CREATED,
-    STATE_WRITTEN,
-)
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    CONTROLLER_EPOCH_ZNODE,
-    CONTROLLER_ZNODE,
-    LOG_DIR_EVENT,
-    NOTIFICATIONS_ZNODE,
-    TOPICS,
-    TOPICS_ZNODE,
-    is_in,
-    place_in,
-)
+from tidegauge.simulation.messages import zookeeper_requests
+from tidegauge.simulation.trace_rows import codes
 
 
-@ZOOKEEPER.handles(ZkCreateRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkCreateRequest)
 @inner_rule
-def handle_create(world: ControlPlane, request: ZkCreateRequest) -> None:
+def handle_create(world: ControlPlane, request: zookeeper_requests.ZkCreateRequest) -> None:
     """Create a znode."""
     response = response_to_write(world, request)
     response.partition = request.partition
     departure_us = leaves_us(world, response)
-    if response.error == OK:
-        if request.znode == CONTROLLER_ZNODE:
+    if response.error == codes.OK:
+        if request.znode == zookeeper_tree.CONTROLLER_ZNODE:
             _create_controller(world, request, response, departure_us)
         else:
             _create(world, request, response, departure_us)
     send(world, response, departure_us)
 
 
-@ZOOKEEPER.handles(ZkSetRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkSetRequest)
 @inner_rule
-def handle_set(world: ControlPlane, request: ZkSetRequest) -> None:
+def handle_set(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
     """Write a znode."""
     response = response_to_write(world, request)
     response.partition = request.partition
     departure_us = leaves_us(world, response)
-    if response.error == OK:
+    if response.error == codes.OK:
         _set(world, request, response, departure_us)
     send(world, response, departure_us)
 
 
-@ZOOKEEPER.handles(ZkDeleteRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkDeleteRequest)
 @inner_rule
-def handle_delete(world: ControlPlane, request: ZkDeleteRequest) -> None:
+def handle_delete(world: ControlPlane, request: zookeeper_requests.ZkDeleteRequest) -> None:
     """Delete a znode."""
     response = response_to_write(world, request)
     departure_us = leaves_us(world, response)
-    if response.error == OK and is_there(world, request.znode, request.sequence_number):
+    if response.error == codes.OK and znodes.is_there(
+        world, request.znode, request.sequence_number
+    ):
         zookeeper = request.destination
-        reason = BROKER_DELETED
-        delete_znode(world, zookeeper, request.znode, request.broker, reason, departure_us)
-    elif response.error == OK:
-        response.error = NO_NODE
+        reason = codes.BROKER_DELETED
+        znodes.delete_znode(world, zookeeper, request.znode, request.broker, reason, departure_us)
+    elif response.error == codes.OK:
+        response.error = codes.NO_NODE
     send(world, response, departure_us)
 
 
-@ZOOKEEPER.handles(ZkConfigureRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkConfigureRequest)
 @inner_rule
-def handle_configure(world: ControlPlane, request: ZkConfigureRequest) -> None:
+def handle_configure(world: ControlPlane, request: zookeeper_requests.ZkConfigureRequest) -> None:
     """Write a topic's settings."""
     response = response_to_write(world, request)
     departure_us = leaves_us(world, response)
-    if response.error == OK:
+    if response.error == codes.OK:
         configure_topic(world, request, departure_us)
     send(world, response, departure_us)
 
 
-@ZOOKEEPER.handles(ZkThrottleRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkThrottleRequest)
 @inner_rule
-def handle_throttle(world: ControlPlane, request: ZkThrottleRequest) -> None:
+def handle_throttle(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
     """Write throttles of replication."""
     response = response_to_write(world, request)
     departure_us = leaves_us(world, response)
-    if response.error == OK:
+    if response.error == codes.OK:
         write_throttles(world, request, departure_us)
     send(world, response, departure_us)
 
@@ -122,8 +85,8 @@ def handle_throttle(world: ControlPlane, request: ZkThrottleRequest) -> None:
 @inner_rule
 def _create_controller(
     world: ControlPlane,
-    request: ZkCreateRequest,
-    response: ZkResponse,
+    request: zookeeper_requests.ZkCreateRequest,
+    response: zookeeper_requests.ZkResponse,
     departure_us: int,
 ) -> None:
     """Create /controller; if a controller epoch comes along, both or neither is written.
@@ -133,25 +96,25 @@ def _create_controller(
     if request.first_item == NONE:
         _create(world, request, response, departure_us)
         return
-    epoch = world.znodes[CONTROLLER_EPOCH_ZNODE]
-    if world.znodes[CONTROLLER_ZNODE].exists:
-        response.error = NODE_EXISTS
+    epoch = world.znodes[zookeeper_tree.CONTROLLER_EPOCH_ZNODE]
+    if world.znodes[zookeeper_tree.CONTROLLER_ZNODE].exists:
+        response.error = codes.NODE_EXISTS
         return
     if request.version != UNDEFINED and request.version != epoch.version:
-        response.error = BAD_VERSION
+        response.error = codes.BAD_VERSION
         return
-    data = view_as(world.items[request.first_item], ZnodeData)
+    data = view_as(world.items[request.first_item], zookeeper_requests.ZnodeData)
     epoch_number = data.controller_epoch
     if not epoch.exists:
         # The first controller of a cluster makes it before: with epoch 0.
         epoch.exists = True
         epoch.version = 0
-        write_znode_row(
+        znodes.write_znode_row(
             world,
             request.destination,
             request.broker,
-            CONTROLLER_EPOCH_ZNODE,
-            STATE_CREATED,
+            zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
+            codes.STATE_CREATED,
         )
     # /controller itself holds none.
     data.controller_epoch = 0
@@ -160,32 +123,32 @@ def _create_controller(
     world.ensemble[0].zxid += 1
     epoch.version += 1
     response.version = epoch.version
-    write_znode_row(
+    znodes.write_znode_row(
         world,
         request.destination,
         request.broker,
-        CONTROLLER_EPOCH_ZNODE,
-        STATE_WRITTEN,
+        zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
+        codes.STATE_WRITTEN,
     )
 
 
 @inner_rule
 def _create(
     world: ControlPlane,
-    request: ZkCreateRequest,
-    response: ZkResponse,
+    request: zookeeper_requests.ZkCreateRequest,
+    response: zookeeper_requests.ZkResponse,
     departure_us: int,
 ) -> None:
     znode = request.znode
-    if znode == NOTIFICATIONS_ZNODE:
-        znode = new_notification(world, request)
-    elif is_in(world, LOG_DIR_EVENT, znode):
-        number_log_dir_event(world, znode)
-    elif holds_chain(world, znode) and not world.znodes[znode].exists:
-        keep_chain(world.znodes[znode], request)
+    if znode == zookeeper_tree.NOTIFICATIONS_ZNODE:
+        znode = znodes.new_notification(world, request)
+    elif zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENT, znode):
+        znodes.number_log_dir_event(world, znode)
+    elif znodes.holds_chain(world, znode) and not world.znodes[znode].exists:
+        znodes.keep_chain(world.znodes[znode], request)
     node = world.znodes[znode]
     if node.exists:
-        response.error = NODE_EXISTS
+        response.error = codes.NODE_EXISTS
         return
     ensemble = world.ensemble[0]
     ensemble.zxid += 1
@@ -193,28 +156,33 @@ def _create(
     node.version = 0
     node.created_zxid = ensemble.zxid
     node.broker = request.broker
-    is_ephemeral = znode == CONTROLLER_ZNODE or parent_of(world, znode) == BROKER_IDS_ZNODE
+    is_ephemeral = (
+        znode == zookeeper_tree.CONTROLLER_ZNODE
+        or znodes.parent_of(world, znode) == zookeeper_tree.BROKER_IDS_ZNODE
+    )
     node.session = request.session if is_ephemeral else UNDEFINED
     _take_data(world, node, request)
     response.created_zxid = node.created_zxid
     response.version = 0
-    write_znode_row(world, request.destination, request.broker, znode, STATE_CREATED)
-    parent = parent_of(world, znode)
-    if parent == TOPICS_ZNODE:
-        begin_assignments(world, place_in(world, TOPICS, znode))
-    if parent == BROKER_IDS_ZNODE and request.sets_data:
+    znodes.write_znode_row(world, request.destination, request.broker, znode, codes.STATE_CREATED)
+    parent = znodes.parent_of(world, znode)
+    if parent == zookeeper_tree.TOPICS_ZNODE:
+        begin_assignments(world, zookeeper_tree.place_in(world, zookeeper_tree.TOPICS, znode))
+    if parent == zookeeper_tree.BROKER_IDS_ZNODE and request.sets_data:
         node.version = 1
-        write_znode_row(world, request.destination, request.broker, znode, STATE_WRITTEN)
-    fire_watches(world, request.destination, znode, departure_us)
-    fire_child_watches(world, request.destination, parent, departure_us)
+        znodes.write_znode_row(
+            world, request.destination, request.broker, znode, codes.STATE_WRITTEN
+        )
+    znodes.fire_watches(world, request.destination, znode, departure_us)
+    znodes.fire_child_watches(world, request.destination, parent, departure_us)
 
 
 @inner_rule
-def _take_data(world: Kernel, node: Znode, request: ZkDataWrite) -> None:
+def _take_data(world: Kernel, node: Znode, request: zookeeper_requests.ZkDataWrite) -> None:
     """Store what a create or a set brings; a notification has kept its chain already."""
     if request.first_item == NONE:
         return
-    data = view_as(world.items[request.first_item], ZnodeData)
+    data = view_as(world.items[request.first_item], zookeeper_requests.ZnodeData)
     node.leader = data.leader
     node.leader_epoch = data.leader_epoch
     node.controller_epoch = data.controller_epoch
@@ -224,8 +192,8 @@ def _take_data(world: Kernel, node: Znode, request: ZkDataWrite) -> None:
 @inner_rule
 def _set(
     world: ControlPlane,
-    request: ZkSetRequest,
-    response: ZkResponse,
+    request: zookeeper_requests.ZkSetRequest,
+    response: zookeeper_requests.ZkResponse,
     departure_us: int,
 ) -> None:
     """Write data if the znode has the version that the writer knows.
@@ -236,26 +204,28 @@ def _set(
     node = world.znodes[request.znode]
     response.version = node.version
     if not node.exists:
-        response.error = NO_NODE
+        response.error = codes.NO_NODE
         return
     if request.version != UNDEFINED and request.version != node.version:
-        data = view_as(world.items[request.first_item], ZnodeData)
+        data = view_as(world.items[request.first_item], zookeeper_requests.ZnodeData)
         same = (
             node.leader == data.leader
             and node.leader_epoch == data.leader_epoch
             and node.controller_epoch == data.controller_epoch
             and node.isr == data.isr
         )
-        response.error = OK if same else BAD_VERSION
+        response.error = codes.OK if same else codes.BAD_VERSION
         return
     world.ensemble[0].zxid += 1
-    if holds_chain(world, request.znode):
-        replace_chain(world, node, request)
-    elif parent_of(world, request.znode) == TOPICS_ZNODE:
+    if znodes.holds_chain(world, request.znode):
+        znodes.replace_chain(world, node, request)
+    elif znodes.parent_of(world, request.znode) == zookeeper_tree.TOPICS_ZNODE:
         store_assignments(world, request)
     else:
         _take_data(world, node, request)
     node.version += 1
     response.version = node.version
-    write_znode_row(world, request.destination, request.broker, request.znode, STATE_WRITTEN)
-    fire_watches(world, request.destination, request.znode, departure_us)
+    znodes.write_znode_row(
+        world, request.destination, request.broker, request.znode, codes.STATE_WRITTEN
+    )
+    znodes.fire_watches(world, request.destination, request.znode, departure_us)

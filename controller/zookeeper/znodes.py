@@ -15,6 +15,7 @@ order of their sequence numbers.
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import ControlPlane, Znode
 from tidegauge.replication.records import EMPTY, UNDEFINED
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -22,47 +23,7 @@ from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology, broker_of
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ABSENT,
-    BROKER_ACTIVE,
-    BROKER_REGISTERS,
-    STATE_CREATED,
-    STATE_DELETED,
-    STATE_WRITTEN,
-)
-from tidegauge.simulation.trace_rows.controller_rows import (
-    BrokerState,
-    ControllerActive,
-    PartitionState,
-    ZnodeContent,
-    ZnodeCreated,
-    ZnodeDeleted,
-    ZnodeSet,
-)
-from tidegauge.simulation.zookeeper_tree import (
-    BROKER_IDS_ZNODE,
-    BROKERS,
-    CONTROLLER_EPOCH_ZNODE,
-    CONTROLLER_ZNODE,
-    FIXED_ZNODES,
-    LOG_DIR_EVENT,
-    NOTIFICATIONS,
-    NOTIFICATIONS_ZNODE,
-    PREFERRED_ELECTION_ZNODE,
-    REASSIGNMENT,
-    STATES,
-    TOPIC_DELETIONS,
-    TOPICS,
-    TOPICS_ZNODE,
-    delete_topics_znode,
-    directories_fail,
-    first_notification_znode,
-    is_administered,
-    is_in,
-    log_dir_events_znode,
-    place_in,
-    state_znode,
-)
+from tidegauge.simulation.trace_rows import codes, controller_rows
 
 
 @inner_rule
@@ -84,22 +45,26 @@ def write_control_plane_row(
         change: one of STATE_CHANGES.
         reason: of a broker's registration, one of STATE_REASONS.
     """
-    if is_in(world, STATES, znode):
-        partition = place_in(world, STATES, znode)
+    if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
+        partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
         _write_partition_state(world, zookeeper, partition, writer, change)
-    elif change == STATE_WRITTEN:
+    elif change == codes.STATE_WRITTEN:
         return
-    elif is_in(world, BROKERS, znode):
-        registered = new_row(world, zookeeper, BrokerState)
-        registered.broker = place_in(world, BROKERS, znode)
-        registered.state = BROKER_ABSENT if change == STATE_DELETED else BROKER_ACTIVE
+    elif zookeeper_tree.is_in(world, zookeeper_tree.BROKERS, znode):
+        registered = new_row(world, zookeeper, controller_rows.BrokerState)
+        registered.broker = zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode)
+        registered.state = (
+            codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE
+        )
         registered.broker_epoch = world.znodes[znode].created_zxid
         registered.state_reason = reason
         write_row(world, registered)
-    elif znode == CONTROLLER_ZNODE:
-        active = new_row(world, zookeeper, ControllerActive)
-        active.broker = NONE if change == STATE_DELETED else writer
-        active.controller_epoch = world.znodes[CONTROLLER_EPOCH_ZNODE].controller_epoch
+    elif znode == zookeeper_tree.CONTROLLER_ZNODE:
+        active = new_row(world, zookeeper, controller_rows.ControllerActive)
+        active.broker = NONE if change == codes.STATE_DELETED else writer
+        active.controller_epoch = world.znodes[
+            zookeeper_tree.CONTROLLER_EPOCH_ZNODE
+        ].controller_epoch
         write_row(world, active)
 
 
@@ -111,9 +76,9 @@ def _write_partition_state(
     writer: int,
     change: int,
 ) -> None:
-    node = world.znodes[state_znode(world, partition)]
-    is_deleted = change == STATE_DELETED
-    row = new_row(world, zookeeper, PartitionState)
+    node = world.znodes[zookeeper_tree.state_znode(world, partition)]
+    is_deleted = change == codes.STATE_DELETED
+    row = new_row(world, zookeeper, controller_rows.PartitionState)
     row.partition = partition
     row.change = change
     row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
@@ -129,23 +94,25 @@ def _write_partition_state(
 def parent_of(world: Topology, znode: int) -> int:
     """The parent whose children are watched; NONE for all other znodes."""
     parent = NONE
-    if is_in(world, BROKERS, znode):
-        parent = BROKER_IDS_ZNODE
-    elif is_in(world, TOPICS, znode):
-        parent = TOPICS_ZNODE
-    elif is_in(world, NOTIFICATIONS, znode):
-        parent = NOTIFICATIONS_ZNODE
-    elif is_in(world, LOG_DIR_EVENT, znode):
-        parent = log_dir_events_znode(world)
-    elif is_in(world, TOPIC_DELETIONS, znode):
-        parent = delete_topics_znode(world)
+    if zookeeper_tree.is_in(world, zookeeper_tree.BROKERS, znode):
+        parent = zookeeper_tree.BROKER_IDS_ZNODE
+    elif zookeeper_tree.is_in(world, zookeeper_tree.TOPICS, znode):
+        parent = zookeeper_tree.TOPICS_ZNODE
+    elif zookeeper_tree.is_in(world, zookeeper_tree.NOTIFICATIONS, znode):
+        parent = zookeeper_tree.NOTIFICATIONS_ZNODE
+    elif zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENT, znode):
+        parent = zookeeper_tree.log_dir_events_znode(world)
+    elif zookeeper_tree.is_in(world, zookeeper_tree.TOPIC_DELETIONS, znode):
+        parent = zookeeper_tree.delete_topics_znode(world)
     return parent
 
 
 @inner_rule
 def holds_chain(world: Topology, znode: int) -> bool:
     """Whether a znode names partitions that somebody asks the controller to deal with."""
-    return znode == PREFERRED_ELECTION_ZNODE or is_in(world, REASSIGNMENT, znode)
+    return znode == zookeeper_tree.PREFERRED_ELECTION_ZNODE or zookeeper_tree.is_in(
+        world, zookeeper_tree.REASSIGNMENT, znode
+    )
 
 
 @inner_rule
@@ -219,9 +186,9 @@ def _tell_watchers(
 def forget_watches(world: ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
-    count = FIXED_ZNODES
-    if is_administered(world) or directories_fail(world):
-        count = first_notification_znode(world)
+    count = zookeeper_tree.FIXED_ZNODES
+    if zookeeper_tree.is_administered(world) or zookeeper_tree.directories_fail(world):
+        count = zookeeper_tree.first_notification_znode(world)
     for znode in range(count):
         node = world.znodes[znode]
         node.first_watch = _without_watches(world, node.first_watch, session)
@@ -260,7 +227,7 @@ def new_notification(world: ControlPlane, request: Event) -> int:
     ensemble.free_notification = node.next
     if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
         world.context[0].needs_room = True
-    parent = world.znodes[NOTIFICATIONS_ZNODE]
+    parent = world.znodes[zookeeper_tree.NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
@@ -280,7 +247,7 @@ def number_log_dir_event(world: ControlPlane, znode: int) -> None:
     A directory that has failed again, before the controller has dealt with the failure before,
     takes the place of that: there is one child of it, with the newer number.
     """
-    parent = world.znodes[log_dir_events_znode(world)]
+    parent = world.znodes[zookeeper_tree.log_dir_events_znode(world)]
     world.znodes[znode].sequence_number = parent.sequence_number
     world.znodes[znode].exists = False
     parent.sequence_number += 1
@@ -346,22 +313,22 @@ def write_znode_row(
 ) -> None:
     """Write down what a znode holds after it was created, or written (``change``)."""
     node = world.znodes[znode]
-    if change == STATE_CREATED:
-        created = new_row(world, zookeeper, ZnodeCreated)
+    if change == codes.STATE_CREATED:
+        created = new_row(world, zookeeper, controller_rows.ZnodeCreated)
         _tell_content(created, node, znode, writer)
         created.sequence_number = node.sequence_number
         write_row(world, created)
         node.row_sequence = created.sequence
     else:
-        written = new_row(world, zookeeper, ZnodeSet)
+        written = new_row(world, zookeeper, controller_rows.ZnodeSet)
         _tell_content(written, node, znode, writer)
         written.version = node.version
         write_row(world, written)
-    write_control_plane_row(world, zookeeper, znode, writer, change, BROKER_REGISTERS)
+    write_control_plane_row(world, zookeeper, znode, writer, change, codes.BROKER_REGISTERS)
 
 
 @inner_rule
-def _tell_content(row: ZnodeContent, node: Znode, znode: int, writer: int) -> None:
+def _tell_content(row: controller_rows.ZnodeContent, node: Znode, znode: int, writer: int) -> None:
     row.znode = znode
     row.writer = writer
     row.leader = node.leader
@@ -386,14 +353,14 @@ def delete_znode(
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(world, zookeeper, ZnodeDeleted)
+    written = new_row(world, zookeeper, controller_rows.ZnodeDeleted)
     written.znode = znode
     written.writer = writer
     write_row(world, written)
     node.row_sequence = written.sequence
-    write_control_plane_row(world, zookeeper, znode, writer, STATE_DELETED, reason)
+    write_control_plane_row(world, zookeeper, znode, writer, codes.STATE_DELETED, reason)
     parent = parent_of(world, znode)
-    if parent == NOTIFICATIONS_ZNODE:
+    if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
         _free_notification(world, znode)
     elif holds_chain(world, znode):
         _free_chain(world, node)
@@ -405,6 +372,8 @@ def delete_znode(
 def is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
     """Whether a znode exists; of a notification, the one with this number."""
     node = world.znodes[znode]
-    if is_in(world, LOG_DIR_EVENT, znode) or is_in(world, NOTIFICATIONS, znode):
+    if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENT, znode) or zookeeper_tree.is_in(
+        world, zookeeper_tree.NOTIFICATIONS, znode
+    ):
         return node.exists and node.sequence_number == sequence_number
     return node.exists

@@ -11,23 +11,11 @@ Here are sessions (``sessions.py`` has their rules) and the clock; ``znode_reads
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.state.handlers import ZOOKEEPER
-from tidegauge.controller.zookeeper import znode_reads, znode_writes  # noqa: F401 - their handlers
+from tidegauge.controller.zookeeper import sessions, znode_reads, znode_writes  # noqa: F401 - their handlers
 from tidegauge.controller.zookeeper.held_states import (
     end_former_session,
     is_quiescent,
     restore_former_states,
-)
-from tidegauge.controller.zookeeper.sessions import (
-    check_sessions,
-    close_session,
-    leaves_us,
-    lose_connections,
-    open_session,
-    read_us,
-    refresh_sessions,
-    response_to,
-    response_to_write,
-    write_us,
 )
 from tidegauge.controller.zookeeper.topic_configs import (
     add_all_configs,
@@ -39,16 +27,9 @@ from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import free_event, new_event, new_response, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected, FaultBegin, FaultChange
-from tidegauge.simulation.messages.zookeeper_requests import (
-    ZkCloseRequest,
-    ZkConnectRequest,
-    ZkIsQuiescentRequest,
-    ZkPingRequest,
-    ZkResponse,
-    ZkTick,
-)
 from tidegauge.simulation.trace_rows.codes import BROKER_DELETED, NO_NODE, OK
 from tidegauge.simulation.zookeeper_tree import CONTROLLER_ZNODE
 
@@ -69,73 +50,75 @@ def take_zookeeper_fault(world: ControlPlane, event: FaultChange) -> None:
     elif (fault.suspends or fault.stops) and world.processes[zookeeper].paused == 0:
         # Sessions come before the requests that have waited.
         if fault.refreshes_sessions:
-            refresh_sessions(world)
-        check_sessions(world, zookeeper)
+            sessions.refresh_sessions(world)
+        sessions.check_sessions(world, zookeeper)
 
 
-@ZOOKEEPER.handles(ZkTick)
+@ZOOKEEPER.handles(zookeeper_requests.ZkTick)
 @inner_rule
-def handle_tick(world: ControlPlane, timer: ZkTick) -> None:
+def handle_tick(world: ControlPlane, timer: zookeeper_requests.ZkTick) -> None:
     """Expire sessions; the first tick begins, or ends, what was there before the run."""
     zookeeper = timer.destination
     if world.context[0].time_us == 0:
         restore_former_states(world, zookeeper)
     else:
         end_former_session(world, zookeeper)
-    check_sessions(world, zookeeper)
+    sessions.check_sessions(world, zookeeper)
     tick_us = world.ensemble[0].tick_us
     due_us = (world.context[0].time_us // tick_us + 1) * tick_us
-    set_timer(world, new_event(world, zookeeper, zookeeper, ZkTick), due_us)
+    set_timer(world, new_event(world, zookeeper, zookeeper, zookeeper_requests.ZkTick), due_us)
 
 
 @ZOOKEEPER.handles(Disconnected)
 @inner_rule
 def handle_disconnected(world: ControlPlane, news: Disconnected) -> None:
     """A broker's process is gone."""
-    lose_connections(world, news.source, news.until_us)
+    sessions.lose_connections(world, news.source, news.until_us)
 
 
-@ZOOKEEPER.handles(ZkConnectRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkConnectRequest)
 @inner_rule
-def handle_connect(world: ControlPlane, request: ZkConnectRequest) -> None:
+def handle_connect(world: ControlPlane, request: zookeeper_requests.ZkConnectRequest) -> None:
     """Open a session. Its broker is told all settings, which it reads as it starts."""
-    departure_us = write_us(world, request.destination)
-    response = new_response(world, request, ZkResponse)
-    response.operation = ZkConnectRequest.KIND
-    response.session = open_session(world, request)
+    departure_us = sessions.write_us(world, request.destination)
+    response = new_response(world, request, zookeeper_requests.ZkResponse)
+    response.operation = zookeeper_requests.ZkConnectRequest.KIND
+    response.session = sessions.open_session(world, request)
     add_all_configs(world, response)
     send(world, response, departure_us)
     if has_throttles(world):
         tell_throttles(world, request.destination, response.session, departure_us)
 
 
-@ZOOKEEPER.handles(ZkPingRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkPingRequest)
 @inner_rule
-def handle_ping(world: ControlPlane, request: ZkPingRequest) -> None:
+def handle_ping(world: ControlPlane, request: zookeeper_requests.ZkPingRequest) -> None:
     """Keep a session alive; only one that has expired is answered."""
-    response = response_to(world, request)
+    response = sessions.response_to(world, request)
     if response.error == OK:
         free_event(world, response)
     else:
-        send(world, response, read_us(world, request.destination))
+        send(world, response, sessions.read_us(world, request.destination))
 
 
-@ZOOKEEPER.handles(ZkCloseRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkCloseRequest)
 @inner_rule
-def handle_close(world: ControlPlane, request: ZkCloseRequest) -> None:
+def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest) -> None:
     """End a session; nobody is there any more to be answered."""
-    response = response_to_write(world, request)
-    departure_us = leaves_us(world, response)
+    response = sessions.response_to_write(world, request)
+    departure_us = sessions.leaves_us(world, response)
     if response.error == OK:
-        close_session(world, request, departure_us)
+        sessions.close_session(world, request, departure_us)
     free_event(world, response)
 
 
-@ZOOKEEPER.handles(ZkIsQuiescentRequest)
+@ZOOKEEPER.handles(zookeeper_requests.ZkIsQuiescentRequest)
 @inner_rule
-def handleis_quiescent(world: ControlPlane, request: ZkIsQuiescentRequest) -> None:
+def handleis_quiescent(
+    world: ControlPlane, request: zookeeper_requests.ZkIsQuiescentRequest
+) -> None:
     """Say whether everything has come to rest; that takes no time."""
-    response = response_to(world, request)
+    response = sessions.response_to(world, request)
     response.continuation = request.continuation
     response.error = OK if is_quiescent(world) else NO_NODE
     send(world, response, world.context[0].time_us)

@@ -35,15 +35,7 @@ out and one for each that comes in.
 
 from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
-from tidegauge.engine.exchange.frame_exchange import (
-    ENDED,
-    NEVER_US,
-    NO_ROOM,
-    READY,
-    STOPPED,
-    STRANGE,
-    Exchange,
-)
+from tidegauge.engine.exchange import frame_exchange
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
 from tidegauge.simulation.events import append_event, free_event, push, take_first
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange, OffsetCommit
@@ -85,7 +77,7 @@ NOTHING = code(0)
 
 
 @rule
-def plan_window(world: Kernel, exchange: Exchange, end_us: int) -> int:
+def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -> int:
     """Choose the groups that go on, and set their horizons, none of them later than ``end_us``.
 
     Returns:
@@ -93,31 +85,31 @@ def plan_window(world: Kernel, exchange: Exchange, end_us: int) -> int:
     """
     state = exchange.state[0]
     _find_earliest(world, exchange)
-    state.order = READY
+    state.order = frame_exchange.READY
     if state.asked_to_stop:
-        state.order = STOPPED
+        state.order = frame_exchange.STOPPED
     elif state.earliest_us >= end_us:
-        state.order = ENDED
+        state.order = frame_exchange.ENDED
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.horizon_us = _horizon_us(exchange, group, end_us)
         other.goes = (
-            state.order != READY
+            state.order != frame_exchange.READY
             or other.earliest_us < other.horizon_us
             or count_unsent_changes(world, group) + count_unsent_commits(world, group) > 0
         )
-    if state.order == READY:
+    if state.order == frame_exchange.READY:
         state.windows += 1
     world.context[0].horizon_us = exchange.groups[HUB].horizon_us
     return state.order
 
 
 @inner_rule
-def _find_earliest(world: Kernel, exchange: Exchange) -> None:
+def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """When the earliest event of each group is due, and that of all."""
     exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
-    state.earliest_us = NEVER_US
+    state.earliest_us = frame_exchange.NEVER_US
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         other.earliest_us = other.next_us
@@ -137,11 +129,11 @@ def _next_us(world: Kernel) -> int:
     context = world.context[0]
     if context.ready.first != NONE:
         return context.time_us
-    return world.heap[0].time_us if context.heap_size > 0 else NEVER_US
+    return world.heap[0].time_us if context.heap_size > 0 else frame_exchange.NEVER_US
 
 
 @inner_rule
-def _horizon_us(exchange: Exchange, group: int, end_us: int) -> int:
+def _horizon_us(exchange: frame_exchange.Exchange, group: int, end_us: int) -> int:
     """Nothing of the other groups can reach a group before this time."""
     horizon_us = end_us
     count = len(exchange.groups)
@@ -156,7 +148,7 @@ def _horizon_us(exchange: Exchange, group: int, end_us: int) -> int:
 
 
 @rule
-def write_frames(world: Kernel, exchange: Exchange) -> int:
+def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
 
     What was to be sent to them is forgotten.
@@ -166,7 +158,7 @@ def write_frames(world: Kernel, exchange: Exchange) -> int:
     """
     _count_outgoing(world, exchange)
     if not _lay_out(exchange):
-        return NO_ROOM
+        return frame_exchange.NO_ROOM
     for group in range(len(exchange.groups)):
         if exchange.groups[group].words > 0:
             _write_head(world, exchange, group)
@@ -177,18 +169,18 @@ def write_frames(world: Kernel, exchange: Exchange) -> int:
     # Whoever has to be told is written to: ``plan_window`` lets it go.
     world.context[0].first_unsent_change = world.context[0].metadata_changes
     world.context[0].first_unsent_commit = world.context[0].offset_commits
-    return READY
+    return frame_exchange.READY
 
 
 @inner_rule
-def _is_written_to(exchange: Exchange, group: int) -> bool:
+def _is_written_to(exchange: frame_exchange.Exchange, group: int) -> bool:
     if exchange.state[0].group == HUB:
         return group != HUB and exchange.groups[group].goes
     return group == HUB
 
 
 @inner_rule
-def _count_outgoing(world: Kernel, exchange: Exchange) -> None:
+def _count_outgoing(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """How much goes to each group that is written to."""
     is_hub = exchange.state[0].group == HUB
     for group in range(len(exchange.groups)):
@@ -208,7 +200,7 @@ def _count_outgoing(world: Kernel, exchange: Exchange) -> None:
 
 
 @inner_rule
-def _lay_out(exchange: Exchange) -> bool:
+def _lay_out(exchange: frame_exchange.Exchange) -> bool:
     """Give each frame its place; whether there is room for all."""
     words = NOTHING
     fits = True
@@ -235,7 +227,7 @@ def _lay_out(exchange: Exchange) -> bool:
 
 
 @inner_rule
-def _write_head(world: Kernel, exchange: Exchange, group: int) -> None:
+def _write_head(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> None:
     state = exchange.state[0]
     other = exchange.groups[group]
     words = exchange.outgoing
@@ -253,7 +245,7 @@ def _write_head(world: Kernel, exchange: Exchange, group: int) -> None:
 
 
 @inner_rule
-def _write_outbox(world: Kernel, exchange: Exchange) -> None:
+def _write_outbox(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """Copy every message into its group's frame, its chain in order; the others are kept."""
     is_hub = exchange.state[0].group == HUB
     outbox = world.context[0].outbox
@@ -276,7 +268,7 @@ def _write_outbox(world: Kernel, exchange: Exchange) -> None:
 
 
 @inner_rule
-def _write_last(world: Kernel, exchange: Exchange, group: int) -> None:
+def _write_last(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> None:
     """Behind the items of a frame come changes and commits."""
     other = exchange.groups[group]
     words = other.next_item_word
@@ -297,7 +289,7 @@ def _copy(source: Records[Word], first: int, to: Records[Word], at: int, words: 
 
 
 @rule
-def read_frame(world: Kernel, exchange: Exchange, group: int) -> int:
+def read_frame(world: Kernel, exchange: frame_exchange.Exchange, group: int) -> int:
     """Take over what the frame of a group brings.
 
     Returns:
@@ -309,22 +301,22 @@ def read_frame(world: Kernel, exchange: Exchange, group: int) -> int:
         words[GENERATION].value != exchange.state[0].generation
         or words[WINDOW].value != other.received
     ):
-        return STRANGE
+        return frame_exchange.STRANGE
     if _lacks_room(world, exchange):
-        return NO_ROOM
+        return frame_exchange.NO_ROOM
     other.received += 1
     _take_rows(world, exchange)
     if group == HUB:
         world.context[0].horizon_us = words[TIME].value
-        if words[ORDER].value == READY:
+        if words[ORDER].value == frame_exchange.READY:
             exchange.state[0].windows += 1
         return words[ORDER].value
     other.next_us = words[TIME].value
-    return READY
+    return frame_exchange.READY
 
 
 @inner_rule
-def _lacks_room(world: Kernel, exchange: Exchange) -> bool:
+def _lacks_room(world: Kernel, exchange: frame_exchange.Exchange) -> bool:
     """Whether what comes in would leave less free than a handler may need."""
     context = world.context[0]
     words = exchange.incoming
@@ -341,7 +333,7 @@ def _lacks_room(world: Kernel, exchange: Exchange) -> bool:
 
 
 @inner_rule
-def _take_rows(world: Kernel, exchange: Exchange) -> None:
+def _take_rows(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """Take the messages of a frame, and note what else it tells."""
     words = exchange.incoming
     event_word = HEAD
@@ -359,7 +351,9 @@ def _take_rows(world: Kernel, exchange: Exchange) -> None:
 
 
 @inner_rule
-def _take_event(world: Kernel, exchange: Exchange, event_word: int, item_word: int) -> int:
+def _take_event(
+    world: Kernel, exchange: frame_exchange.Exchange, event_word: int, item_word: int
+) -> int:
     """Take a message and its entries; where the entries of the next one begin.
 
     It waits for its time here; at the hub, if it is for another group, to be sent on.

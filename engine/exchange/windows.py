@@ -22,38 +22,7 @@ the time, in three even less).
 
 from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule, wrapped
-from tidegauge.engine.exchange.frame_exchange import (
-    AWAITS,
-    DAMAGED,
-    NO_ROOM,
-    PACED,
-    PLANS,
-    READY,
-    RECEIVES,
-    RUNS,
-    SENDS,
-    STOPPED,
-    UNSENT,
-    WRITES,
-    Exchange,
-)
-from tidegauge.engine.exchange.frames import (
-    CHECKSUM,
-    GENERATION,
-    LENGTH,
-    NOTHING,
-    plan_window,
-    read_frame,
-    write_frames,
-)
-from tidegauge.engine.exchange.system_calls import (
-    WORD_BYTES,
-    Word,
-    let_others_run,
-    receive_words,
-    send_words,
-    thread_cpu_ns,
-)
+from tidegauge.engine.exchange import frame_exchange, frames, system_calls
 from tidegauge.simulation.kernel import HUB, Kernel
 from tidegauge.simulation.random_streams import MIX_1, mix
 
@@ -62,7 +31,7 @@ _LOOKS = 100
 
 
 @inner_rule
-def go_to_next_run(world: Kernel, exchange: Exchange) -> int:
+def go_to_next_run(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Go on from phase to phase until the group may run; READY, or why the driver is wanted.
 
     Returns:
@@ -70,13 +39,13 @@ def go_to_next_run(world: Kernel, exchange: Exchange) -> int:
         AWAITS, UNSENT or PACED.
     """
     state = exchange.state[0]
-    said = READY
-    while said == READY and state.phase != RUNS:
-        if state.phase == RECEIVES:
+    said = frame_exchange.READY
+    while said == frame_exchange.READY and state.phase != frame_exchange.RUNS:
+        if state.phase == frame_exchange.RECEIVES:
             said = _receive(world, exchange)
-        elif state.phase == PLANS:
+        elif state.phase == frame_exchange.PLANS:
             said = _plan(world, exchange)
-        elif state.phase == WRITES:
+        elif state.phase == frame_exchange.WRITES:
             said = _write(world, exchange)
         else:
             said = _send(exchange)
@@ -84,14 +53,14 @@ def go_to_next_run(world: Kernel, exchange: Exchange) -> int:
 
 
 @inner_rule
-def end_run(exchange: Exchange) -> None:
+def end_run(exchange: frame_exchange.Exchange) -> None:
     """All events before the horizon have been handled."""
     state = exchange.state[0]
-    state.phase = RECEIVES if state.group == HUB else WRITES
+    state.phase = frame_exchange.RECEIVES if state.group == HUB else frame_exchange.WRITES
 
 
 @inner_rule
-def _receive(world: Kernel, exchange: Exchange) -> int:
+def _receive(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Take over the frames that the group waits for, one after the other."""
     state = exchange.state[0]
     for group in range(len(exchange.groups)):
@@ -100,99 +69,110 @@ def _receive(world: Kernel, exchange: Exchange) -> int:
             continue
         state.peer = group
         if state.received_bytes == 0 and not _look_for_frame(exchange, group):
-            return AWAITS
-        if exchange.incoming[CHECKSUM].value != _checksum(
-            exchange.incoming, NOTHING, exchange.incoming[LENGTH].value // WORD_BYTES
+            return frame_exchange.AWAITS
+        if exchange.incoming[frames.CHECKSUM].value != _checksum(
+            exchange.incoming,
+            frames.NOTHING,
+            exchange.incoming[frames.LENGTH].value // system_calls.WORD_BYTES,
         ):
-            return DAMAGED
-        said = read_frame(world, exchange, group)
-        if said == NO_ROOM:
+            return frame_exchange.DAMAGED
+        said = frames.read_frame(world, exchange, group)
+        if said == frame_exchange.NO_ROOM:
             return said
         state.received_bytes = 0
         other.awaited = False
-        if said != READY:
+        if said != frame_exchange.READY:
             # The end: what comes next, if anything does, begins with a frame of each leaf.
-            state.phase = WRITES
+            state.phase = frame_exchange.WRITES
             return said
-    state.phase = PLANS if state.group == HUB else RUNS
-    return READY
+    state.phase = frame_exchange.PLANS if state.group == HUB else frame_exchange.RUNS
+    return frame_exchange.READY
 
 
 @inner_rule
-def _look_for_frame(exchange: Exchange, group: int) -> bool:
+def _look_for_frame(exchange: frame_exchange.Exchange, group: int) -> bool:
     """Look for a group's frame for a while; whether it has come, as a whole."""
     state = exchange.state[0]
     words = exchange.incoming
-    received = receive_words(exchange.groups[group].descriptor, words)
+    received = system_calls.receive_words(exchange.groups[group].descriptor, words)
     if received < 0:
-        begun_ns = thread_cpu_ns(exchange.clock)
+        begun_ns = system_calls.thread_cpu_ns(exchange.clock)
         for _ in range(_LOOKS):
             # The other side may wait for this CPU.
-            let_others_run()
-            received = receive_words(exchange.groups[group].descriptor, words)
+            system_calls.let_others_run()
+            received = system_calls.receive_words(exchange.groups[group].descriptor, words)
             if received >= 0:
                 break
-        state.waiting_cpu_ns += thread_cpu_ns(exchange.clock) - begun_ns
+        state.waiting_cpu_ns += system_calls.thread_cpu_ns(exchange.clock) - begun_ns
     state.received_bytes = max(0, received)
-    return received > GENERATION * WORD_BYTES and received == words[LENGTH].value
+    return (
+        received > frames.GENERATION * system_calls.WORD_BYTES
+        and received == words[frames.LENGTH].value
+    )
 
 
 @inner_rule
-def _plan(world: Kernel, exchange: Exchange) -> int:
+def _plan(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Choose who goes on; the driver may hold all back."""
     state = exchange.state[0]
-    said = plan_window(world, exchange, state.end_us)
-    state.phase = WRITES
-    return PACED if state.paced and said != STOPPED else READY
+    said = frames.plan_window(world, exchange, state.end_us)
+    state.phase = frame_exchange.WRITES
+    return (
+        frame_exchange.PACED
+        if state.paced and said != frame_exchange.STOPPED
+        else frame_exchange.READY
+    )
 
 
 @inner_rule
-def _write(world: Kernel, exchange: Exchange) -> int:
+def _write(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Write a frame for each group that is to have one."""
-    if write_frames(world, exchange) == NO_ROOM:
-        return NO_ROOM
+    if frames.write_frames(world, exchange) == frame_exchange.NO_ROOM:
+        return frame_exchange.NO_ROOM
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         if other.words > 0:
             other.unsent = True
-            exchange.outgoing[other.first_word + CHECKSUM].value = _checksum(
+            exchange.outgoing[other.first_word + frames.CHECKSUM].value = _checksum(
                 exchange.outgoing, other.first_word, other.words
             )
-    exchange.state[0].phase = SENDS
-    return READY
+    exchange.state[0].phase = frame_exchange.SENDS
+    return frame_exchange.READY
 
 
 @inner_rule
-def _send(exchange: Exchange) -> int:
+def _send(exchange: frame_exchange.Exchange) -> int:
     """Send what was written; who got a frame answers with one."""
     state = exchange.state[0]
     for group in range(len(exchange.groups)):
         other = exchange.groups[group]
         if not other.unsent:
             continue
-        sent = send_words(other.descriptor, exchange.outgoing, other.first_word, other.words)
+        sent = system_calls.send_words(
+            other.descriptor, exchange.outgoing, other.first_word, other.words
+        )
         other.unsent = False
         other.awaited = True
-        if sent != other.words * WORD_BYTES:
+        if sent != other.words * system_calls.WORD_BYTES:
             state.peer = group
             state.sent_bytes = max(0, sent)
-            return UNSENT
-    goes = state.group == HUB and state.order == READY and exchange.groups[HUB].goes
-    state.phase = RUNS if goes else RECEIVES
-    return state.order if state.group == HUB else READY
+            return frame_exchange.UNSENT
+    goes = state.group == HUB and state.order == frame_exchange.READY and exchange.groups[HUB].goes
+    state.phase = frame_exchange.RUNS if goes else frame_exchange.RECEIVES
+    return state.order if state.group == HUB else frame_exchange.READY
 
 
 @inner_rule
-def _checksum(words: Records[Word], first: int, count: int) -> int:
+def _checksum(words: Records[system_calls.Word], first: int, count: int) -> int:
     """Of a frame's words but for the one in which it stands: each folded into the next."""
-    checksum = words[first + LENGTH].value
-    for number in range(GENERATION, count):
+    checksum = words[first + frames.LENGTH].value
+    for number in range(frames.GENERATION, count):
         # What an odd factor makes of two different words differs: no single one changes unseen.
         checksum = wrapped(int(checksum ^ words[first + number].value) * MIX_1)
     return mix(checksum, count)
 
 
 @rule
-def frame_checksum(words: Records[Word]) -> int:
+def frame_checksum(words: Records[system_calls.Word]) -> int:
     """The checksum of a frame that has these words."""
-    return _checksum(words, NOTHING, len(words))
+    return _checksum(words, frames.NOTHING, len(words))

@@ -16,16 +16,9 @@ from tidegauge.engine.invariants.logs import is_led
 from tidegauge.replication.fetcher import FETCHING, NOT_FETCHED
 from tidegauge.replication.records import EMPTY
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import AlterPartitionRequest
-from tidegauge.simulation.messages.timers import (
-    AlterPartitionGivesUp,
-    FetcherGivesUp,
-    FetcherWakes,
-    FollowerFetchExpires,
-    IsrExpiration,
-    SessionPing,
-)
 from tidegauge.simulation.topology import broker_of, is_kraft
 
 BROKERS = Invariants()
@@ -300,11 +293,11 @@ def fetch_timers_match_their_owners(world: Checked) -> int:
         if world.fetch_sessions[number].expiry_timer:
             world.visits[3 * fetcher.source_broker + 2].found += 1
     for number in range(len(world.brokers)):
-        if world.visits[3 * number].found != pending(world, number, FetcherWakes.KIND):
+        if world.visits[3 * number].found != pending(world, number, timers.FetcherWakes.KIND):
             return number
-        if world.visits[3 * number + 1].found != pending(world, number, FetcherGivesUp.KIND):
+        if world.visits[3 * number + 1].found != pending(world, number, timers.FetcherGivesUp.KIND):
             return number
-        expiring = pending(world, number, FollowerFetchExpires.KIND)
+        expiring = pending(world, number, timers.FollowerFetchExpires.KIND)
         # A broker that stops has dropped its sessions, not their timers.
         if world.visits[3 * number + 2].found != expiring and not world.brokers[number].ends:
             return number
@@ -319,12 +312,17 @@ def periodic_tasks_are_due_once(world: Checked) -> int:
         broker = world.brokers[number]
         if not world.processes[number].alive or broker.starts == 0:
             continue
-        if pending(world, number, SessionPing.KIND) != pings:
+        if pending(world, number, timers.SessionPing.KIND) != pings:
             return number
         is_due = broker.loaded and not broker.expiring
-        if not broker.ends and pending(world, number, IsrExpiration.KIND) != (1 if is_due else 0):
+        if not broker.ends and pending(world, number, timers.IsrExpiration.KIND) != (
+            1 if is_due else 0
+        ):
             return number
         deadlines = 1 if broker.alter_partition_deadline else 0
-        if not broker.ends and pending(world, number, AlterPartitionGivesUp.KIND) != deadlines:
+        if (
+            not broker.ends
+            and pending(world, number, timers.AlterPartitionGivesUp.KIND) != deadlines
+        ):
             return number
     return HOLDS

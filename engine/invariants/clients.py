@@ -2,15 +2,7 @@
 
 from tidegauge.clients.client_state import LEADERLESS, PRODUCER
 from tidegauge.compiled.rules import code
-from tidegauge.engine.invariants.checked import (
-    ANY,
-    HOLDS,
-    Checked,
-    Invariants,
-    clear_marks,
-    pending,
-    walk_of,
-)
+from tidegauge.engine.invariants import checked
 from tidegauge.simulation.kernel import CLIENT, NONE
 from tidegauge.simulation.messages.timers import (
     ConsumerPolls,
@@ -19,14 +11,14 @@ from tidegauge.simulation.messages.timers import (
     StallLooks,
 )
 
-CLIENTS = Invariants()
+CLIENTS = checked.Invariants()
 
-_walk_batches = walk_of(__name__, "_walk_batches", "batches", "next")
-_walk_late = walk_of(__name__, "_walk_late", "batches", "next_late")
+_walk_batches = checked.walk_of(__name__, "_walk_batches", "batches", "next")
+_walk_late = checked.walk_of(__name__, "_walk_late", "batches", "next_late")
 
-_walk_numbered = walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
-_walk_made = walk_of(__name__, "_walk_made", "batches", "younger")
-_walk_targets = walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
+_walk_numbered = checked.walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
+_walk_made = checked.walk_of(__name__, "_walk_made", "batches", "younger")
+_walk_targets = checked.walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
 
 # Owners of batches, behind the connections.
 _WAITS = code(1 << 40)
@@ -34,19 +26,22 @@ _FREE = code(1 << 41)
 
 
 @CLIENTS.of("pool")
-def free_batches_are_counted(world: Checked) -> int:
+def free_batches_are_counted(world: checked.Checked) -> int:
     """Free batches are chained, are as many as the count says, and are all that have no number."""
-    clear_marks(world, len(world.batches))
-    if _walk_batches(world, world.pool[0].free_batch, ANY, _FREE) != world.pool[0].free_batches:
+    checked.clear_marks(world, len(world.batches))
+    if (
+        _walk_batches(world, world.pool[0].free_batch, checked.ANY, _FREE)
+        != world.pool[0].free_batches
+    ):
         return 0
     for index in range(len(world.batches)):
         if (world.batches[index].number == NONE) != (world.visits[index].found != 0):
             return 0
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("connections")
-def batches_of_connections_are_listed(world: Checked) -> int:
+def batches_of_connections_are_listed(world: checked.Checked) -> int:
     """A connection lists the batches in flight, of as many requests as it counts."""
     # Behind the marks of those that are free.
     for number in range(len(world.connections)):
@@ -65,11 +60,11 @@ def batches_of_connections_are_listed(world: Checked) -> int:
             connection.in_flight != requests or requests > client.max_in_flight
         ):
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def queues_of_partitions_are_whole(world: Checked) -> int:
+def queues_of_partitions_are_whole(world: checked.Checked) -> int:
     """A partition's queue lists as many batches of the partition as it counts; not in flight."""
     # Behind the marks of those that are free or in flight.
     for place in range(len(world.client_targets)):
@@ -81,11 +76,11 @@ def queues_of_partitions_are_whole(world: Checked) -> int:
             if world.batches[index].target != place:
                 return place
             index = world.batches[index].next
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("batches")
-def batches_are_in_flight_on_their_connection(world: Checked) -> int:
+def batches_are_in_flight_on_their_connection(world: checked.Checked) -> int:
     """A batch that is not done waits in a queue, or is listed by the connection to its broker."""
     for index in range(len(world.batches)):
         batch = world.batches[index]
@@ -98,13 +93,13 @@ def batches_are_in_flight_on_their_connection(world: Checked) -> int:
             expected = connection + 1
         if found != expected or (batch.in_flight and batch.done):
             return index
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def partitions_that_wait_are_listed(world: Checked) -> int:
+def partitions_that_wait_are_listed(world: checked.Checked) -> int:
     """A partition is in the list that it names, and has batches there; those in none name none."""
-    clear_marks(world, len(world.client_targets))
+    checked.clear_marks(world, len(world.client_targets))
     for number in range(len(world.connections)):
         waiting = world.connections[number].waiting
         broker = number % world.sizes[0].brokers
@@ -121,11 +116,11 @@ def partitions_that_wait_are_listed(world: Checked) -> int:
             return place
         if target.listed != NONE and target.queue_first == NONE:
             return place
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("clients")
-def buffered_bytes_are_those_of_batches(world: Checked) -> int:
+def buffered_bytes_are_those_of_batches(world: checked.Checked) -> int:
     """A producer's memory is that of its batches that are not done, and no more than it has."""
     for number in range(len(world.clients)):
         client = world.clients[number]
@@ -138,13 +133,13 @@ def buffered_bytes_are_those_of_batches(world: Checked) -> int:
                 size_bytes += batch.size_bytes
         if size_bytes != client.buffered_bytes or size_bytes > client.buffer_bytes:
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def numbered_batches_are_in_sequence(world: Checked) -> int:
+def numbered_batches_are_in_sequence(world: checked.Checked) -> int:
     """The batches of a partition that have sequence numbers and are not done follow each other."""
-    clear_marks(world, len(world.batches))
+    checked.clear_marks(world, len(world.batches))
     for place in range(len(world.client_targets)):
         target = world.client_targets[place]
         index = target.first_numbered
@@ -157,15 +152,15 @@ def numbered_batches_are_in_sequence(world: Checked) -> int:
                 return place
             previous = batch.first_sequence
             index = batch.next_numbered
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("batches")
-def late_batches_are_listed(world: Checked) -> int:
+def late_batches_are_listed(world: checked.Checked) -> int:
     """A batch that could still be answered on a connection given up is in that one's list."""
-    clear_marks(world, len(world.batches))
+    checked.clear_marks(world, len(world.batches))
     for number in range(len(world.connections)):
-        if _walk_late(world, world.connections[number].first_late, ANY, number) < 0:
+        if _walk_late(world, world.connections[number].first_late, checked.ANY, number) < 0:
             return max(0, world.connections[number].first_late)
     for index in range(len(world.batches)):
         batch = world.batches[index]
@@ -177,11 +172,11 @@ def late_batches_are_listed(world: Checked) -> int:
             and (world.batches[batch.next_late].previous_late != index)
         ):
             return index
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("connections")
-def requests_of_clients_have_a_deadline(world: Checked) -> int:
+def requests_of_clients_have_a_deadline(world: checked.Checked) -> int:
     """A timer looks after the batches, or the fetch, that a connection has in flight."""
     for number in range(len(world.connections)):
         connection = world.connections[number]
@@ -190,20 +185,20 @@ def requests_of_clients_have_a_deadline(world: Checked) -> int:
             return number
         if connection.fetch not in (0, connection.fetches):
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def leaders_in_metadata_are_brokers(world: Checked) -> int:
+def leaders_in_metadata_are_brokers(world: checked.Checked) -> int:
     """Metadata names as leader a broker that there is, or none."""
     for place in range(len(world.client_targets)):
         if not NONE <= world.client_targets[place].leader < world.sizes[0].brokers:
             return place
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("clients")
-def led_partitions_are_counted(world: Checked) -> int:
+def led_partitions_are_counted(world: checked.Checked) -> int:
     """A client counts its partitions that have a leader, as far as it knows."""
     for number in range(len(world.clients)):
         client = world.clients[number]
@@ -212,21 +207,21 @@ def led_partitions_are_counted(world: Checked) -> int:
             led += 1 if world.client_targets[place].leader >= 0 else 0
         if led != client.led_targets:
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def consumers_process_what_they_have_read(world: Checked) -> int:
+def consumers_process_what_they_have_read(world: checked.Checked) -> int:
     """A consumer has processed nothing behind its position."""
     for place in range(len(world.client_targets)):
         target = world.client_targets[place]
         if target.processed > target.position or target.position < 0:
             return place
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("clients")
-def every_record_sent_is_in_one_place(world: Checked) -> int:
+def every_record_sent_is_in_one_place(world: checked.Checked) -> int:
     """What a producer has sent is acknowledged, failed, or in flight."""
     for number in range(len(world.clients)):
         client = world.clients[number]
@@ -234,13 +229,13 @@ def every_record_sent_is_in_one_place(world: Checked) -> int:
         outcomes = client.records_acknowledged + client.records_failed
         if client.kind == PRODUCER and outcomes + in_flight != client.records_sent:
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("clients")
-def batches_without_an_outcome_are_listed(world: Checked) -> int:
+def batches_without_an_outcome_are_listed(world: checked.Checked) -> int:
     """A producer lists its batches that are not done, oldest first; those overdue come before."""
-    clear_marks(world, len(world.batches))
+    checked.clear_marks(world, len(world.batches))
     for number in range(len(world.clients)):
         client = world.clients[number]
         if _walk_made(world, client.oldest, client.youngest, number) < 0:
@@ -262,11 +257,11 @@ def batches_without_an_outcome_are_listed(world: Checked) -> int:
         is_listed = world.visits[index].found != 0
         if is_listed != (batch.number != NONE and not batch.done):
             return batch.client
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("client_targets")
-def overdue_batches_are_counted(world: Checked) -> int:
+def overdue_batches_are_counted(world: checked.Checked) -> int:
     """A partition counts its overdue batches; its writes are stalled while there are any."""
     for place in range(len(world.client_targets)):
         world.visits[place].found = 0
@@ -277,11 +272,11 @@ def overdue_batches_are_counted(world: Checked) -> int:
     for place in range(len(world.client_targets)):
         if world.client_targets[place].overdue != world.visits[place].found:
             return place
-    return HOLDS
+    return checked.HOLDS
 
 
 @CLIENTS.of("clients")
-def client_timers_match_their_owners(world: Checked) -> int:
+def client_timers_match_their_owners(world: checked.Checked) -> int:
     """A client has one timer for its next batch at most, and one each where it says so."""
     for number in range(len(world.clients)):
         process = world.process_ranges[CLIENT].first + number
@@ -290,12 +285,14 @@ def client_timers_match_their_owners(world: Checked) -> int:
         for broker in range(world.sizes[0].brokers):
             timer = world.connections[number * world.sizes[0].brokers + broker].poll_timer
             polls += 1 if timer else 0
-        if pending(world, process, ConsumerPolls.KIND) != polls:
+        if checked.pending(world, process, ConsumerPolls.KIND) != polls:
             return number
-        if pending(world, process, MetadataRefresh.KIND) != (1 if client.refresh_timer else 0):
+        if checked.pending(world, process, MetadataRefresh.KIND) != (
+            1 if client.refresh_timer else 0
+        ):
             return number
-        if pending(world, process, ProducerSends.KIND) > 1:
+        if checked.pending(world, process, ProducerSends.KIND) > 1:
             return number
-        if pending(world, process, StallLooks.KIND) != (1 if client.stall_timer else 0):
+        if checked.pending(world, process, StallLooks.KIND) != (1 if client.stall_timer else 0):
             return number
-    return HOLDS
+    return checked.HOLDS

@@ -5,32 +5,23 @@ Here lists are found to be whole, which the invariants behind these rely on.
 
 from tidegauge.actors.state.brokers import NEVER_US
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.engine.invariants.checked import (
-    ANY,
-    HOLDS,
-    Checked,
-    Invariants,
-    clear_marks,
-    first_unmarked,
-    mark,
-    walk_of,
-)
+from tidegauge.engine.invariants import checked
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
 
-POOLS = Invariants()
+POOLS = checked.Invariants()
 
-_walk_events = walk_of(__name__, "_walk_events", "events", "next")
-_walk_items = walk_of(__name__, "_walk_items", "items", "next")
-_walk_watches = walk_of(__name__, "_walk_watches", "watches", "next")
+_walk_events = checked.walk_of(__name__, "_walk_events", "events", "next")
+_walk_items = checked.walk_of(__name__, "_walk_items", "items", "next")
+_walk_watches = checked.walk_of(__name__, "_walk_watches", "watches", "next")
 
-_walk_producers = walk_of(__name__, "_walk_producers", "held_producers", "next")
+_walk_producers = checked.walk_of(__name__, "_walk_producers", "held_producers", "next")
 
 
 @POOLS.of("events")
-def events_name_processes(world: Checked) -> int:
+def events_name_processes(world: checked.Checked) -> int:
     """An event has a kind, knows its own slot, and goes from one process to another that exist."""
     count = len(world.processes)
     for index in range(len(world.events)):
@@ -41,13 +32,13 @@ def events_name_processes(world: Checked) -> int:
             0 <= event.destination < count and NONE <= event.source < count
         ):
             return index
-    return HOLDS
+    return checked.HOLDS
 
 
 @POOLS.of("hosted")
-def purgatories_watch_requests(world: Checked) -> int:
+def purgatories_watch_requests(world: checked.Checked) -> int:
     """The purgatories of a replica watch requests to its broker, each list up to its last one."""
-    clear_marks(world, len(world.watches))
+    checked.clear_marks(world, len(world.watches))
     for row in range(len(world.hosted)):
         for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
             if _walk_watches(world, waiting.first, waiting.last, row) < 0:
@@ -60,53 +51,53 @@ def purgatories_watch_requests(world: Checked) -> int:
                 if world.events[event].destination != world.hosted[row].broker:
                     return row
                 index = world.watches[index].next
-    return HOLDS
+    return checked.HOLDS
 
 
 @POOLS.of("watches")
-def every_watch_has_one_place(world: Checked) -> int:
+def every_watch_has_one_place(world: checked.Checked) -> int:
     """Each watch of the purgatories is free, and counted so, or in the list of one replica."""
     # Behind the marks that the lists have left.
     pools = world.pools[0]
-    if _walk_watches(world, pools.free_watch, ANY, 0) != pools.free_watches:
+    if _walk_watches(world, pools.free_watch, checked.ANY, 0) != pools.free_watches:
         return max(0, pools.free_watch)
-    return first_unmarked(world, len(world.watches))
+    return checked.first_unmarked(world, len(world.watches))
 
 
 @POOLS.of("context")
-def free_events_are_counted(world: Checked) -> int:
+def free_events_are_counted(world: checked.Checked) -> int:
     """Free slots of events are chained, hold nothing, and are as many as the count says."""
-    clear_marks(world, len(world.events))
+    checked.clear_marks(world, len(world.events))
     context = world.context[0]
-    if _walk_events(world, context.free_event, ANY, 0) != context.free_events:
+    if _walk_events(world, context.free_event, checked.ANY, 0) != context.free_events:
         return 0
     for index in range(len(world.events)):
         if (world.visits[index].found != 0) != (world.events[index].kind == NONE):
             return 0
-    return HOLDS
+    return checked.HOLDS
 
 
 @POOLS.of("events")
-def every_event_has_one_place(world: Checked) -> int:
+def every_event_has_one_place(world: checked.Checked) -> int:
     """Each event waits for its time or is in one list, which is whole, or one owner keeps it."""
     # Behind the marks of those that are free.
     for place in range(world.context[0].heap_size):
-        if not mark(world, world.heap[place].index, len(world.events)):
+        if not checked.mark(world, world.heap[place].index, len(world.events)):
             return world.heap[place].index
     wrong = _first_wrong_list(world)
-    if wrong == HOLDS:
+    if wrong == checked.HOLDS:
         wrong = _first_kept_twice(world)
-    if wrong != HOLDS:
+    if wrong != checked.HOLDS:
         return wrong
     _mark_delayed(world)
     for slot in range(len(world.events)):
         if world.visits[slot].found == 0 and not _is_on_thread(world, slot):
             return slot
-    return HOLDS
+    return checked.HOLDS
 
 
 @inner_rule
-def _first_wrong_list(world: Checked) -> int:
+def _first_wrong_list(world: checked.Checked) -> int:
     """Go through all lists of events; an event of one that is not whole, or shares one."""
     wrong = max(_wrong(world, world.context[0].ready), _wrong(world, world.context[0].outbox))
     for number in range(len(world.processes)):
@@ -132,16 +123,16 @@ def _first_wrong_list(world: Checked) -> int:
 
 
 @inner_rule
-def _wrong(world: Checked, events: EventList) -> int:
+def _wrong(world: checked.Checked, events: EventList) -> int:
     if _walk_events(world, events.first, events.last, 0) == events.length:
-        return HOLDS
+        return checked.HOLDS
     return max(0, events.first)
 
 
 @inner_rule
-def _first_kept_twice(world: Checked) -> int:
+def _first_kept_twice(world: checked.Checked) -> int:
     """Go through all that keep one event; the first that somebody else has, too."""
-    twice = HOLDS
+    twice = checked.HOLDS
     for broker in range(len(world.brokers)):
         twice = max(twice, _kept(world, world.brokers[broker].alter_partition))
     for broker in range(len(world.lifecycles)):
@@ -162,14 +153,14 @@ def _first_kept_twice(world: Checked) -> int:
 
 
 @inner_rule
-def _kept(world: Checked, index: int) -> int:
-    if index == NONE or mark(world, index, len(world.events)):
-        return HOLDS
+def _kept(world: checked.Checked, index: int) -> int:
+    if index == NONE or checked.mark(world, index, len(world.events)):
+        return checked.HOLDS
     return max(0, index)
 
 
 @inner_rule
-def _mark_delayed(world: Checked) -> None:
+def _mark_delayed(world: checked.Checked) -> None:
     """Note the requests in purgatories; a consumer's fetch is watched by several partitions."""
     for row in range(len(world.hosted)):
         for waiting in (world.delayed_fetches[row], world.delayed_produces[row]):
@@ -180,7 +171,7 @@ def _mark_delayed(world: Checked) -> None:
 
 
 @inner_rule
-def _is_on_thread(world: Checked, index: int) -> bool:
+def _is_on_thread(world: checked.Checked, index: int) -> bool:
     """Whether an event is a request on which a thread of its broker works, or waits for it."""
     event = world.events[index]
     if world.processes[event.destination].role != BROKER:
@@ -192,16 +183,16 @@ def _is_on_thread(world: Checked, index: int) -> bool:
 
 
 @POOLS.of("context")
-def free_entries_are_counted(world: Checked) -> int:
+def free_entries_are_counted(world: checked.Checked) -> int:
     """Free slots of partition data are chained, and are as many as the count says."""
-    clear_marks(world, len(world.items))
+    checked.clear_marks(world, len(world.items))
     context = world.context[0]
-    free = _walk_items(world, context.free_item, ANY, 0)
-    return HOLDS if free == context.free_items else 0
+    free = _walk_items(world, context.free_item, checked.ANY, 0)
+    return checked.HOLDS if free == context.free_items else 0
 
 
 @POOLS.of("events")
-def chains_are_whole(world: Checked) -> int:
+def chains_are_whole(world: checked.Checked) -> int:
     """An event's chain has as many entries as it counts, its last one last, and all to itself."""
     for index in range(len(world.events)):
         event = world.events[index]
@@ -209,34 +200,34 @@ def chains_are_whole(world: Checked) -> int:
             world, event.first_item, event.last_item, 0
         ):
             return index
-    return HOLDS
+    return checked.HOLDS
 
 
 @POOLS.of("items")
-def every_entry_has_one_place(world: Checked) -> int:
+def every_entry_has_one_place(world: checked.Checked) -> int:
     """Each slot of partition data is free, or in the chain of one event or one znode."""
     for number in range(len(world.znodes)):
         node = world.znodes[number]
-        if _walk_items(world, node.first_item, ANY, 0) != node.item_count:
+        if _walk_items(world, node.first_item, checked.ANY, 0) != node.item_count:
             return max(0, node.first_item)
-    return first_unmarked(world, len(world.items))
+    return checked.first_unmarked(world, len(world.items))
 
 
 @POOLS.of("held_producers")
-def every_place_for_a_producer_has_one_owner(world: Checked) -> int:
+def every_place_for_a_producer_has_one_owner(world: checked.Checked) -> int:
     """Each place for a producer is free, and counted so, or in the list of one replica."""
-    clear_marks(world, len(world.held_producers))
+    checked.clear_marks(world, len(world.held_producers))
     pools = world.pools[0]
-    if _walk_producers(world, pools.free_producer, ANY, 0) != pools.free_producers:
+    if _walk_producers(world, pools.free_producer, checked.ANY, 0) != pools.free_producers:
         return max(0, pools.free_producer)
     for row in range(len(world.hosted)):
-        if _walk_producers(world, world.hosted[row].first_producer, ANY, row) < 0:
+        if _walk_producers(world, world.hosted[row].first_producer, checked.ANY, row) < 0:
             return max(0, world.hosted[row].first_producer)
-    return first_unmarked(world, len(world.held_producers))
+    return checked.first_unmarked(world, len(world.held_producers))
 
 
 @POOLS.of("producer_states")
-def remembered_batches_are_in_the_log(world: Checked) -> int:
+def remembered_batches_are_in_the_log(world: checked.Checked) -> int:
     """The batches that a replica remembers of a producer are in its log, the last one last."""
     for row in range(len(world.hosted)):
         place = world.hosted[row].first_producer
@@ -253,4 +244,4 @@ def remembered_batches_are_in_the_log(world: Checked) -> int:
             if previous >= world.replicas[row].log_end_offset:
                 return place
             place = world.held_producers[place].next
-    return HOLDS
+    return checked.HOLDS

@@ -9,21 +9,8 @@ from tidegauge.controller.kraft.partition_records import is_active
 from tidegauge.engine.invariants.checked import HOLDS, Checked, Invariants, is_within, pending
 from tidegauge.replication.records import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
-from tidegauge.simulation.messages.controller_timers import (
-    ControllerTask,
-    FencingCheck,
-    PreferredLeaderBalance,
-    QuorumDrains,
-    QuorumWorks,
-    RaftAppended,
-    RaftFetchExpires,
-    UncleanElectionCheck,
-    VoterDeadline,
-    VoterFetchDue,
-    VoterFetchExpires,
-    VoterFetchGivesUp,
-)
 from tidegauge.simulation.topology import broker_of, quorum_process
 from tidegauge.simulation.trace_rows.codes import LEADER
 
@@ -206,17 +193,21 @@ def quorum_timers_match_their_flags(world: Checked) -> int:
         if not voter.runs:
             continue
         process = quorum_process(world, number)
-        if (pending(world, process, QuorumWorks.KIND) == 1) != voter.works:
+        if (pending(world, process, controller_timers.QuorumWorks.KIND) == 1) != voter.works:
             return number
-        if (pending(world, process, RaftFetchExpires.KIND) == 1) != voter.fetch_timer:
+        if (
+            pending(world, process, controller_timers.RaftFetchExpires.KIND) == 1
+        ) != voter.fetch_timer:
             return number
         if not voter.works and voter.queue.first != NONE:
             return number
         state = world.active_controller[0]
         if state.voter == number and (
-            (_tasks(world, process, FencingCheck.KIND) == 1) != state.fences
-            or (_tasks(world, process, PreferredLeaderBalance.KIND) == 1) != state.balances
-            or (_tasks(world, process, UncleanElectionCheck.KIND) == 1) != state.elects_uncleanly
+            (_tasks(world, process, controller_timers.FencingCheck.KIND) == 1) != state.fences
+            or (_tasks(world, process, controller_timers.PreferredLeaderBalance.KIND) == 1)
+            != state.balances
+            or (_tasks(world, process, controller_timers.UncleanElectionCheck.KIND) == 1)
+            != state.elects_uncleanly
         ):
             return number
     return HOLDS
@@ -229,7 +220,7 @@ def _tasks(world: Checked, process: int, kind: int) -> int:
     for index in range(len(world.events)):
         event = world.events[index]
         if event.kind == kind and event.destination == process:
-            task = view_as(event, ControllerTask)
+            task = view_as(event, controller_timers.ControllerTask)
             count += 1 if task.epoch == world.active_controller[0].epoch else 0
     return count
 
@@ -318,17 +309,22 @@ def voter_timers_match_their_flags(world: Checked) -> int:
         if not voter.runs:
             continue
         if (
-            (pending(world, process, VoterFetchExpires.KIND) == 1) != voter.voter_fetch_timer
-            or (pending(world, process, VoterFetchGivesUp.KIND) == 1) != voter.fetch_watch
-            or (pending(world, process, VoterFetchDue.KIND) == 1) != voter.fetch_due
+            (pending(world, process, controller_timers.VoterFetchExpires.KIND) == 1)
+            != voter.voter_fetch_timer
+            or (pending(world, process, controller_timers.VoterFetchGivesUp.KIND) == 1)
+            != voter.fetch_watch
+            or (pending(world, process, controller_timers.VoterFetchDue.KIND) == 1)
+            != voter.fetch_due
         ):
             return number
         if (_deadlines(world, number) == 1) != (voter.deadline_timer_us != NONE):
             return number
-        is_written = pending(world, process, RaftAppended.KIND) > 0 or voter.drains
+        is_written = (
+            pending(world, process, controller_timers.RaftAppended.KIND) > 0 or voter.drains
+        )
         if voter.drained_offset < voter.log_end_offset and not is_written:
             return number
-        if voter.drains and pending(world, process, QuorumDrains.KIND) == 0:
+        if voter.drains and pending(world, process, controller_timers.QuorumDrains.KIND) == 0:
             return number
     return HOLDS
 
@@ -341,8 +337,11 @@ def _deadlines(world: Checked, number: int) -> int:
     count = 0
     for index in range(len(world.events)):
         event = world.events[index]
-        if event.kind != VoterDeadline.KIND or event.destination != process:
+        if event.kind != controller_timers.VoterDeadline.KIND or event.destination != process:
             continue
-        is_valid = view_as(event, VoterDeadline).number == world.voters[number].deadline_number
+        is_valid = (
+            view_as(event, controller_timers.VoterDeadline).number
+            == world.voters[number].deadline_number
+        )
         count += 1 if is_valid and event.asked_us >= state.up_since_us else 0
     return count

@@ -2,52 +2,35 @@
 
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
-from tidegauge.engine.invariants.checked import (
-    ANY,
-    HOLDS,
-    Checked,
-    Invariants,
-    all_slots,
-    clear_marks,
-    first_unmarked,
-    is_within,
-    pending,
-    walk_of,
-)
+from tidegauge.engine.invariants import checked
 from tidegauge.replication.records import contains
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import ZkTick
 from tidegauge.simulation.topology import zookeeper_process
-from tidegauge.simulation.zookeeper_tree import (
-    CONTROLLER_EPOCH_ZNODE,
-    CONTROLLER_ZNODE,
-    broker_znode,
-    first_notification_znode,
-    state_znode,
-)
 
-ZOOKEEPER = Invariants()
+ZOOKEEPER = checked.Invariants()
 
-_walk_sessions = walk_of(__name__, "_walk_sessions", "zookeeper_sessions", "next")
-_walk_notifications = walk_of(__name__, "_walk_notifications", "znodes", "next")
-_walk_watches = walk_of(__name__, "_walk_watches", "znode_watches", "next")
+_walk_sessions = checked.walk_of(__name__, "_walk_sessions", "zookeeper_sessions", "next")
+_walk_notifications = checked.walk_of(__name__, "_walk_notifications", "znodes", "next")
+_walk_watches = checked.walk_of(__name__, "_walk_watches", "znode_watches", "next")
 
 
 @ZOOKEEPER.of("zookeeper_sessions")
-def open_sessions_are_listed(world: Checked) -> int:
+def open_sessions_are_listed(world: checked.Checked) -> int:
     """ZooKeeper lists the sessions that are open."""
-    clear_marks(world, len(world.zookeeper_sessions))
+    checked.clear_marks(world, len(world.zookeeper_sessions))
     ensemble = world.ensemble[0]
     if _walk_sessions(world, ensemble.first_session, ensemble.last_session, 0) < 0:
         return max(0, ensemble.first_session)
     for session in range(len(world.zookeeper_sessions)):
         if world.zookeeper_sessions[session].open != (world.visits[session].found == 1):
             return session
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("zookeeper_sessions")
-def sessions_expire_at_a_tick(world: Checked) -> int:
+def sessions_expire_at_a_tick(world: checked.Checked) -> int:
     """An open session expires at a tick, later than its time-out after it was heard of last."""
     for number in range(len(world.zookeeper_sessions)):
         session = world.zookeeper_sessions[number]
@@ -59,27 +42,27 @@ def sessions_expire_at_a_tick(world: Checked) -> int:
             return number
         if not session.opened_us <= world.context[0].time_us >= session.heard_us:
             return number
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("znodes")
-def registrations_have_a_session(world: Checked) -> int:
+def registrations_have_a_session(world: checked.Checked) -> int:
     """A broker's registration, and /controller, are owned by an open session of that broker.
 
     The former controller's /controller, of a cluster that was there before, has no broker.
     """
     for number in range(world.sizes[0].brokers):
-        if not _is_owned(world, broker_znode(world, number), number):
-            return broker_znode(world, number)
-    node = world.znodes[CONTROLLER_ZNODE]
+        if not _is_owned(world, zookeeper_tree.broker_znode(world, number), number):
+            return zookeeper_tree.broker_znode(world, number)
+    node = world.znodes[zookeeper_tree.CONTROLLER_ZNODE]
     is_former = node.was_there and node.broker == NONE and node.session == FORMER_SESSION
-    if not is_former and not _is_owned(world, CONTROLLER_ZNODE, node.broker):
-        return CONTROLLER_ZNODE
-    return HOLDS
+    if not is_former and not _is_owned(world, zookeeper_tree.CONTROLLER_ZNODE, node.broker):
+        return zookeeper_tree.CONTROLLER_ZNODE
+    return checked.HOLDS
 
 
 @inner_rule
-def _is_owned(world: Checked, znode: int, broker: int) -> bool:
+def _is_owned(world: checked.Checked, znode: int, broker: int) -> bool:
     """Whether a znode, if it exists, belongs to an open session of a broker."""
     node = world.znodes[znode]
     if not node.exists:
@@ -91,95 +74,102 @@ def _is_owned(world: Checked, znode: int, broker: int) -> bool:
 
 
 @ZOOKEEPER.of("znodes")
-def persistent_znodes_have_no_session(world: Checked) -> int:
+def persistent_znodes_have_no_session(world: checked.Checked) -> int:
     """No session owns any other znode, nor one that does not exist."""
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]
-        first = broker_znode(world, 0)
-        is_ephemeral = znode == CONTROLLER_ZNODE or first <= znode < first + world.sizes[0].brokers
+        first = zookeeper_tree.broker_znode(world, 0)
+        is_ephemeral = (
+            znode == zookeeper_tree.CONTROLLER_ZNODE
+            or first <= znode < first + world.sizes[0].brokers
+        )
         if node.session != NONE and not (is_ephemeral and node.exists):
             return znode
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("znodes")
-def states_name_replicas(world: Checked) -> int:
+def states_name_replicas(world: checked.Checked) -> int:
     """The state of a partition has a leader that is in its ISR, and only slots of the partition.
 
     The last to leave an ISR leaves it empty where unclean elections are allowed, up to 1.0.
     """
     for partition in range(world.sizes[0].partitions):
-        znode = state_znode(world, partition)
+        znode = zookeeper_tree.state_znode(world, partition)
         node = world.znodes[znode]
         if not node.exists:
             continue
-        if not is_within(node.isr, all_slots(world.partitions[partition].slot_count)):
+        if not checked.is_within(
+            node.isr, checked.all_slots(world.partitions[partition].slot_count)
+        ):
             return znode
         if node.leader >= 0 and not contains(node.isr, node.leader):
             return znode
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("znodes")
-def states_are_not_ahead_of_the_controller(world: Checked) -> int:
+def states_are_not_ahead_of_the_controller(world: checked.Checked) -> int:
     """No state was written in a later controller epoch than /controller_epoch has."""
-    newest = world.znodes[CONTROLLER_EPOCH_ZNODE]
+    newest = world.znodes[zookeeper_tree.CONTROLLER_EPOCH_ZNODE]
     for partition in range(world.sizes[0].partitions):
-        node = world.znodes[state_znode(world, partition)]
+        node = world.znodes[zookeeper_tree.state_znode(world, partition)]
         if node.exists and node.controller_epoch > newest.controller_epoch:
-            return state_znode(world, partition)
-    return HOLDS
+            return zookeeper_tree.state_znode(world, partition)
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("assignments")
-def assignments_are_within_slots(world: Checked) -> int:
+def assignments_are_within_slots(world: checked.Checked) -> int:
     """What a reassignment adds and removes is assigned, and all of it has a slot."""
     for partition in range(len(world.assignments)):
         assignment = world.assignments[partition]
-        if not is_within(assignment.replicas, all_slots(world.partitions[partition].slot_count)):
-            return partition
-        if not is_within(assignment.adding, assignment.replicas) or (
-            not is_within(assignment.removing, assignment.replicas)
+        if not checked.is_within(
+            assignment.replicas, checked.all_slots(world.partitions[partition].slot_count)
         ):
             return partition
-    return HOLDS
+        if not checked.is_within(assignment.adding, assignment.replicas) or (
+            not checked.is_within(assignment.removing, assignment.replicas)
+        ):
+            return partition
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("znodes")
-def notifications_are_children_or_free(world: Checked) -> int:
+def notifications_are_children_or_free(world: checked.Checked) -> int:
     """A znode for notifications is free, or a child of /isr_change_notification that exists."""
-    clear_marks(world, len(world.znodes))
+    checked.clear_marks(world, len(world.znodes))
     ensemble = world.ensemble[0]
     first = ensemble.first_notification
     children = _walk_notifications(world, first, ensemble.last_notification, 1)
-    if min(children, _walk_notifications(world, ensemble.free_notification, ANY, 0)) < 0:
+    if min(children, _walk_notifications(world, ensemble.free_notification, checked.ANY, 0)) < 0:
         return max(0, first)
     for znode in range(len(world.znodes)):
         found = world.visits[znode].found
-        if znode < first_notification_znode(world):
+        if znode < zookeeper_tree.first_notification_znode(world):
             if found != 0:
                 return znode
         elif found != (2 if world.znodes[znode].exists else 1):
             return znode
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("znode_watches")
-def watches_are_set_or_free(world: Checked) -> int:
+def watches_are_set_or_free(world: checked.Checked) -> int:
     """Each watch of ZooKeeper is free, or set on one znode once."""
-    clear_marks(world, len(world.znode_watches))
-    if _walk_watches(world, world.ensemble[0].free_watch, ANY, 0) < 0:
+    checked.clear_marks(world, len(world.znode_watches))
+    if _walk_watches(world, world.ensemble[0].free_watch, checked.ANY, 0) < 0:
         return max(0, world.ensemble[0].free_watch)
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]
         for first in (node.first_watch, node.first_child_watch):
-            if _walk_watches(world, first, ANY, 0) < 0:
+            if _walk_watches(world, first, checked.ANY, 0) < 0:
                 return max(0, first)
-    return first_unmarked(world, len(world.znode_watches))
+    return checked.first_unmarked(world, len(world.znode_watches))
 
 
 @ZOOKEEPER.of("znode_watches")
-def watches_end_with_their_session(world: Checked) -> int:
+def watches_end_with_their_session(world: checked.Checked) -> int:
     """A watch that is set belongs to a session that is open, or to the operator."""
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]
@@ -190,23 +180,23 @@ def watches_end_with_their_session(world: Checked) -> int:
                 if session != NONE and not world.zookeeper_sessions[session].open:
                     return index
                 index = world.znode_watches[index].next
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("processes")
-def zookeeper_ticks_once(world: Checked) -> int:
+def zookeeper_ticks_once(world: checked.Checked) -> int:
     """ZooKeeper looks at its sessions by one timer."""
     process = zookeeper_process(world)
-    if is_control_plane_hosted(world) and pending(world, process, ZkTick.KIND) != 1:
+    if is_control_plane_hosted(world) and checked.pending(world, process, ZkTick.KIND) != 1:
         return process
-    return HOLDS
+    return checked.HOLDS
 
 
 @ZOOKEEPER.of("brokers")
-def brokers_have_sessions_of_their_own(world: Checked) -> int:
+def brokers_have_sessions_of_their_own(world: checked.Checked) -> int:
     """The session that a broker believes to have was opened for it, and may be over."""
     if not is_control_plane_hosted(world):
-        return HOLDS
+        return checked.HOLDS
     for number in range(len(world.brokers)):
         session = world.brokers[number].session
         if session == NONE or not world.processes[number].hosted:
@@ -215,4 +205,4 @@ def brokers_have_sessions_of_their_own(world: Checked) -> int:
             return number
         if world.zookeeper_sessions[session].broker != number:
             return number
-    return HOLDS
+    return checked.HOLDS

@@ -5,7 +5,7 @@ from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
-from tidegauge.traces.checks import CHECKS
+from tidegauge.traces.checks import CHECKS, histories
 from tidegauge.traces.checks.figures import (
     Count,
     CountedBroker,
@@ -13,24 +13,6 @@ from tidegauge.traces.checks.figures import (
     Duration,
     Figures,
     StoppedBy,
-)
-from tidegauge.traces.checks.histories import (
-    Acknowledged,
-    Breach,
-    FaultNature,
-    Finding,
-    Histories,
-    HistoryFacts,
-    LeaderTerm,
-    MetadataLog,
-    PartitionHistory,
-    PartitionPlace,
-    QuorumEpoch,
-    QuorumHistory,
-    RegisteredBroker,
-    ReplicaSlot,
-    ReportedLog,
-    RowPlace,
 )
 from tidegauge.traces.checks.lineage import run_reserve
 from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
@@ -40,31 +22,31 @@ from tidegauge.traces.quorum_checks.quorum_progress import PROGRESS_US
 _NEVER_CAPPED = 2**62
 
 
-def new_history(plan: ClusterPlan) -> Histories:
+def new_history(plan: ClusterPlan) -> histories.Histories:
     """A run of which no row is known yet."""
     slots = [broker for partition in plan.partitions for broker in partition.slots]
-    history = Histories(
-        facts=new_records(HistoryFacts, 1),
-        partitions=new_records(PartitionHistory, len(plan.partitions)),
-        places=new_records(PartitionPlace, len(plan.partitions)),
-        slots=new_records(ReplicaSlot, len(slots)),
-        brokers=new_records(RegisteredBroker, len(plan.brokers)),
+    history = histories.Histories(
+        facts=new_records(histories.HistoryFacts, 1),
+        partitions=new_records(histories.PartitionHistory, len(plan.partitions)),
+        places=new_records(histories.PartitionPlace, len(plan.partitions)),
+        slots=new_records(histories.ReplicaSlot, len(slots)),
+        brokers=new_records(histories.RegisteredBroker, len(plan.brokers)),
         runs=new_records(EpochEntry, 0),
-        terms=new_records(LeaderTerm, 0),
-        acknowledged=new_records(Acknowledged, 0),
-        snapshot=new_records(ReportedLog, 1),
-        told=new_records(RowPlace, 1),
-        fenced=new_records(RowPlace, len(plan.brokers)),
-        place=new_records(RowPlace, 1),
-        quorum=new_records(QuorumHistory, 1),
-        quorum_epochs=new_records(QuorumEpoch, 0),
+        terms=new_records(histories.LeaderTerm, 0),
+        acknowledged=new_records(histories.Acknowledged, 0),
+        snapshot=new_records(histories.ReportedLog, 1),
+        told=new_records(histories.RowPlace, 1),
+        fenced=new_records(histories.RowPlace, len(plan.brokers)),
+        place=new_records(histories.RowPlace, 1),
+        quorum=new_records(histories.QuorumHistory, 1),
+        quorum_epochs=new_records(histories.QuorumEpoch, 0),
         metadata_logs=new_records(
-            MetadataLog, 0 if plan.quorum is None else plan.quorum.voters + 1
+            histories.MetadataLog, 0 if plan.quorum is None else plan.quorum.voters + 1
         ),
         metadata_runs=new_records(EpochEntry, 0),
-        faults=new_records(FaultNature, len(plan.faults)),
-        findings=new_records(Finding, len(CHECKS)),
-        breaches=new_records(Breach, len(CHECKS) * len(plan.partitions)),
+        faults=new_records(histories.FaultNature, len(plan.faults)),
+        findings=new_records(histories.Finding, len(CHECKS)),
+        breaches=new_records(histories.Breach, len(CHECKS) * len(plan.partitions)),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
@@ -125,7 +107,7 @@ def new_figures(plan: ClusterPlan) -> Figures:
     return figures
 
 
-def enlarge(history: Histories, figures: Figures) -> None:
+def enlarge(history: histories.Histories, figures: Figures) -> None:
     """Double each table in which little is left."""
     facts = history.facts[0]
     reserve = int(run_reserve(history.view))
@@ -141,7 +123,7 @@ def enlarge(history: Histories, figures: Figures) -> None:
         figures.queued = grown(figures.queued, 2 * events + 1024)
 
 
-def _enlarge_quorum(history: Histories) -> None:
+def _enlarge_quorum(history: histories.Histories) -> None:
     """Double the tables of a quorum's epochs if little is left."""
     if not needs_quorum_room(history.view):
         return

@@ -8,20 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.clients.client_state import (
-    CONSUMER,
-    FEW_BATCHES,
-    OPERATOR,
-    PRODUCER,
-    Answer,
-    Batch,
-    BatchPool,
-    Client,
-    Clients,
-    Connection,
-    LiveBroker,
-    Target,
-)
+from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
@@ -299,19 +286,19 @@ def _quantiles(plan: ClusterPlan) -> Records[Quantile]:
     return quantiles
 
 
-def new_clients(plan: ClusterPlan) -> Clients:
+def new_clients(plan: ClusterPlan) -> client_state.Clients:
     """Clients that have not begun."""
     targets = [plan.partitions_of(client) for client in plan.clients]
     target_count = sum(len(numbers) for numbers in targets)
     steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
-    clients = Clients(
-        pool=new_records(BatchPool, 1),
-        clients=new_records(Client, len(plan.clients)),
+    clients = client_state.Clients(
+        pool=new_records(client_state.BatchPool, 1),
+        clients=new_records(client_state.Client, len(plan.clients)),
         client_metadata=new_records(MetadataPosition, len(plan.clients)),
-        client_targets=new_records(Target, target_count),
-        connections=new_records(Connection, len(plan.clients) * len(plan.brokers)),
-        batches=new_records(Batch, 0),
+        client_targets=new_records(client_state.Target, target_count),
+        connections=new_records(client_state.Connection, len(plan.clients) * len(plan.brokers)),
+        batches=new_records(client_state.Batch, 0),
         lost_appends=new_records(PartitionAppend, 1),
         steps=steps.steps,
         awaited_brokers=steps.members,
@@ -319,8 +306,8 @@ def new_clients(plan: ClusterPlan) -> Clients:
         rolls=rolls,
         rolled=rolled,
         throttled_by_steps=steps.throttled,
-        answers=new_records(Answer, 1),
-        live_brokers=new_records(LiveBroker, len(plan.brokers)),
+        answers=new_records(client_state.Answer, 1),
+        live_brokers=new_records(client_state.LiveBroker, len(plan.brokers)),
         latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
     )
     clients.pool[0].clients = len(plan.clients)
@@ -345,7 +332,9 @@ def new_clients(plan: ClusterPlan) -> Clients:
     return clients
 
 
-def _plan_target(plan: ClusterPlan, planned: PlannedClient, partition: int, target: Target) -> None:
+def _plan_target(
+    plan: ClusterPlan, planned: PlannedClient, partition: int, target: client_state.Target
+) -> None:
     """Where a consumer that nothing is known of begins: behind all that was there before."""
     if not isinstance(planned.group, ConsumerGroup):
         return
@@ -355,10 +344,10 @@ def _plan_target(plan: ClusterPlan, planned: PlannedClient, partition: int, targ
     target.position = target.processed = target.begins
 
 
-def enlarge_clients(world: Clients) -> None:
+def enlarge_clients(world: client_state.Clients) -> None:
     """Double the table of batches where few are left."""
     pool = world.pool[0]
-    if pool.free_batches > FEW_BATCHES:
+    if pool.free_batches > client_state.FEW_BATCHES:
         return
     count = len(world.batches)
     world.batches = grown(world.batches, 2 * count + 256)
@@ -368,10 +357,10 @@ def enlarge_clients(world: Clients) -> None:
     pool.free_batches += len(world.batches) - count
 
 
-def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> None:
+def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: client_state.Client) -> None:
     group = planned.group
     if group is None:
-        client.kind = OPERATOR
+        client.kind = client_state.OPERATOR
         return
     client.start_us = group.start_us
     client.knows_leader_epochs = rules_of(plan.scenario.release).fetch_fenced
@@ -383,7 +372,10 @@ def _plan_client(plan: ClusterPlan, planned: PlannedClient, client: Client) -> N
 
 
 def _plan_connections(
-    plan: ClusterPlan, group: ClientGroup, client: Client, connections: Records[Connection]
+    plan: ClusterPlan,
+    group: ClientGroup,
+    client: client_state.Client,
+    connections: Records[client_state.Connection],
 ) -> None:
     settings = plan.scenario.connection_settings(group)
     client.reconnect_backoff_ms = int(settings["reconnect.backoff.ms"])
@@ -399,9 +391,11 @@ def _plan_connections(
         connections[plan.broker_index(broker)].is_bootstrap = True
 
 
-def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client: Client) -> None:
+def _plan_producer(
+    plan: ClusterPlan, group: ProducerGroup, number: int, client: client_state.Client
+) -> None:
     settings = plan.scenario.producer_settings(group)
-    client.kind = PRODUCER
+    client.kind = client_state.PRODUCER
     client.acks = settings["acks"]
     client.retries = settings["retries"]
     client.request_timeout_ms = settings["request.timeout.ms"]
@@ -424,9 +418,9 @@ def _plan_producer(plan: ClusterPlan, group: ProducerGroup, number: int, client:
     client.stride = group.clients
 
 
-def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: Client) -> None:
+def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: client_state.Client) -> None:
     settings = plan.scenario.consumer_settings(group)
-    client.kind = CONSUMER
+    client.kind = client_state.CONSUMER
     client.request_timeout_ms = int(settings["request.timeout.ms"])
     client.retry_backoff_ms = int(settings["retry.backoff.ms"])
     client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])

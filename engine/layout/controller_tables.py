@@ -6,64 +6,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Records, column, grown, new_records
-from tidegauge.controller.state.control_plane import (
-    Assignment,
-    ContextOwner,
-    Controller,
-    ControllerBroker,
-    ControllerPartition,
-    ControllerReplica,
-    ControllerTopic,
-    ControlPlane,
-    Ensemble,
-    ReplicaThrottle,
-    Session,
-    ThrottledRates,
-    TopicConfig,
-    Znode,
-    ZnodeWatch,
-)
+from tidegauge.controller.state import control_plane
 from tidegauge.engine.layout.cluster_tables import chain_free
 from tidegauge.engine.layout.step_tables import throttled_partitions
 from tidegauge.replication.records import LeaderAndIsr, pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
+from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.zookeeper_tree import (
-    CONTROLLER_ZNODE,
-    LOG_DIR_EVENTS,
-    NOTIFICATIONS,
-    NOTIFICATIONS_ZNODE,
-    STATES,
-    TOPICS,
-)
 
 _NOTIFICATION_ROOM = 64
 #: Fewer free watches than this are too few, for each broker: a controller sets seven at most.
 _WATCHES_OF_BROKER = 8
 
 
-def new_control_plane(plan: ClusterPlan) -> ControlPlane:
+def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
     """ZooKeeper without any znode but the parents, and controllers without a session."""
     brokers = len(plan.brokers)
-    plane = ControlPlane(
-        ensemble=new_records(Ensemble, 1),
-        znodes=new_records(Znode, plan.tree_ranges[NOTIFICATIONS].start),
-        znode_watches=new_records(ZnodeWatch, 0),
-        topic_configs=new_records(TopicConfig, len(plan.scenario.topics)),
-        replica_throttles=new_records(
-            ReplicaThrottle, sum(len(partition.slots) for partition in plan.partitions)
+    plane = control_plane.ControlPlane(
+        ensemble=new_records(control_plane.Ensemble, 1),
+        znodes=new_records(
+            control_plane.Znode, plan.tree_ranges[zookeeper_tree.NOTIFICATIONS].start
         ),
-        throttled_rates=new_records(ThrottledRates, brokers),
+        znode_watches=new_records(control_plane.ZnodeWatch, 0),
+        topic_configs=new_records(control_plane.TopicConfig, len(plan.scenario.topics)),
+        replica_throttles=new_records(
+            control_plane.ReplicaThrottle,
+            sum(len(partition.slots) for partition in plan.partitions),
+        ),
+        throttled_rates=new_records(control_plane.ThrottledRates, brokers),
         assignments=new_assignments(plan),
-        zookeeper_sessions=new_records(Session, 0),
-        controllers=new_records(Controller, brokers),
-        controller_contexts=new_records(ContextOwner, 0),
-        controller_brokers=new_records(ControllerBroker, 0),
-        controller_partitions=new_records(ControllerPartition, 0),
+        zookeeper_sessions=new_records(control_plane.Session, 0),
+        controllers=new_records(control_plane.Controller, brokers),
+        controller_contexts=new_records(control_plane.ContextOwner, 0),
+        controller_brokers=new_records(control_plane.ControllerBroker, 0),
+        controller_partitions=new_records(control_plane.ControllerPartition, 0),
         controller_leader_and_isr=new_records(LeaderAndIsr, 0),
-        controller_topics=new_records(ControllerTopic, 0),
-        controller_replicas=new_records(ControllerReplica, 0),
+        controller_topics=new_records(control_plane.ControllerTopic, 0),
+        controller_replicas=new_records(control_plane.ControllerReplica, 0),
         proposal=new_records(LeaderAndIsr, 1),
     )
     ensemble = plane.ensemble[0]
@@ -78,39 +58,41 @@ def new_control_plane(plan: ClusterPlan) -> ControlPlane:
     if not plan.is_kraft:
         _set_controllers(plan, plane)
     enlarge_control_plane(plan, plane)
-    for parent in range(2, int(NOTIFICATIONS_ZNODE) + 1):
+    for parent in range(2, int(zookeeper_tree.NOTIFICATIONS_ZNODE) + 1):
         plane.znodes[parent].exists = True
-    for parent in plan.tree_ranges[LOG_DIR_EVENTS]:
+    for parent in plan.tree_ranges[zookeeper_tree.LOG_DIR_EVENTS]:
         plane.znodes[parent].exists = True
     _set_former_states(plan, plane)
     return plane
 
 
-def _set_former_states(plan: ClusterPlan, world: ControlPlane) -> None:
+def _set_former_states(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Lay out ZooKeeper's content as the run begins (``controller/zookeeper/held_states.py``)."""
     for number, partition in enumerate(plan.partitions):
         if partition.state is None:
             continue
-        world.znodes[plan.tree_ranges[TOPICS][partition.topic_number]].was_there = True
+        world.znodes[
+            plan.tree_ranges[zookeeper_tree.TOPICS][partition.topic_number]
+        ].was_there = True
         slots = {plan.brokers[broker]: slot for slot, broker in enumerate(partition.slots)}
-        node = world.znodes[plan.tree_ranges[STATES][number]]
+        node = world.znodes[plan.tree_ranges[zookeeper_tree.STATES][number]]
         node.was_there = True
         node.leader = NONE if partition.state.leader is None else slots[partition.state.leader]
         node.leader_epoch = partition.state.leader_epoch
         node.isr = pack(slots[broker] for broker in partition.state.isr)
     if plan.was_there_before:
-        world.znodes[CONTROLLER_ZNODE].was_there = True
+        world.znodes[zookeeper_tree.CONTROLLER_ZNODE].was_there = True
 
 
-def new_assignments(plan: ClusterPlan) -> Records[Assignment]:
+def new_assignments(plan: ClusterPlan) -> Records[control_plane.Assignment]:
     """What topics are created with."""
-    assignments = new_records(Assignment, len(plan.partitions))
+    assignments = new_records(control_plane.Assignment, len(plan.partitions))
     for number, partition in enumerate(plan.partitions):
         assignments[number].replicas = pack(range(len(partition.replicas)))
     return assignments
 
 
-def _set_throttles(plan: ClusterPlan, world: ControlPlane) -> None:
+def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """What of replication is throttled from the start on."""
     for index, broker in enumerate(plan.brokers):
         settings = plan.scenario.settings_of(broker)
@@ -126,7 +108,7 @@ def _set_throttles(plan: ClusterPlan, world: ControlPlane) -> None:
                 throttle.follower = slot in unpack(max(each.followers, 0))
 
 
-def _set_controllers(plan: ClusterPlan, world: ControlPlane) -> None:
+def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
     controllers = world.controllers
     for index, broker in enumerate(plan.brokers):
@@ -145,7 +127,7 @@ def _set_controllers(plan: ClusterPlan, world: ControlPlane) -> None:
         )
 
 
-def enlarge_control_plane(plan: ClusterPlan, world: ControlPlane) -> None:
+def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Have room for more notifications, watches, sessions and one more controller."""
     _enlarge_notifications(world)
     _enlarge_watches(plan, world)
@@ -158,7 +140,7 @@ def enlarge_control_plane(plan: ClusterPlan, world: ControlPlane) -> None:
         _add_context(plan, world)
 
 
-def _add_context(plan: ClusterPlan, world: ControlPlane) -> None:
+def _add_context(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """One more broker can be controller."""
     count = len(world.controller_contexts)
     brokers, partitions = len(plan.brokers), len(plan.partitions)
@@ -175,7 +157,7 @@ def _add_context(plan: ClusterPlan, world: ControlPlane) -> None:
     world.controller_replicas = grown(world.controller_replicas, (count + 1) * replicas)
 
 
-def _enlarge_notifications(world: ControlPlane) -> None:
+def _enlarge_notifications(world: control_plane.ControlPlane) -> None:
     ensemble = world.ensemble[0]
     enough = _NOTIFICATION_ROOM // 2
     if _has_free(column(world.znodes, "next"), int(ensemble.free_notification), enough):
@@ -195,7 +177,7 @@ def _has_free(following: NDArray[np.int64], first: int, enough: int) -> bool:
     return free == enough
 
 
-def _enlarge_watches(plan: ClusterPlan, world: ControlPlane) -> None:
+def _enlarge_watches(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Processes that have died leave their watches behind until their sessions end."""
     ensemble = world.ensemble[0]
     enough = _WATCHES_OF_BROKER * len(plan.brokers) + len(plan.scenario.steps) + 16

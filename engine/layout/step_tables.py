@@ -11,15 +11,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tidegauge.clients import rolling_restarts, step_requests
-from tidegauge.clients.client_state import (
-    Member,
-    RequestedMove,
-    Roll,
-    RolledBroker,
-    Step,
-    Throttled,
-)
+from tidegauge.clients import client_state, rolling_restarts, step_requests
 from tidegauge.clients.step_requests import STEP_CODES
 from tidegauge.compiled.records import Records, column, new_records
 from tidegauge.replication.records import pack
@@ -47,16 +39,16 @@ _FEWEST_BUCKETS = 16
 class StepTables(NamedTuple):
     """All steps; the brokers that they name, and the partitions that they move and throttle."""
 
-    steps: Records[Step]
-    members: Records[Member]
-    moves: Records[RequestedMove]
-    throttled: Records[Throttled]
+    steps: Records[client_state.Step]
+    members: Records[client_state.Member]
+    moves: Records[client_state.RequestedMove]
+    throttled: Records[client_state.Throttled]
 
 
 def new_steps(plan: ClusterPlan) -> StepTables:
     """All steps of a plan, none of which is taken."""
     numbers = _Numbers(plan)
-    steps = new_records(Step, len(plan.scenario.steps))
+    steps = new_records(client_state.Step, len(plan.scenario.steps))
     for number, planned in enumerate(plan.scenario.steps):
         row = steps[number]
         _plan_start(numbers, planned, row)
@@ -64,12 +56,12 @@ def new_steps(plan: ClusterPlan) -> StepTables:
         row.to = NONE
         row.partition = NONE
         planned.plan(row, numbers)
-    members = new_records(Member, len(numbers.members))
+    members = new_records(client_state.Member, len(numbers.members))
     column(members, "broker")[:] = numbers.members
-    moves = new_records(RequestedMove, len(numbers.moved))
+    moves = new_records(client_state.RequestedMove, len(numbers.moved))
     for number, moved in enumerate(numbers.moved):
         moves[number].partition, moves[number].replicas = moved
-    throttled = new_records(Throttled, len(numbers.throttled_replicas))
+    throttled = new_records(client_state.Throttled, len(numbers.throttled_replicas))
     for number, each in enumerate(numbers.throttled_replicas):
         limited = throttled[number]
         limited.partition, limited.leaders, limited.followers = each
@@ -125,7 +117,7 @@ class _Numbers(Numbers):
         return range(first, len(self.throttled_replicas))
 
 
-def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: Step) -> None:
+def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: client_state.Step) -> None:
     first = len(numbers.members)
     if planned.at_us is not None:
         step.start = step_requests.AT
@@ -139,7 +131,7 @@ def _plan_start(numbers: _Numbers, planned: StepOfAnyKind, step: Step) -> None:
     step.first_member, step.member_count = first, len(numbers.members) - first
 
 
-def _plan_condition(numbers: _Numbers, when: Condition, step: Step) -> None:
+def _plan_condition(numbers: _Numbers, when: Condition, step: client_state.Step) -> None:
     if when.isr is not None:
         step.start = step_requests.WHEN_ISR
         step.condition_partition = numbers.partition(when.isr.topic, when.isr.partition)
@@ -163,7 +155,7 @@ def _plan_condition(numbers: _Numbers, when: Condition, step: Step) -> None:
         numbers.brokers(when.registered or ())
 
 
-def _plan_leader(numbers: _Numbers, leader: LeaderIs, step: Step) -> None:
+def _plan_leader(numbers: _Numbers, leader: LeaderIs, step: client_state.Step) -> None:
     step.condition_partition = numbers.partition(leader.topic, leader.partition)
     if leader.leader is not None:
         step.start = step_requests.WHEN_LEADER
@@ -200,9 +192,11 @@ _LEADERSHIP_BACK = {
 }
 
 
-def new_rolls(plan: ClusterPlan) -> tuple[Records[Roll], Records[RolledBroker]]:
+def new_rolls(
+    plan: ClusterPlan,
+) -> tuple[Records[client_state.Roll], Records[client_state.RolledBroker]]:
     """All rolling restarts, none of which has begun, and their brokers in turn."""
-    rolled = new_records(RolledBroker, len(plan.rolled))
+    rolled = new_records(client_state.RolledBroker, len(plan.rolled))
     column(rolled, "broker")[:] = [broker for _, broker in plan.rolled]
     column(rolled, "fault")[:] = range(len(plan.scenario.faults), len(plan.faults))
     places = list(dict.fromkeys(place for place, _ in plan.rolled))
@@ -214,7 +208,7 @@ def new_rolls(plan: ClusterPlan) -> tuple[Records[Roll], Records[RolledBroker]]:
         if isinstance(each.leadership_back, LeadershipAfter) or each.leadership_back == "in_sync"
         for position in range(0, counts[number], each.batch)
     ]
-    rolls = new_records(Roll, len(places) + len(batches))
+    rolls = new_records(client_state.Roll, len(places) + len(batches))
     first_broker = 0
     for number, place in enumerate(places):
         rolls[number].fault = place
@@ -234,7 +228,7 @@ def new_rolls(plan: ClusterPlan) -> tuple[Records[Roll], Records[RolledBroker]]:
     return rolls, rolled
 
 
-def _plan(planned: RollingRestartFault, roll: Roll) -> None:
+def _plan(planned: RollingRestartFault, roll: client_state.Roll) -> None:
     roll.batch = planned.batch
     roll.waits_for_isr = planned.wait_for_full_isr
     roll.poll_us = planned.poll_us

@@ -21,19 +21,9 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family, MBean, Scope
-from tidegauge.metrics.samples import broker_tables, controller_tables, exporter_tables
+from tidegauge.metrics.samples import broker_tables, controller_tables, exporter_tables, layout
 from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.labels import joined, label_text, labels_of
-from tidegauge.metrics.samples.layout import (
-    Flags,
-    Layout,
-    Level,
-    Numbers,
-    Texts,
-    default_level,
-    texts_of,
-    unhealthy_partitions,
-)
 from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
 from tidegauge.metrics.samples.table import Sources, Table
 from tidegauge.metrics.samples.targets import (
@@ -55,7 +45,7 @@ class Presentation(NamedTuple):
     """How metrics are to be presented."""
 
     #: The level of detail for single partitions; None: by the number of partitions.
-    level: Level | None = None
+    level: layout.Level | None = None
     spelling: Spelling = STRIMZI
     #: Every controller of a quorum reports what is counted of the cluster, as in Kafka; else the
     #: active one alone, so that a sum over controllers is right.
@@ -74,8 +64,8 @@ class Samples(NamedTuple):
 
     family: SpelledFamily
     #: For each its target (``targets.py``), its own labels as a page has them, and its value.
-    targets: Numbers
-    labels: Texts
+    targets: layout.Numbers
+    labels: layout.Texts
     values: NDArray[Any]
 
 
@@ -89,9 +79,9 @@ class Exposition:
     def __init__(self, plan: ClusterPlan, presentation: Presentation = AS_STRIMZI) -> None:
         self.plan = plan
         level = presentation.level
-        self.level = default_level(plan) if level is None else level
+        self.level = layout.default_level(plan) if level is None else level
         self.families = presentation.spelling.spelled(FAMILIES)
-        self.layout = Layout(plan)
+        self.layout = layout.Layout(plan)
         self._every_controller = presentation.every_controller
         #: By metric with the labels of all its samples, and by label text of a row: the text as
         #: the spelling has it.
@@ -112,8 +102,8 @@ class Exposition:
             self.layout, snapshot, context, self.level, broker, self._every_controller
         )
         unhealthy = None
-        if self.level == Level.SPARSE:
-            unhealthy = unhealthy_partitions(self.layout, snapshot)
+        if self.level == layout.Level.SPARSE:
+            unhealthy = layout.unhealthy_partitions(self.layout, snapshot)
         tables: dict[Scope, Table] = {}
         for family in self.families:
             scope = family.family.scope
@@ -127,7 +117,9 @@ class Exposition:
             if len(samples.values):
                 yield samples
 
-    def _samples(self, spelled: SpelledFamily, table: Table, unhealthy: Flags | None) -> Samples:
+    def _samples(
+        self, spelled: SpelledFamily, table: Table, unhealthy: layout.Flags | None
+    ) -> Samples:
         family = spelled.family
         values = family.values(table.columns)
         there = table.there & family.shown(table.columns)
@@ -135,9 +127,9 @@ class Exposition:
             there = there & ~np.isnan(values)
         elif values.dtype.kind == "b":
             values = values.astype(np.int64)
-        if table.partitions is None or self.level == Level.FULL:
+        if table.partitions is None or self.level == layout.Level.FULL:
             return self._of_rows(spelled, table, values, there)
-        if self.level == Level.OFF:
+        if self.level == layout.Level.OFF:
             return self._of_rows(spelled, table, values, np.zeros_like(there))
         if unhealthy is None:
             return self._of_totals(spelled, table, values, there & family.adds_up)
@@ -148,7 +140,7 @@ class Exposition:
         return _together(zeros, shown)
 
     def _of_rows(
-        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags
+        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: layout.Flags
     ) -> Samples:
         """A sample for each existing row."""
         rows = np.flatnonzero(there)
@@ -156,7 +148,7 @@ class Exposition:
         return Samples(spelled, table.targets[rows], labels, values[rows])
 
     def _of_totals(
-        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: Flags
+        self, spelled: SpelledFamily, table: Table, values: NDArray[Any], there: layout.Flags
     ) -> Samples:
         """A sample for each sum of existing rows."""
         assert table.totals is not None
@@ -166,7 +158,7 @@ class Exposition:
         rows = np.flatnonzero(counts)
         return Samples(spelled, targets[rows], self._respelled(spelled, labels[rows]), sums[rows])
 
-    def _respelled(self, spelled: SpelledFamily, labels: Texts) -> Texts:
+    def _respelled(self, spelled: SpelledFamily, labels: layout.Texts) -> layout.Texts:
         """The labels of rows as a spelling has them, behind those that all samples have."""
         if not spelled.labels and spelled.renamed is None:
             return labels
@@ -175,7 +167,7 @@ class Exposition:
         for text in labels.tolist():
             if text not in known:
                 known[text] = _respelled_text(spelled, text)
-        return texts_of(known[text] for text in labels.tolist())
+        return layout.texts_of(known[text] for text in labels.tolist())
 
 
 def _respelled_text(spelled: SpelledFamily, text: str) -> str:

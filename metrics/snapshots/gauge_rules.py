@@ -10,15 +10,7 @@ from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.controller.partitions.partition_changes import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.controller.zookeeper.held_states import (
-    count_notifications,
-    has_state,
-    is_control_plane_hosted,
-    is_registered,
-    isr_of,
-    leader_epoch_of,
-    leader_of,
-)
+from tidegauge.controller.zookeeper import held_states
 from tidegauge.metrics.snapshots.gauges import (
     BROKER_SHUTTING_DOWN,
     NOT_RUNNING,
@@ -320,18 +312,18 @@ def read_zookeeper(
     Source: KafkaZkClient.getTopicPartitionStates@2.6.0.
     """
     brokers = world.sizes[0].brokers
-    if not is_control_plane_hosted(world):
+    if not held_states.is_control_plane_hosted(world):
         return
     cluster = of_cluster[0]
     cluster.known = True
     cluster.zxid = world.ensemble[0].zxid
-    cluster.isr_change_notifications = count_notifications(world)
+    cluster.isr_change_notifications = held_states.count_notifications(world)
     session = world.ensemble[0].first_session
     while session != NONE:
         cluster.sessions += 1
         session = world.zookeeper_sessions[session].next
     for broker in range(brokers):
-        of_brokers[broker].registered = is_registered(world, broker)
+        of_brokers[broker].registered = held_states.is_registered(world, broker)
         cluster.registered_brokers += 1 if of_brokers[broker].registered else 0
     for partition in range(len(world.partitions)):
         _read_partition(world, partition, gauges[partition])
@@ -339,13 +331,13 @@ def read_zookeeper(
 
 @inner_rule
 def _read_partition(world: ControlPlane, partition: int, gauge: PartitionGauges) -> None:
-    if not has_state(world, partition):
+    if not held_states.has_state(world, partition):
         return
     replicas = world.assignments[partition].replicas
     gauge.exists = True
-    gauge.leader = leader_of(world, partition)
-    gauge.leader_epoch = leader_epoch_of(world, partition)
-    gauge.in_sync_replicas = size(isr_of(world, partition))
+    gauge.leader = held_states.leader_of(world, partition)
+    gauge.leader_epoch = held_states.leader_epoch_of(world, partition)
+    gauge.in_sync_replicas = size(held_states.isr_of(world, partition))
     gauge.replicas = size(replicas)
     gauge.leader_is_preferred = gauge.leader == broker_of(world, partition, first(replicas))
 

@@ -16,24 +16,10 @@ from tidegauge.metrics.snapshots.gauges import (
     read_histogram,
 )
 from tidegauge.replication.records import first, size
+from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
-from tidegauge.simulation.sampled_stats import (
-    BUCKETS,
-    ChannelStats,
-    SampledStat,
-    most_of,
-    total_of,
-    values_in,
-    window_us,
-)
 from tidegauge.simulation.topology import broker_of, is_kraft, quorum_process
-from tidegauge.simulation.trace_rows.codes import (
-    CANDIDATE,
-    FOLLOWER,
-    LEADER,
-    PROSPECTIVE,
-    UNATTACHED,
-)
+from tidegauge.simulation.trace_rows import codes
 
 #: RaftGauges.state: Kafka's texts, by their number.
 STATE_TEXTS = (
@@ -154,7 +140,9 @@ def read_quorum_controllers(
         _read_controller(world, number, gauge)
         for histogram in (QUEUE_TIMES, PROCESSING_TIMES):
             place = 2 * number + histogram
-            times = world.controller_event_times[place * BUCKETS : (place + 1) * BUCKETS]
+            times = world.controller_event_times[
+                place * sampled_stats.BUCKETS : (place + 1) * sampled_stats.BUCKETS
+            ]
             read_histogram(times, event_times[place])
 
 
@@ -229,12 +217,12 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
         gauge.log_end_offset = voter.drained_offset
         gauge.log_end_epoch = last_epoch_of(world, number)
         _read_records(stats.fetched_records, stats.appended_records, time_us, gauge)
-        gauge.commits = values_in(stats.commit_us, time_us)
-        gauge.commit_us = total_of(stats.commit_us, time_us)
-        gauge.longest_commit_us = most_of(stats.commit_us, time_us)
-        gauge.elections = values_in(stats.election_us, time_us)
-        gauge.election_us = total_of(stats.election_us, time_us)
-        gauge.longest_election_us = most_of(stats.election_us, time_us)
+        gauge.commits = sampled_stats.values_in(stats.commit_us, time_us)
+        gauge.commit_us = sampled_stats.total_of(stats.commit_us, time_us)
+        gauge.longest_commit_us = sampled_stats.most_of(stats.commit_us, time_us)
+        gauge.elections = sampled_stats.values_in(stats.election_us, time_us)
+        gauge.election_us = sampled_stats.total_of(stats.election_us, time_us)
+        gauge.longest_election_us = sampled_stats.most_of(stats.election_us, time_us)
         gauge.started_us = process.up_since_us
         gauge.written_us = stats.written_us - max(0, voter.writes_until_us - time_us)
         _read_channel(stats.channel, gauge)
@@ -242,15 +230,15 @@ def read_voters(world: Quorum, time_us: int, gauges: Records[RaftGauges]) -> Non
 
 @inner_rule
 def _state_of(voter: Voter) -> int:
-    if voter.state == LEADER:
+    if voter.state == codes.LEADER:
         return _LEADER
-    if voter.state == CANDIDATE:
+    if voter.state == codes.CANDIDATE:
         return _CANDIDATE
-    if voter.state == FOLLOWER:
+    if voter.state == codes.FOLLOWER:
         return _FOLLOWER
-    if voter.state == PROSPECTIVE:
+    if voter.state == codes.PROSPECTIVE:
         return _PROSPECTIVE if voter.voted_for == NONE else _PROSPECTIVE_VOTED
-    if voter.state == UNATTACHED and voter.voted_for != NONE:
+    if voter.state == codes.UNATTACHED and voter.voted_for != NONE:
         # 4.0 has another text for it.
         return _UNATTACHED_VOTED if voter.has_pre_vote else _VOTED
     return _UNATTACHED
@@ -259,25 +247,30 @@ def _state_of(voter: Voter) -> int:
 @inner_rule
 def _vote_of(voter: Voter, number: int) -> int:
     """Up to 3.9 a follower does not tell its vote any more."""
-    if voter.state in (LEADER, CANDIDATE):
+    if voter.state in (codes.LEADER, codes.CANDIDATE):
         return number
-    if voter.state == UNATTACHED or (voter.has_pre_vote and voter.state in (FOLLOWER, PROSPECTIVE)):
+    if voter.state == codes.UNATTACHED or (
+        voter.has_pre_vote and voter.state in (codes.FOLLOWER, codes.PROSPECTIVE)
+    ):
         return voter.voted_for
     return NONE
 
 
 @inner_rule
 def _read_records(
-    fetched: SampledStat, appended: SampledStat, time_us: int, gauge: RaftGauges
+    fetched: sampled_stats.SampledStat,
+    appended: sampled_stats.SampledStat,
+    time_us: int,
+    gauge: RaftGauges,
 ) -> None:
-    gauge.fetched_records = total_of(fetched, time_us)
-    gauge.fetched_for_us = window_us(fetched, time_us)
-    gauge.appended_records = total_of(appended, time_us)
-    gauge.appended_for_us = window_us(appended, time_us)
+    gauge.fetched_records = sampled_stats.total_of(fetched, time_us)
+    gauge.fetched_for_us = sampled_stats.window_us(fetched, time_us)
+    gauge.appended_records = sampled_stats.total_of(appended, time_us)
+    gauge.appended_for_us = sampled_stats.window_us(appended, time_us)
 
 
 @inner_rule
-def _read_channel(stats: ChannelStats, gauge: RaftGauges) -> None:
+def _read_channel(stats: sampled_stats.ChannelStats, gauge: RaftGauges) -> None:
     gauge.requests = stats.requests
     gauge.outgoing_bytes = stats.outgoing_bytes
     gauge.responses = stats.responses
@@ -306,7 +299,7 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
         gauge.high_watermark = state.high_watermark
         gauge.log_end_offset = state.log_end_offset
         gauge.log_end_epoch = state.fetched_epoch
-        gauge.fetched_records = total_of(state.fetched_records, time_us)
-        gauge.fetched_for_us = window_us(state.fetched_records, time_us)
+        gauge.fetched_records = sampled_stats.total_of(state.fetched_records, time_us)
+        gauge.fetched_for_us = sampled_stats.window_us(state.fetched_records, time_us)
         gauge.appended_for_us = gauge.fetched_for_us
         _read_channel(state.channel, gauge)

@@ -11,25 +11,16 @@ from tidegauge.controller.kraft.state import Quorum
 from tidegauge.metrics.snapshots.gauges import HistogramGauges, read_histogram
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
-from tidegauge.simulation.messages.kinds import (
-    CONTROLLER_TYPE_COUNT,
-    CONTROLLER_TYPES,
-    ERROR_TYPES,
-    FETCH,
-    FETCH_CONSUMER,
-    FETCH_FOLLOWER,
-    REQUEST_TYPES,
-    TYPES,
-)
+from tidegauge.simulation.messages import kinds
 from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, faded_by
 
 #: The types that are served: those of requests, and Fetch, of two of them.
-SERVED_TYPES = (*REQUEST_TYPES, FETCH)
-_FETCH = code(len(REQUEST_TYPES))
+SERVED_TYPES = (*kinds.REQUEST_TYPES, kinds.FETCH)
+_FETCH = code(len(kinds.REQUEST_TYPES))
 _SERVED = code(len(SERVED_TYPES))
-_ERRORS = code(int(ERROR_TYPES * ERROR_COUNT))
+_ERRORS = code(int(kinds.ERROR_TYPES * ERROR_COUNT))
 #: Those of controllers: Fetch is all of them that are FetchFollower.
-SERVED_CONTROLLER_TYPES = (*CONTROLLER_TYPES, FETCH)
+SERVED_CONTROLLER_TYPES = (*kinds.CONTROLLER_TYPES, kinds.FETCH)
 _CONTROLLER_SERVED = code(len(SERVED_CONTROLLER_TYPES))
 
 
@@ -80,15 +71,15 @@ def read_requests(
         if not (is_measured and process.hosted and process.alive):
             continue
         fetch = broker * _SERVED + _FETCH
-        for type_ in range(TYPES):
-            index = broker * TYPES + type_
+        for type_ in range(kinds.TYPES):
+            index = broker * kinds.TYPES + type_
             served = broker * _SERVED + type_
             if world.request_stats[index].requests == 0:
                 continue
             _add(world, index, gauges[served])
             times = world.request_times[index * PARTS * BUCKETS : (index + 1) * PARTS * BUCKETS]
             _read_parts(times, histograms[served * PARTS : (served + 1) * PARTS])
-            if type_ in (FETCH_CONSUMER, FETCH_FOLLOWER):
+            if type_ in (kinds.FETCH_CONSUMER, kinds.FETCH_FOLLOWER):
                 _add(world, index, gauges[fetch])
         if gauges[fetch].requests > 0:
             _add_up_fetches(world, broker, sums)
@@ -114,10 +105,12 @@ def _add_up_fetches(world: Brokers, broker: int, sums: Records[Bucket]) -> None:
     """
     for bucket in range(len(sums)):
         sums[bucket].weight = 0
-    consumers_us = world.request_stats[broker * TYPES + FETCH_CONSUMER].since_us
-    since_us = max(consumers_us, world.request_stats[broker * TYPES + FETCH_FOLLOWER].since_us)
-    for type_ in (FETCH_CONSUMER, FETCH_FOLLOWER):
-        index = broker * TYPES + type_
+    consumers_us = world.request_stats[broker * kinds.TYPES + kinds.FETCH_CONSUMER].since_us
+    since_us = max(
+        consumers_us, world.request_stats[broker * kinds.TYPES + kinds.FETCH_FOLLOWER].since_us
+    )
+    for type_ in (kinds.FETCH_CONSUMER, kinds.FETCH_FOLLOWER):
+        index = broker * kinds.TYPES + type_
         shift = faded_by(world.request_stats[index].since_us, since_us)
         first = index * PARTS * BUCKETS
         for bucket in range(len(sums)):
@@ -148,8 +141,8 @@ def read_controller_requests(
             continue
         for type_ in range(_CONTROLLER_SERVED):
             # Fetches of the metadata log are those of followers.
-            of = min(type_, CONTROLLER_TYPE_COUNT - 1)
-            index = controller * CONTROLLER_TYPE_COUNT + of
+            of = min(type_, kinds.CONTROLLER_TYPE_COUNT - 1)
+            index = controller * kinds.CONTROLLER_TYPE_COUNT + of
             served = controller * _CONTROLLER_SERVED + type_
             stats = world.controller_requests[index]
             gauges[served].requests = stats.requests
@@ -157,8 +150,8 @@ def read_controller_requests(
             times = world.controller_request_times[index * BUCKETS : (index + 1) * BUCKETS]
             read_histogram(times, histograms[served * PARTS + REMOTE])
             read_histogram(times, histograms[served * PARTS + TOTAL])
-        first = controller * CONTROLLER_TYPE_COUNT * ERROR_COUNT
-        for place in range(first, first + CONTROLLER_TYPE_COUNT * ERROR_COUNT):
+        first = controller * kinds.CONTROLLER_TYPE_COUNT * ERROR_COUNT
+        for place in range(first, first + kinds.CONTROLLER_TYPE_COUNT * ERROR_COUNT):
             error_gauges[place].responses = world.controller_request_errors[place].responses
 
 

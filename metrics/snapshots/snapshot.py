@@ -18,43 +18,7 @@ from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.metrics.snapshots.gauge_rules import (
-    read_brokers,
-    read_clients,
-    read_controllers,
-    read_groups,
-    read_replicas,
-    read_zookeeper,
-)
-from tidegauge.metrics.snapshots.gauges import (
-    BrokerGauges,
-    BrokerTopicGauges,
-    ClusterGauges,
-    CommittedGauges,
-    ControllerGauges,
-    HistogramGauges,
-    MemberGauges,
-    PartitionGauges,
-    ReplicaGauges,
-)
-from tidegauge.metrics.snapshots.quorum_gauges import (
-    RaftGauges,
-    read_observers,
-    read_quorum,
-    read_quorum_controllers,
-    read_voters,
-)
-from tidegauge.metrics.snapshots.request_gauges import (
-    SERVED_CONTROLLER_TYPES,
-    SERVED_TYPES,
-    ErrorGauges,
-    RequestGauges,
-    ZooKeeperClientGauges,
-    new_sums,
-    read_controller_requests,
-    read_requests,
-    read_zookeeper_clients,
-)
+from tidegauge.metrics.snapshots import gauge_rules, gauges, quorum_gauges, request_gauges
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
@@ -122,24 +86,29 @@ def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
         committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
     return Snapshot(
         time_us,
-        _zeros(BrokerGauges, brokers),
-        _zeros(BrokerTopicGauges, brokers * len(plan.scenario.topics)),
-        _zeros(ReplicaGauges, sum(len(partition.slots) for partition in plan.partitions)),
-        _zeros(PartitionGauges, len(plan.partitions)),
-        _zeros(ClusterGauges, 1),
-        _zeros(CommittedGauges, committed),
-        _zeros(MemberGauges, len(plan.clients) if plan.has_commits else 0),
-        _zeros(ControllerGauges, controllers),
-        _zeros(HistogramGauges, 2 * controllers),
-        _zeros(RaftGauges, brokers + controllers if plan.is_kraft else 0),
-        _zeros(RequestGauges, brokers * len(SERVED_TYPES)),
-        _zeros(ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
-        _zeros(HistogramGauges, brokers * len(SERVED_TYPES) * int(PARTS)),
-        _zeros(ZooKeeperClientGauges, brokers),
-        _zeros(HistogramGauges, brokers),
-        _zeros(RequestGauges, controllers * len(SERVED_CONTROLLER_TYPES)),
-        _zeros(ErrorGauges, controllers * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)),
-        _zeros(HistogramGauges, controllers * len(SERVED_CONTROLLER_TYPES) * int(PARTS)),
+        _zeros(gauges.BrokerGauges, brokers),
+        _zeros(gauges.BrokerTopicGauges, brokers * len(plan.scenario.topics)),
+        _zeros(gauges.ReplicaGauges, sum(len(partition.slots) for partition in plan.partitions)),
+        _zeros(gauges.PartitionGauges, len(plan.partitions)),
+        _zeros(gauges.ClusterGauges, 1),
+        _zeros(gauges.CommittedGauges, committed),
+        _zeros(gauges.MemberGauges, len(plan.clients) if plan.has_commits else 0),
+        _zeros(gauges.ControllerGauges, controllers),
+        _zeros(gauges.HistogramGauges, 2 * controllers),
+        _zeros(quorum_gauges.RaftGauges, brokers + controllers if plan.is_kraft else 0),
+        _zeros(request_gauges.RequestGauges, brokers * len(request_gauges.SERVED_TYPES)),
+        _zeros(request_gauges.ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
+        _zeros(gauges.HistogramGauges, brokers * len(request_gauges.SERVED_TYPES) * int(PARTS)),
+        _zeros(request_gauges.ZooKeeperClientGauges, brokers),
+        _zeros(gauges.HistogramGauges, brokers),
+        _zeros(
+            request_gauges.RequestGauges, controllers * len(request_gauges.SERVED_CONTROLLER_TYPES)
+        ),
+        _zeros(request_gauges.ErrorGauges, controllers * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)),
+        _zeros(
+            gauges.HistogramGauges,
+            controllers * len(request_gauges.SERVED_CONTROLLER_TYPES) * int(PARTS),
+        ),
     )
 
 
@@ -157,36 +126,36 @@ def take_snapshot(
     taken = new_snapshot(plan, time_us)
     of_brokers = _records(taken.brokers)
     of_topics = _records(taken.broker_topics)
-    read_brokers(brokers, time_us, of_brokers, of_topics)
+    gauge_rules.read_brokers(brokers, time_us, of_brokers, of_topics)
     replicas = _records(taken.replicas)
-    read_replicas(brokers, replicas, of_brokers, of_topics)
-    read_controllers(plane, of_brokers)
+    gauge_rules.read_replicas(brokers, replicas, of_brokers, of_topics)
+    gauge_rules.read_controllers(plane, of_brokers)
     partitions = _records(taken.partitions)
-    read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
+    gauge_rules.read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
     quorum = state.view_as(Quorum)
-    read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
-    read_quorum_controllers(
+    quorum_gauges.read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
+    quorum_gauges.read_quorum_controllers(
         quorum, _records(taken.controllers), _records(taken.controller_event_times)
     )
-    read_voters(quorum, time_us, _records(taken.raft))
-    read_observers(brokers, time_us, _records(taken.raft))
-    read_clients(state.view_as(Clients), partitions, _records(taken.cluster))
+    quorum_gauges.read_voters(quorum, time_us, _records(taken.raft))
+    quorum_gauges.read_observers(brokers, time_us, _records(taken.raft))
+    gauge_rules.read_clients(state.view_as(Clients), partitions, _records(taken.cluster))
     committed = _records(taken.committed)
-    read_groups(brokers, committed, _records(taken.members))
-    read_requests(
+    gauge_rules.read_groups(brokers, committed, _records(taken.members))
+    request_gauges.read_requests(
         brokers,
         _records(taken.requests),
         _records(taken.request_errors),
         _records(taken.request_times),
-        new_sums(),
+        request_gauges.new_sums(),
     )
-    read_controller_requests(
+    request_gauges.read_controller_requests(
         quorum,
         _records(taken.controller_requests),
         _records(taken.controller_request_errors),
         _records(taken.controller_request_times),
     )
-    read_zookeeper_clients(
+    request_gauges.read_zookeeper_clients(
         brokers, _records(taken.zookeeper_clients), _records(taken.zookeeper_latencies)
     )
     return taken

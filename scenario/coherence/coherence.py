@@ -21,14 +21,7 @@ from tidegauge.scenario.coherence.size import (
     problems_of_workload_size,
     settings_that_kafka_refuses,
 )
-from tidegauge.scenario.model.references import (
-    broker_is_there,
-    no_such,
-    partition_is_there,
-    repeated_names,
-    replicas_are_there,
-    too_late,
-)
+from tidegauge.scenario.model import references
 from tidegauge.scenario.model.request_steps import BeginFaultStep, EndFaultStep
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
@@ -48,12 +41,12 @@ from tidegauge.simulation.quantities import format_duration
 
 def problems_of_faults(scenario: Scenario) -> Iterator[Problem]:
     """Check that each fault begins once, and that its targets exist."""
-    yield from repeated_names("faults", (fault.name for fault in scenario.faults))
+    yield from references.repeated_names("faults", (fault.name for fault in scenario.faults))
     begun = {step.fault for step in scenario.steps if isinstance(step, BeginFaultStep)}
     for place, fault in enumerate(scenario.faults):
         path = ("faults", place)
         if fault.at_us is not None:
-            yield from too_late((*path, "at"), fault.at_us, scenario)
+            yield from references.too_late((*path, "at"), fault.at_us, scenario)
         elif fault.name not in begun:
             yield Problem(path, "never begins: it needs `at`, or a name and a step begin_fault")
         yield from fault.problems(path, scenario)
@@ -63,7 +56,7 @@ def problems_of_fault_rates(scenario: Scenario) -> Iterator[Problem]:
     """Check that the targets of rates exist, and that their faults can begin within the run."""
     for place, rate in enumerate(scenario.fault_rates):
         path = ("fault_rates", place)
-        yield from too_late((*path, "start"), rate.start_us, scenario)
+        yield from references.too_late((*path, "start"), rate.start_us, scenario)
         if rate.stop_us is not None and rate.stop_us <= rate.start_us:
             start = format_duration(rate.start_us)
             yield Problem((*path, "stop"), f"must be after the start, which is at {start}")
@@ -79,7 +72,7 @@ def problems_of_fault_steps(scenario: Scenario) -> Iterator[Problem]:
             continue
         path = ("steps", place, "fault")
         if step.fault not in faults:
-            yield Problem(path, no_such("fault", step.fault, faults))
+            yield Problem(path, references.no_such("fault", step.fault, faults))
         elif isinstance(step, EndFaultStep):
             if faults[step.fault].is_over_at_once:
                 what = faults[step.fault].kind.replace("_", " ")
@@ -123,7 +116,7 @@ def _cluster(scenario: Scenario) -> Iterator[Problem]:
         yield Problem(("checkpoint_files",), "are of brokers with one log directory each")
     rack = scenario.zookeeper.rack
     if rack is not None and rack not in cluster.racks:
-        yield Problem(("zookeeper", "rack"), no_such("rack", rack, cluster.racks))
+        yield Problem(("zookeeper", "rack"), references.no_such("rack", rack, cluster.racks))
 
 
 def _controllers(scenario: Scenario) -> Iterator[Problem]:
@@ -133,11 +126,11 @@ def _controllers(scenario: Scenario) -> Iterator[Problem]:
     yield from problems_of_settings(path, controllers.settings, "controllers", known)
     for place, rack in enumerate(controllers.racks):
         if rack not in racks:
-            yield Problem(("controllers", "racks", place), no_such("rack", rack, racks))
+            yield Problem(("controllers", "racks", place), references.no_such("rack", rack, racks))
 
 
 def _topics(scenario: Scenario) -> Iterator[Problem]:
-    yield from repeated_names("topics", (topic.name for topic in scenario.topics))
+    yield from references.repeated_names("topics", (topic.name for topic in scenario.topics))
     brokers = set(scenario.broker_ids())
     for place, topic in enumerate(scenario.topics):
         yield from problems_of_topic_settings(
@@ -174,7 +167,9 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
             names[group.name] = path
             for index, topic in enumerate(group.topics):
                 if topic not in topics:
-                    yield Problem((*path, "topics", index), no_such("topic", topic, topics))
+                    yield Problem(
+                        (*path, "topics", index), references.no_such("topic", topic, topics)
+                    )
             yield from _problems_of_place(path, scenario, group)
     for place, producers in enumerate(workload.producers):
         path = ("workload", "producers", place)
@@ -194,7 +189,7 @@ def _workload(scenario: Scenario) -> Iterator[Problem]:
 def _problems_of_place(path: Path, scenario: Scenario, group: ClientGroup) -> Iterator[Problem]:
     racks = scenario.cluster.racks
     if group.rack is not None and group.rack not in racks:
-        yield Problem((*path, "rack"), no_such("rack", group.rack, racks))
+        yield Problem((*path, "rack"), references.no_such("rack", group.rack, racks))
     for index, broker in enumerate(group.bootstrap or ()):
         if broker not in scenario.broker_ids():
             yield Problem((*path, "bootstrap", index), scenario.cluster.no_such_broker(broker))
@@ -206,7 +201,7 @@ def _steps(scenario: Scenario) -> Iterator[Problem]:
     for place, step in enumerate(scenario.steps):
         path = ("steps", place)
         if step.at_us is not None:
-            yield from too_late((*path, "at"), step.at_us, scenario)
+            yield from references.too_late((*path, "at"), step.at_us, scenario)
             if step.at_us < latest_us:
                 before = format_duration(latest_us)
                 yield Problem((*path, "at"), f"a step before this one waits until {before}")
@@ -237,19 +232,21 @@ def _is_too_large(scenario: Scenario, step: CreateTopicStep) -> bool:
 def _condition(path: Path, condition: Condition, scenario: Scenario) -> Iterator[Problem]:
     """Check that a condition can hold: its brokers, partition and replicas exist."""
     for broker in condition.registered or ():
-        yield from broker_is_there((*path, "registered"), broker, scenario)
+        yield from references.broker_is_there((*path, "registered"), broker, scenario)
     for broker in condition.unregistered or ():
-        yield from broker_is_there((*path, "unregistered"), broker, scenario)
+        yield from references.broker_is_there((*path, "unregistered"), broker, scenario)
     if condition.controller is not None:
-        yield from broker_is_there((*path, "controller"), condition.controller, scenario)
+        yield from references.broker_is_there((*path, "controller"), condition.controller, scenario)
     if condition.isr is not None:
         named = [("is", broker) for broker in condition.isr.members]
-        yield from replicas_are_there((*path, "isr"), condition.isr, named, scenario)
+        yield from references.replicas_are_there((*path, "isr"), condition.isr, named, scenario)
     if condition.leader is not None:
         leads, former = condition.leader.leader, condition.leader.former
         named = [("is", leads)] if leads not in (None, NO_LEADER) else []
         named += [("is_not", former)] if former is not None else []
-        yield from replicas_are_there((*path, "leader"), condition.leader, named, scenario)
+        yield from references.replicas_are_there(
+            (*path, "leader"), condition.leader, named, scenario
+        )
 
 
 def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
@@ -273,12 +270,12 @@ def _steps_that_reassign(scenario: Scenario) -> Iterator[Problem]:
 def _move(
     path: Path, move: AlteredMove, to_come: Collection[str], scenario: Scenario
 ) -> Iterator[Problem]:
-    problems = list(partition_is_there(path, move, scenario))
+    problems = list(references.partition_is_there(path, move, scenario))
     yield from problems
     if not problems and move.topic in to_come:
         yield Problem((*path, "topic"), f"{move.topic} is created by a later step")
     for broker in move.replicas or ():
-        yield from broker_is_there((*path, "replicas"), broker, scenario)
+        yield from references.broker_is_there((*path, "replicas"), broker, scenario)
     if problems:
         return
     hosts = scenario.hosts_of(scenario.topic(move.topic))[move.partition]
@@ -294,7 +291,7 @@ def _alerts(scenario: Scenario) -> Iterator[Problem]:
         return
     for field, at_us in (("after", alerts.after_us), ("repaired", alerts.repaired_us)):
         if at_us is not None:
-            yield from too_late(("alerts", field), at_us, scenario)
+            yield from references.too_late(("alerts", field), at_us, scenario)
     spans = (
         ("fire", "after", alerts.fire, scenario.trouble_begins_us()),
         ("clear", "repaired", alerts.clear, scenario.trouble_ends_us()),

@@ -18,15 +18,8 @@ from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import CONTROLLER, CONTROLLERS, Selector, as_written
 from tidegauge.scenario.text.errors import Problem
+from tidegauge.simulation import random_streams
 from tidegauge.simulation.quantities import format_duration
-from tidegauge.simulation.random_streams import (
-    FAILURE,
-    QUANTILES,
-    REPAIR,
-    Quantile,
-    draw,
-    quantile_us,
-)
 
 #: Most faults that can be drawn for one run: each takes memory in every process.
 MOST_FAULTS = 2000
@@ -129,7 +122,9 @@ def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
     counter = count()
     while True:
         drawn = 0
-        while (uniform := draw(seed, int(FAILURE), owner, next(counter))) >> 28 == _LAST:
+        while (
+            uniform := random_streams.draw(seed, int(random_streams.FAILURE), owner, next(counter))
+        ) >> 28 == _LAST:
             drawn += _QUANTILES[_LAST]
         place = uniform >> 28
         low, high = _QUANTILES[place : place + 2]
@@ -139,6 +134,10 @@ def _working_times_us(seed: int, owner: int, mean_us: int) -> Iterator[int]:
 
 def _repair_us(seed: int, owner: int, repair: int, lasts: Latency) -> int:
     """The duration of the next repair."""
-    table = new_records(Quantile, int(QUANTILES))
+    table = new_records(random_streams.Quantile, int(random_streams.QUANTILES))
     column(table, "value_us")[:] = lasts.quantiles_us()
-    return int(quantile_us(table, 0, draw(seed, int(REPAIR), owner, repair)))
+    return int(
+        random_streams.quantile_us(
+            table, 0, random_streams.draw(seed, int(random_streams.REPAIR), owner, repair)
+        )
+    )

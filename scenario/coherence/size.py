@@ -5,19 +5,7 @@ Coherence of settings, with each other and with Kafka's own checks.
 
 from collections.abc import Iterator, Mapping
 
-from tidegauge.scenario.model.limits import (
-    MOST_BATCH_BYTES,
-    MOST_BATCHES,
-    MOST_BYTES,
-    MOST_CLIENTS,
-    MOST_COMMITTED_OFFSETS,
-    MOST_FETCHERS,
-    MOST_PARTITIONS,
-    MOST_REPLICAS,
-    MOST_TARGETS,
-    MOST_THREADS,
-    MOST_WAITING_BATCHES,
-)
+from tidegauge.scenario.model import limits
 from tidegauge.scenario.model.parts import connection_defaults
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.settings import (
@@ -46,32 +34,38 @@ def _of_brokers(scenario: Scenario) -> Iterator[Problem]:
     count = len(scenario.broker_ids())
     settings = [scenario.settings_of(broker) for broker in scenario.broker_ids()]
     threads = max(each["num.io.threads"] for each in settings)
-    if threads > MOST_THREADS:
-        message = f"num.io.threads is {threads:,}; {MOST_THREADS:,} is the most"
+    if threads > limits.MOST_THREADS:
+        message = f"num.io.threads is {threads:,}; {limits.MOST_THREADS:,} is the most"
         yield Problem(("cluster",), message)
     fetchers = count * count * max(each["num.replica.fetchers"] for each in settings)
-    if fetchers > MOST_FETCHERS:
-        message = f"num.replica.fetchers makes {fetchers:,} threads; {MOST_FETCHERS:,} is the most"
+    if fetchers > limits.MOST_FETCHERS:
+        message = (
+            f"num.replica.fetchers makes {fetchers:,} threads; {limits.MOST_FETCHERS:,} is the most"
+        )
         yield Problem(("cluster",), message)
 
 
 def _of_topics(scenario: Scenario) -> Iterator[Problem]:
     partitions = sum(topic.partition_count for topic in scenario.topics)
-    if partitions > MOST_PARTITIONS:
-        message = f"have {partitions:,} partitions; {MOST_PARTITIONS:,} is the most"
+    if partitions > limits.MOST_PARTITIONS:
+        message = f"have {partitions:,} partitions; {limits.MOST_PARTITIONS:,} is the most"
         yield Problem(("topics",), message)
     replicas = sum(
         topic.partition_count * scenario.replication_factor(topic) for topic in scenario.topics
     )
-    if replicas > MOST_REPLICAS:
-        yield Problem(("topics",), f"have {replicas:,} replicas; {MOST_REPLICAS:,} is the most")
+    if replicas > limits.MOST_REPLICAS:
+        yield Problem(
+            ("topics",), f"have {replicas:,} replicas; {limits.MOST_REPLICAS:,} is the most"
+        )
 
 
 def _of_clients(scenario: Scenario) -> Iterator[Problem]:
     workload = scenario.workload
     clients = sum(group.clients for group in workload.groups)
-    if clients > MOST_CLIENTS:
-        yield Problem(("workload",), f"has {clients:,} clients; {MOST_CLIENTS:,} is the most")
+    if clients > limits.MOST_CLIENTS:
+        yield Problem(
+            ("workload",), f"has {clients:,} clients; {limits.MOST_CLIENTS:,} is the most"
+        )
     partitions = {topic.name: topic.partition_count for topic in scenario.topics}
     everything = sum(partitions.values())
     targets = 0
@@ -81,14 +75,16 @@ def _of_clients(scenario: Scenario) -> Iterator[Problem]:
             shares = 1 if is_shared and scenario.trace != "all" else group.clients
             numbers = sum(partitions.get(topic, 0) for topic in group.topics)
             targets += shares * (everything if scenario.trace == "all" else numbers)
-    if targets > MOST_TARGETS:
-        message = f"clients have {targets:,} partitions together; {MOST_TARGETS:,} is the most"
+    if targets > limits.MOST_TARGETS:
+        message = (
+            f"clients have {targets:,} partitions together; {limits.MOST_TARGETS:,} is the most"
+        )
         yield Problem(("workload",), message)
     offsets = targets * len(scenario.broker_ids()) if scenario.commits() else 0
-    if offsets > MOST_COMMITTED_OFFSETS:
+    if offsets > limits.MOST_COMMITTED_OFFSETS:
         message = (
             f"groups commit, and brokers have room for {offsets:,} offsets; "
-            f"{MOST_COMMITTED_OFFSETS:,} is the most"
+            f"{limits.MOST_COMMITTED_OFFSETS:,} is the most"
         )
         yield Problem(("workload",), message)
 
@@ -98,22 +94,22 @@ def _of_producers(scenario: Scenario) -> Iterator[Problem]:
     for place, group in enumerate(scenario.workload.producers):
         path = ("workload", "producers", place)
         batch_bytes = group.records_per_batch * group.record_bytes
-        if batch_bytes > MOST_BATCH_BYTES:
-            message = f"a batch has {batch_bytes:,} bytes; {MOST_BATCH_BYTES:,} is the most"
+        if batch_bytes > limits.MOST_BATCH_BYTES:
+            message = f"a batch has {batch_bytes:,} bytes; {limits.MOST_BATCH_BYTES:,} is the most"
             yield Problem((*path, "records_per_batch"), message)
         end_us = scenario.duration_us if group.stop_us is None else group.stop_us
         seconds = max(0, min(end_us, scenario.duration_us) - group.start_us) / 1e6
         sent = group.batches_per_second * seconds
         batches += sent
-        if sent * batch_bytes > MOST_BYTES:
-            message = f"sends {sent * batch_bytes:.2g} bytes; {MOST_BYTES:.2g} is the most"
+        if sent * batch_bytes > limits.MOST_BYTES:
+            message = f"sends {sent * batch_bytes:.2g} bytes; {limits.MOST_BYTES:.2g} is the most"
             yield Problem((*path, "batches_per_second"), message)
         settings = scenario.producer_settings(group)
         kept_seconds = settings.get("delivery.timeout.ms", 2**31) / 1e3
         waiting += group.batches_per_second * min(seconds, kept_seconds)
     for count, most, what in (
-        (batches, MOST_BATCHES, "send"),
-        (waiting, MOST_WAITING_BATCHES, "may keep, while no leader responds,"),
+        (batches, limits.MOST_BATCHES, "send"),
+        (waiting, limits.MOST_WAITING_BATCHES, "may keep, while no leader responds,"),
     ):
         if count > most:
             message = f"{what} {count:,.0f} batches; {most:,} is the most"

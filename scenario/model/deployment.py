@@ -14,6 +14,7 @@ from pydantic import Field
 from tidegauge.replication.kraft_releases import kraft_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import (
     Cluster,
     Controllers,
@@ -24,16 +25,6 @@ from tidegauge.scenario.model.cluster import (
 )
 from tidegauge.scenario.model.costs import Costs, Network
 from tidegauge.scenario.model.limits import Resources
-from tidegauge.scenario.model.parts import (
-    BY_RACK,
-    CLOSEST_REPLICA,
-    REPLICA_SELECTOR,
-    Listed,
-    Name,
-    Part,
-    PositiveDuration,
-    connection_defaults,
-)
 from tidegauge.scenario.model.replica_placement import (
     JavaRandom,
     assign_replicas_to_brokers,
@@ -80,15 +71,15 @@ def _default_mode(data: dict[str, Any]) -> Mode:
     return Release.parse(data.get("release", DEFAULT_RELEASE)).mode()
 
 
-class Deployment(Part):
+class Deployment(parts.Part):
     """A cluster with its topics and clients, and how long it runs."""
 
-    name: Name = Field(description="Name of the scenario. Default: the name of the file.")
+    name: parts.Name = Field(description="Name of the scenario. Default: the name of the file.")
     description: str = Field(
         default="", description="The question or story of the scenario, as text."
     )
     seed: int = Field(default=1, ge=0, lt=2**63, description="Seed of all random draws.")
-    duration_us: PositiveDuration = Field(
+    duration_us: parts.PositiveDuration = Field(
         alias="duration", description="Duration of the run, in virtual time."
     )
     release: ReleaseText = Field(
@@ -119,7 +110,7 @@ class Deployment(Part):
         default="transitions",
         description="transitions: changes of state; all: single requests and appends, too.",
     )
-    sample_every_us: PositiveDuration = Field(
+    sample_every_us: parts.PositiveDuration = Field(
         default=1_000_000,
         alias="sample_every",
         description="Interval at which the log end offsets of all replicas are recorded. In a "
@@ -135,7 +126,9 @@ class Deployment(Part):
     controllers: Controllers = Field(
         default=Controllers(), description="The controllers, with KRaft."
     )
-    topics: Listed[Topic] = Field(default=(), description="The topics that exist from the start.")
+    topics: parts.Listed[Topic] = Field(
+        default=(), description="The topics that exist from the start."
+    )
     workload: Workload = Field(default=Workload(), description="The clients.")
     network: Network = Field(default=Network(), description="Latencies of messages.")
     costs: Costs = Field(default=Costs(), description="Times of work.")
@@ -214,10 +207,10 @@ class Deployment(Part):
     def selects_by_rack(self, broker: int) -> bool:
         """Whether a broker, by its id, sends consumers to a replica in their rack (KIP-392)."""
         own = self.cluster.broker_settings.get(broker, {})
-        selector = {**self.cluster.settings, **own}.get(REPLICA_SELECTOR)
+        selector = {**self.cluster.settings, **own}.get(parts.REPLICA_SELECTOR)
         return (
-            selector == BY_RACK
-            and Release.parse(self.release_of(broker).release) >= CLOSEST_REPLICA
+            selector == parts.BY_RACK
+            and Release.parse(self.release_of(broker).release) >= parts.CLOSEST_REPLICA
         )
 
     # The topics.
@@ -264,7 +257,7 @@ class Deployment(Part):
         As in Kafka, back-offs do not grow if only the first one is set.
         Source: CommonClientConfigs.postProcessReconnectBackoffConfigs@0.11.0.0.
         """
-        defaults = connection_defaults(self.release)
+        defaults = parts.connection_defaults(self.release)
         own = {name: value for name, value in group.settings.items() if name in defaults}
         if "reconnect.backoff.ms" in own:
             own.setdefault("reconnect.backoff.max.ms", own["reconnect.backoff.ms"])

@@ -16,18 +16,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from tidegauge.scenario.model import selectors
 from tidegauge.scenario.model.costs import Latency
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.parts import Duration, Name, Part, PositiveDuration, Some, kind_of
 from tidegauge.scenario.model.references import selectors_are_there
-from tidegauge.scenario.model.selectors import (
-    BROKER,
-    CONTROLLER,
-    RACK,
-    LinkEnd,
-    Selector,
-    ServerSelector,
-)
 from tidegauge.scenario.text.errors import Path, Problem, counted
 
 if TYPE_CHECKING:  # scenarios are read without the kernel: its import takes a second
@@ -94,7 +87,9 @@ class FaultOfAnyKind(Part):
         del scenario
         return []
 
-    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+    def sides(
+        self, scenario: Deployment
+    ) -> tuple[list[selectors.LinkEnd], list[selectors.LinkEnd]]:
         """The processes that it hits; of one that hits links, those at both ends."""
         raise NotImplementedError(f"nothing is hit by {type(self).__name__}")
 
@@ -110,7 +105,7 @@ class BrokerFault(FaultOfAnyKind):
     """A fault that hits brokers, or whole machines."""
 
     kind: str
-    brokers: Some[ServerSelector] = Field(
+    brokers: Some[selectors.ServerSelector] = Field(
         description="Brokers that the fault hits; with KRaft controllers, too."
     )
 
@@ -118,17 +113,17 @@ class BrokerFault(FaultOfAnyKind):
         """The brokers and racks that it names, with the number of brokers in a rack."""
         named = []
         for selector in self.brokers:
-            if selector.kind == RACK:
+            if selector.kind == selectors.RACK:
                 named.append(f"rack {selector.name} ({self._in_rack(selector, scenario)})")
             elif selector.selects_brokers:
                 named.append(f"broker {selector.broker}")
-            elif selector.kind == CONTROLLER:
+            elif selector.kind == selectors.CONTROLLER:
                 named.append(f"controller {selector.broker}")
             else:
                 named.append(str(selector))
         return ", ".join(named)
 
-    def _in_rack(self, rack: Selector, scenario: Deployment) -> str:
+    def _in_rack(self, rack: selectors.Selector, scenario: Deployment) -> str:
         parts = [counted(len(scenario.brokers_of([rack])), "broker")]
         if controllers := scenario.controllers_of([rack]):
             parts.append(counted(len(controllers), "controller"))
@@ -146,14 +141,18 @@ class BrokerFault(FaultOfAnyKind):
         """Ids of the brokers that it names."""
         return scenario.brokers_of(self.brokers)
 
-    def sides(self, scenario: Deployment) -> tuple[list[LinkEnd], list[LinkEnd]]:
+    def sides(
+        self, scenario: Deployment
+    ) -> tuple[list[selectors.LinkEnd], list[selectors.LinkEnd]]:
         """The brokers, with ZooKeeper their controllers, and whatever else it names."""
         hit = self.hit_brokers(scenario)
         controllers = scenario.controllers_of(self.brokers) if scenario.has_kraft else hit
         others = [
             end
             for end in scenario.endpoints_of(self.brokers)
-            if end.kind not in {BROKER, CONTROLLER}
+            if end.kind not in {selectors.BROKER, selectors.CONTROLLER}
         ]
-        servers = [LinkEnd(BROKER, id_) for id_ in hit]
-        return servers + [LinkEnd(CONTROLLER, id_) for id_ in controllers] + others, []
+        servers = [selectors.LinkEnd(selectors.BROKER, id_) for id_ in hit]
+        return servers + [
+            selectors.LinkEnd(selectors.CONTROLLER, id_) for id_ in controllers
+        ] + others, []

@@ -22,14 +22,7 @@ from pydantic import (
 )
 
 from tidegauge.scenario.model.parts import BrokerKey, Part
-from tidegauge.simulation.quantities import (
-    BANDWIDTH_SCHEMA,
-    SIZE_SCHEMA,
-    format_bandwidth,
-    format_size,
-    parse_bandwidth,
-    parse_size,
-)
+from tidegauge.simulation import quantities
 
 #: Every two processes have a link, and a broker is two processes.
 MOST_BROKERS = 500
@@ -71,16 +64,16 @@ MOST_BYTES = 2**60
 #: An amount of bytes.
 Size = Annotated[
     int,
-    BeforeValidator(parse_size),
-    PlainSerializer(format_size, return_type=str),
-    WithJsonSchema(SIZE_SCHEMA),
+    BeforeValidator(quantities.parse_size),
+    PlainSerializer(quantities.format_size, return_type=str),
+    WithJsonSchema(quantities.SIZE_SCHEMA),
 ]
 #: Bytes per second; 0: unlimited.
 Bandwidth = Annotated[
     int,
-    BeforeValidator(parse_bandwidth),
-    PlainSerializer(format_bandwidth, return_type=str),
-    WithJsonSchema(BANDWIDTH_SCHEMA),
+    BeforeValidator(quantities.parse_bandwidth),
+    PlainSerializer(quantities.format_bandwidth, return_type=str),
+    WithJsonSchema(quantities.BANDWIDTH_SCHEMA),
 ]
 
 

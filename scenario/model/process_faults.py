@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
 from tidegauge.scenario.model.fault import BrokerFault, Stop
-from tidegauge.scenario.model.parts import (
-    BrokerId,
-    Duration,
-    Listed,
-    Offset,
-    OfPartition,
-    Part,
-    PositiveDuration,
-    Some,
-    Unit,
-)
 from tidegauge.scenario.model.references import no_replica, partition_is_there
 from tidegauge.scenario.model.selectors import OPERATOR, BrokerSelector, LinkEnd, MachineSelector
 from tidegauge.scenario.text.errors import Path, Problem, counted
@@ -55,13 +45,13 @@ class CrashFault(BrokerFault):
     kind: Literal["crash"]
 
 
-class SurvivingLog(OfPartition):
+class SurvivingLog(parts.OfPartition):
     """The part of a log that survives a loss of power."""
 
     examples = ("{broker: 2, topic: orders, partition: 0, offset: 100}",)
 
-    broker: BrokerId = Field(description="Id of the broker that has the log.")
-    offset: Offset = Field(
+    broker: parts.BrokerId = Field(description="Id of the broker that has the log.")
+    offset: parts.Offset = Field(
         description="The log end offset after the loss: records below it survive, all others "
         "are lost."
     )
@@ -89,11 +79,11 @@ keeps: [{broker: 2, topic: orders, partition: 0, offset: 100}]
     stop = Stop.KILLED
 
     kind: Literal["power_loss"]
-    brokers: Some[MachineSelector] = Field(
+    brokers: parts.Some[MachineSelector] = Field(
         description="Machines that lose power. A rack selects its brokers, and with KRaft its "
         "controllers; name anything else in it, too: `[rack:b, zookeeper, client:shop]`."
     )
-    keeps: Listed[SurvivingLog] = Field(
+    keeps: parts.Listed[SurvivingLog] = Field(
         default=(), description="Logs with a given point, instead of a drawn one."
     )
 
@@ -146,12 +136,12 @@ class RestartFault(BrokerFault):
     kind: Literal["restart"]
 
 
-class LeadershipAfter(Part):
+class LeadershipAfter(parts.Part):
     """A time after which a restarted broker leads again."""
 
     examples = ("{after: 10m}",)
 
-    after_us: Duration = Field(
+    after_us: parts.Duration = Field(
         alias="after", description="Time from the moment at which all of a batch were started."
     )
 
@@ -183,13 +173,13 @@ leadership_back: at_end
     is_planned = True
 
     kind: Literal["rolling_restart"]
-    brokers: Listed[BrokerSelector] = Field(
+    brokers: parts.Listed[BrokerSelector] = Field(
         default=(), description="Brokers to restart, in this order. Default: all, by their ids."
     )
-    batch: Annotated[int, Unit("brokers")] = Field(
+    batch: Annotated[int, parts.Unit("brokers")] = Field(
         default=1, ge=1, description="Number of brokers that are restarted together."
     )
-    stopped_for_us: PositiveDuration = Field(
+    stopped_for_us: parts.PositiveDuration = Field(
         default=10_000_000,
         alias="stopped_for",
         description="Time that a broker is down, from the end of its process to its start.",
@@ -200,12 +190,12 @@ leadership_back: at_end
         "partition with a replica on them is under-replicated, by the state of ZooKeeper "
         "or the quorum as kafka-topics --describe --under-replicated-partitions reads it.",
     )
-    poll_us: PositiveDuration = Field(
+    poll_us: parts.PositiveDuration = Field(
         default=5_000_000,
         alias="poll",
         description="Interval between two checks of the condition of wait_for_isr.",
     )
-    timeout_us: PositiveDuration = Field(
+    timeout_us: parts.PositiveDuration = Field(
         default=600_000_000,
         alias="timeout",
         description="Longest duration of a batch, from the signal to stop.",
@@ -215,7 +205,7 @@ leadership_back: at_end
         description="Action after the timeout. stop: no more brokers are restarted; go_on: the "
         "next batch is restarted.",
     )
-    pause_us: Duration = Field(
+    pause_us: parts.Duration = Field(
         default=0, alias="pause", description="Pause before the next batch, after the wait."
     )
     leadership_back: Literal["none", "after_each_batch", "in_sync", "at_end"] | LeadershipAfter = (

@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, WithJsonSchema
 
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.parts import (
-    BrokerId,
-    Name,
-    Offset,
-    OfPartition,
-    PositiveDuration,
-    Unit,
-    kinds_of,
-    one_of,
-)
 from tidegauge.scenario.model.references import broker_is_there, no_such, partition_is_there
 from tidegauge.scenario.model.settings import acks_number
 from tidegauge.scenario.model.step import Numbers, StepOfAnyKind
@@ -41,7 +32,9 @@ class RestartConsumersStep(StepOfAnyKind):
     examples = ("{do: restart_consumers, at: 1m, group: billing}",)
 
     do: Literal["restart_consumers"]
-    group: Name = Field(description="Name of the group, one that commits (enable.auto.commit).")
+    group: parts.Name = Field(
+        description="Name of the group, one that commits (enable.auto.commit)."
+    )
 
     def problems(self, path: Path, scenario: Deployment) -> Iterator[Problem]:
         """A group that does not exist, or commits nothing."""
@@ -79,7 +72,7 @@ class FaultStep(StepOfAnyKind):
     """A step that begins or ends a fault; whether it can is checked with the steps before it."""
 
     do: str
-    fault: Name = Field(description="Name of the fault.")
+    fault: parts.Name = Field(description="Name of the fault.")
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
         """The fault."""
@@ -117,10 +110,10 @@ def _acks(value: object) -> int:
     return acks_number(value)
 
 
-class RequestStep(OfPartition, StepOfAnyKind):
+class RequestStep(parts.OfPartition, StepOfAnyKind):
     """A request of a client to a partition's leader."""
 
-    to: BrokerId | None = Field(
+    to: parts.BrokerId | None = Field(
         default=None,
         description="Broker that gets the request, such as a former leader whose state is "
         "stale. Default: the leader in ZooKeeper or in the quorum's metadata; if there is none, "
@@ -151,13 +144,13 @@ class ProduceStep(RequestStep):
     )
 
     do: Literal["produce"]
-    records: Annotated[int, Unit("records")] = Field(
+    records: Annotated[int, parts.Unit("records")] = Field(
         default=1, ge=1, lt=2**31, description="Records in the batch."
     )
     acks: Annotated[int, BeforeValidator(_acks), WithJsonSchema({"enum": list(_ACKS)})] = Field(
         default=-1, description="all (-1), 0 or 1."
     )
-    timeout_us: PositiveDuration = Field(
+    timeout_us: parts.PositiveDuration = Field(
         default=30_000_000, alias="timeout", description="Timeout of the request."
     )
     wait: bool = Field(
@@ -181,7 +174,7 @@ class FetchStep(RequestStep):
     examples = ("{do: fetch, at: 10s, topic: orders, partition: 0, to: 1, offset: 100}",)
 
     do: Literal["fetch"]
-    offset: Offset = Field(description="Offset from which the fetch reads.")
+    offset: parts.Offset = Field(description="Offset from which the fetch reads.")
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
         """The offset."""
@@ -189,7 +182,7 @@ class FetchStep(RequestStep):
         record.offset = self.offset
 
 
-class AskEpochStep(OfPartition, StepOfAnyKind):
+class AskEpochStep(parts.OfPartition, StepOfAnyKind):
     """Ask a broker where a leader epoch ends, by OffsetsForLeaderEpoch."""
 
     examples = (
@@ -197,7 +190,7 @@ class AskEpochStep(OfPartition, StepOfAnyKind):
     )
 
     do: Literal["ask_epoch"]
-    broker: BrokerId | None = Field(
+    broker: parts.BrokerId | None = Field(
         default=None,
         description="Broker that gets the request. Default: the leader in ZooKeeper or in the "
         "quorum's metadata.",
@@ -222,11 +215,13 @@ BrokerRequest = ProduceStep | FetchStep | AskEpochStep
 
 
 #: The kinds of steps, by the names that scenarios give them.
-STEPS: Mapping[str, type[StepOfAnyKind]] = kinds_of(BrokerRequest | TopicStep | OperatorStep, "do")
+STEPS: Mapping[str, type[StepOfAnyKind]] = parts.kinds_of(
+    BrokerRequest | TopicStep | OperatorStep, "do"
+)
 
 #: The kinds of :class:`AdminStep`.
 ADMIN_STEPS = frozenset(kind for kind, step in STEPS.items() if issubclass(step, AdminStep))
 
 Step = Annotated[
-    BrokerRequest | TopicStep | OperatorStep, Discriminator("do"), one_of("do", *STEPS)
+    BrokerRequest | TopicStep | OperatorStep, Discriminator("do"), parts.one_of("do", *STEPS)
 ]

@@ -26,20 +26,13 @@ from pydantic import (
 )
 
 from tidegauge.replication.release_versions import Release
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.cluster import NEVER, Topic
 from tidegauge.scenario.model.component_faults import Fault
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.deployment import Deployment, read_of
 from tidegauge.scenario.model.fault_rates import FaultRate
 from tidegauge.scenario.model.limits import MOST_FAULTS, MOST_STEPS
-from tidegauge.scenario.model.parts import (
-    Duration,
-    Listed,
-    Name,
-    Part,
-    PositiveDuration,
-    without_repetition,
-)
 from tidegauge.scenario.model.request_steps import Step
 from tidegauge.scenario.model.settings import (
     OFFSETS_TOPIC,
@@ -67,37 +60,39 @@ _SILENT_SCHEMA = {
 }
 
 
-class AlertExpectations(Part):
+class AlertExpectations(parts.Part):
     """The alerts that fire, how soon and until when, and the alerts that stay silent."""
 
-    after_us: Duration | None = Field(
+    after_us: parts.Duration | None = Field(
         default=None,
         alias="after",
         description="When the trouble begins; the delay of an alert is counted from here. "
         "Default: the first fault or step that has an `at`.",
     )
-    repaired_us: Duration | None = Field(
+    repaired_us: parts.Duration | None = Field(
         default=None,
         alias="repaired",
         description="When the trouble is over. Default: the end of the last fault that has `at` "
         "and `for`.",
     )
-    fire: dict[Name, PositiveDuration] = Field(
+    fire: dict[parts.Name, parts.PositiveDuration] = Field(
         default_factory=dict,
         description="Alerts that fire, each with the longest time from the beginning of the "
         "trouble until it fires.",
     )
-    clear: dict[Name, PositiveDuration] = Field(
+    clear: dict[parts.Name, parts.PositiveDuration] = Field(
         default_factory=dict,
         description="Alerts of `fire` that resolve, each with the longest time from the end of "
         "the trouble until it is resolved; it stays resolved until the run ends.",
     )
-    silent: Annotated[Literal["all"] | Listed[Name], WithJsonSchema(_SILENT_SCHEMA)] = Field(
-        default=(),
-        description="Alerts that never fire; all: every alert that `fire` and `may_fire` do not "
-        "name.",
+    silent: Annotated[Literal["all"] | parts.Listed[parts.Name], WithJsonSchema(_SILENT_SCHEMA)] = (
+        Field(
+            default=(),
+            description="Alerts that never fire; all: every alert that `fire` and `may_fire` do "
+            "not name.",
+        )
     )
-    may_fire: Annotated[Listed[Name], AfterValidator(without_repetition)] = Field(
+    may_fire: Annotated[parts.Listed[parts.Name], AfterValidator(parts.without_repetition)] = Field(
         default=(), description="Alerts that `silent: all` excludes."
     )
 
@@ -110,7 +105,7 @@ class AlertExpectations(Part):
             isinstance(name, str) for name in silent
         ):
             raise ValueError(f"must be {ALL}, or a list of alerts, not {silent!r}")
-        return without_repetition(tuple(silent))
+        return parts.without_repetition(tuple(silent))
 
     @model_validator(mode="after")
     def _does_not_contradict_itself(self) -> Self:
@@ -155,19 +150,19 @@ _CHECKS_SCHEMA = {
 class Scenario(Deployment):
     """A cluster, its workload, and the faults and steps of a run."""
 
-    faults: Listed[Fault] = Field(
+    faults: parts.Listed[Fault] = Field(
         default=(), max_length=MOST_FAULTS, description="Faults at given times, or begun by steps."
     )
-    fault_rates: Listed[FaultRate] = Field(
+    fault_rates: parts.Listed[FaultRate] = Field(
         default=(),
         description="Rates of further faults, with times and durations drawn from the seed.",
     )
-    steps: Listed[Step] = Field(
+    steps: parts.Listed[Step] = Field(
         default=(),
         max_length=MOST_STEPS,
         description="Actions of the operator and of single clients, in this order.",
     )
-    measure_from_us: Duration | None = Field(
+    measure_from_us: parts.Duration | None = Field(
         default=None,
         alias="measure_from",
         description="Time from which on figures are counted. Default: the time at which every "

@@ -20,16 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.parts import (
-    BrokerId,
-    BrokerIds,
-    Duration,
-    OfPartition,
-    Part,
-    PositiveDuration,
-    kind_of,
-)
 from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.text.errors import Path, Problem
 
@@ -40,15 +32,15 @@ if TYPE_CHECKING:  # scenarios are read without the kernel: its import takes a s
 NO_LEADER = -1
 
 
-class IsrIs(OfPartition):
+class IsrIs(parts.OfPartition):
     """The ISR in ZooKeeper or in the quorum's metadata has exactly these members, in any order."""
 
     examples = ("{topic: orders, partition: 0, is: [1, 2]}",)
 
-    members: BrokerIds = Field(alias="is", description="Ids of brokers.")
+    members: parts.BrokerIds = Field(alias="is", description="Ids of brokers.")
 
 
-class LeaderIs(OfPartition):
+class LeaderIs(parts.OfPartition):
     """The leader in ZooKeeper or in the quorum's metadata is this broker, or is not this broker."""
 
     examples = (
@@ -62,7 +54,7 @@ class LeaderIs(OfPartition):
         ge=NO_LEADER,
         description="Id of the broker that leads; -1: the partition has no leader.",
     )
-    former: BrokerId | None = Field(
+    former: parts.BrokerId | None = Field(
         default=None,
         alias="is_not",
         description="Id of a broker that does not lead: another broker leads, or none.",
@@ -75,7 +67,7 @@ class LeaderIs(OfPartition):
         return self
 
 
-class Condition(Part):
+class Condition(parts.Part):
     """The condition that a step waits for: exactly one field."""
 
     examples = (
@@ -93,16 +85,18 @@ class Condition(Part):
     leader: LeaderIs | None = Field(
         default=None, description="The leader of a partition is as given."
     )
-    registered: BrokerIds | None = Field(
+    registered: parts.BrokerIds | None = Field(
         default=None,
         description="At least these brokers are registered in ZooKeeper; in mode kraft: unfenced.",
     )
-    unregistered: BrokerIds | None = Field(
+    unregistered: parts.BrokerIds | None = Field(
         default=None,
         description="None of these brokers is registered in ZooKeeper; in mode kraft: each is "
         "fenced, or has not registered yet.",
     )
-    controller: BrokerId | None = Field(default=None, description="This broker is controller.")
+    controller: parts.BrokerId | None = Field(
+        default=None, description="This broker is controller."
+    )
     answered: Literal[True] | None = Field(
         default=None,
         description="All responses have arrived that a produce step did not wait for, or the "
@@ -129,12 +123,12 @@ class Condition(Part):
         return self
 
 
-class AlteredMove(OfPartition):
+class AlteredMove(parts.OfPartition):
     """The new replicas of a partition, or the cancellation of its reassignment."""
 
     examples: ClassVar[tuple[str, ...]] = ("{topic: orders, partition: 0, replicas: [2, 3, 5]}",)
 
-    replicas: BrokerIds | None = Field(
+    replicas: parts.BrokerIds | None = Field(
         default=None,
         description="Ids of brokers, the preferred leader first. Default: the reassignment in "
         "progress is cancelled.",
@@ -169,7 +163,7 @@ class Numbers(Protocol):
         """Where the replicas that these settings throttle now stand among those of all steps."""
 
 
-class StepOfAnyKind(Part):
+class StepOfAnyKind(parts.Part):
     """The time at which a step is taken."""
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -178,14 +172,16 @@ class StepOfAnyKind(Part):
         "{when: {quiescent: true}, within: 30s}",
     )
 
-    at_us: Duration | None = Field(default=None, alias="at", description="At this time of the run.")
-    after_us: Duration | None = Field(
+    at_us: parts.Duration | None = Field(
+        default=None, alias="at", description="At this time of the run."
+    )
+    after_us: parts.Duration | None = Field(
         default=None,
         alias="after",
         description="Delay after the step before, or after the start of the run.",
     )
     when: Condition | None = Field(default=None, description="As soon as this condition holds.")
-    within_us: PositiveDuration | None = Field(
+    within_us: parts.PositiveDuration | None = Field(
         default=None,
         alias="within",
         description="With `when`: longest wait. After it this step and all later ones are not "
@@ -202,7 +198,7 @@ class StepOfAnyKind(Part):
 
     def action(self) -> str:
         """The name of its code in the kernel, which is that of its kind unless it has several."""
-        return kind_of(type(self), "do")
+        return parts.kind_of(type(self), "do")
 
     def moves(self) -> Sequence[AlteredMove]:
         """The partitions whose replicas it moves."""

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from tidegauge.replication.release_versions import Release
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.deployment import Deployment
-from tidegauge.scenario.model.parts import (
-    BrokerIds,
-    Listed,
-    OfPartition,
-    Unit,
-    without_repetition,
-)
 from tidegauge.scenario.model.references import (
     broker_is_there,
     partition_is_there,
@@ -78,7 +72,7 @@ class PreferredElectionStep(StepOfAnyKind):
             record.partition = numbers.partition(self.topic, self.partition)
 
 
-class UncleanElectionStep(OfPartition, StepOfAnyKind):
+class UncleanElectionStep(parts.OfPartition, StepOfAnyKind):
     """Request an unclean election of a partition without leader, by ElectLeaders; KRaft only."""
 
     examples: ClassVar[tuple[str, ...]] = (
@@ -112,7 +106,7 @@ class ConfigureStep(StepOfAnyKind):
 
     do: Literal["configure"]
     topic: str | None = Field(default=None, description="Name of the topic.")
-    brokers: BrokerIds | None = Field(
+    brokers: parts.BrokerIds | None = Field(
         default=None,
         description="Ids of brokers, instead of a topic. Only their throttled rates can change "
         "while they run.",
@@ -219,7 +213,7 @@ class Move(AlteredMove):
 
     examples = ("{topic: orders, partition: 0, replicas: [2, 3, 4]}",)
 
-    replicas: BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
+    replicas: parts.BrokerIds = Field(description="Ids of brokers, the preferred leader first.")
 
 
 def _some(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
@@ -229,7 +223,7 @@ def _some(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
 
 
 def _each_once(moves: tuple[_Move, ...]) -> tuple[_Move, ...]:
-    without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
+    parts.without_repetition(tuple(f"{move.topic}-{move.partition}" for move in moves))
     return moves
 
 
@@ -252,21 +246,21 @@ throttle: 10000000
     )
 
     do: Literal["reassign"]
-    version: Annotated[Literal[1], Unit("version number")] = Field(
+    version: Annotated[Literal[1], parts.Unit("version number")] = Field(
         default=1, description="Version of the format, as in Kafka's JSON."
     )
-    partitions: Listed[Move] = Field(
+    partitions: parts.Listed[Move] = Field(
         default=(), description="Partitions to move, and their new replicas."
     )
-    topics: Annotated[Listed[str], AfterValidator(without_repetition)] = Field(
+    topics: Annotated[parts.Listed[str], AfterValidator(parts.without_repetition)] = Field(
         default=(),
         description="Instead of `partitions`: topics whose partitions all move to `brokers`, as "
         "kafka-reassign-partitions --generate places them, round robin over racks and brokers.",
     )
-    brokers: BrokerIds | None = Field(
+    brokers: parts.BrokerIds | None = Field(
         default=None, description="With `topics`: ids of the brokers that get the replicas."
     )
-    throttle: Annotated[int | None, Unit("bytes/s")] = Field(
+    throttle: Annotated[int | None, parts.Unit("bytes/s")] = Field(
         default=None,
         ge=0,
         lt=2**63,
@@ -351,7 +345,7 @@ class AlterReassignmentsStep(AdminStep):
     examples = ("{do: alter_reassignments, at: 70s, partitions: [{topic: orders, partition: 0}]}",)
 
     do: Literal["alter_reassignments"]
-    partitions: Annotated[Listed[AlteredMove], AfterValidator(_some)] = Field(
+    partitions: Annotated[parts.Listed[AlteredMove], AfterValidator(_some)] = Field(
         description="Partitions to move, and their new replicas."
     )
 

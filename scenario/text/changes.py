@@ -13,14 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from tidegauge.scenario.text.errors import (
-    Path,
-    Problem,
-    ProblemsError,
-    ScenarioError,
-    did_you_mean,
-    one_line,
-)
+from tidegauge.scenario.text import errors
 
 _MOST_LEVELS = 100
 
@@ -44,9 +37,9 @@ class Changed(NamedTuple):
 
     data: object
     #: The changed paths, where the file's own lines have other values.
-    paths: tuple[Path, ...]
+    paths: tuple[errors.Path, ...]
 
-    def has(self, path: Path) -> bool:
+    def has(self, path: errors.Path) -> bool:
         """Whether the value at a path comes from a change."""
         return any(path[: len(changed)] == changed for changed in self.paths)
 
@@ -59,12 +52,16 @@ def parse_change(text: str) -> tuple[str, object]:
     """
     path, equals, value = text.partition("=")
     if not equals or not path:
-        raise ScenarioError(f"{one_line(text)}: must be PATH=VALUE, such as cluster.brokers=3")
+        raise errors.ScenarioError(
+            f"{errors.one_line(text)}: must be PATH=VALUE, such as cluster.brokers=3"
+        )
     try:
         loaded = yaml.safe_load(value)
     except _NO_YAML as error:
         said = getattr(error, "problem", None) or error
-        raise ScenarioError(one_line(f"{text}: the value is not valid YAML: {said}")) from error
+        raise errors.ScenarioError(
+            errors.one_line(f"{text}: the value is not valid YAML: {said}")
+        ) from error
     # A file has versions in quotes, which a shell removes: 2.10 is not 2.1.
     is_version = path.rpartition(".")[2] in _VERSIONS and isinstance(loaded, int | float)
     return path, value.strip() if is_version else loaded
@@ -104,7 +101,7 @@ def with_changes(data: object, changes: Mapping[str, object]) -> Changed:
     return Changed(data, tuple(paths))
 
 
-def _path_in(data: Any, text: str) -> Path:
+def _path_in(data: Any, text: str) -> errors.Path:
     """The keys and indexes of a path in words."""
     names = text.split(".")
     if not all(names) or len(names) > _MOST_LEVELS:
@@ -121,7 +118,7 @@ def _path_in(data: Any, text: str) -> Path:
     return tuple(path)
 
 
-def _next_item(data: Any, rest: str, way: Path, text: str) -> tuple[str | int, str]:
+def _next_item(data: Any, rest: str, way: errors.Path, text: str) -> tuple[str | int, str]:
     """The next key or index of a path, and the rest of the path."""
     if isinstance(data, list):
         return _item_of_list(data, rest, way, text)
@@ -132,7 +129,9 @@ def _next_item(data: Any, rest: str, way: Path, text: str) -> tuple[str | int, s
     return _longest(data or {}, rest) or _split(rest)
 
 
-def _item_of_list(items: list[Any], rest: str, way: Path, text: str) -> tuple[str | int, str]:
+def _item_of_list(
+    items: list[Any], rest: str, way: errors.Path, text: str
+) -> tuple[str | int, str]:
     names = {
         item["name"]: place
         for place, item in enumerate(items)
@@ -145,7 +144,7 @@ def _item_of_list(items: list[Any], rest: str, way: Path, text: str) -> tuple[st
     if head.isascii() and head.isdigit() and int(head) <= len(items):
         return int(head), tail
     indexes = f"items are 0 to {len(items) - 1}" if items else "it has no items"
-    named_so = f"; {did_you_mean(head, names)}" if names else ""
+    named_so = f"; {errors.did_you_mean(head, names)}" if names else ""
     raise _no_way(text, way, f"has no item {head}: {indexes}{named_so}")
 
 
@@ -163,7 +162,7 @@ def _split(rest: str) -> tuple[str, str]:
     return head, tail
 
 
-def _with(data: Any, path: Path, value: object) -> object:
+def _with(data: Any, path: errors.Path, value: object) -> object:
     """A copy with this value at the path; everything beside the path is shared."""
     if not path:
         return value
@@ -176,5 +175,7 @@ def _with(data: Any, path: Path, value: object) -> object:
     return {**known, first: _with(known.get(first), below, value)}
 
 
-def _no_way(text: str, way: Path, message: str) -> ProblemsError:
-    return ProblemsError([Problem(way, one_line(f"{message}, so {text} cannot be changed"))])
+def _no_way(text: str, way: errors.Path, message: str) -> errors.ProblemsError:
+    return errors.ProblemsError(
+        [errors.Problem(way, errors.one_line(f"{message}, so {text} cannot be changed"))]
+    )

@@ -17,6 +17,7 @@ from tidegauge.simulation.messages import (  # noqa: F401
     client_requests,
     controller_requests,
     controller_timers,
+    event,
     quorum_requests,
     timers,
     zookeeper_requests,
@@ -24,22 +25,6 @@ from tidegauge.simulation.messages import (  # noqa: F401
 from tidegauge.simulation.messages.client_requests import FetchRequest
 from tidegauge.simulation.messages.controller_requests import AlterPartitionResponse
 from tidegauge.simulation.messages.event import KINDS as CLASSES
-from tidegauge.simulation.messages.event import (
-    BrokerRequest,
-    ControllerRequest,
-    Event,
-    EventSlot,
-    Response,
-)
-from tidegauge.simulation.messages.quorum_requests import (
-    BeginQuorumEpochResponse,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationResponse,
-    EndQuorumEpochResponse,
-    FetchSnapshotResponse,
-    RaftFetchResponse,
-    VoteResponse,
-)
 
 #: One more than the largest kind.
 KINDS = max(CLASSES) + 1
@@ -54,11 +39,11 @@ KEY_OF_KIND = tuple(CLASSES[kind].API_KEY if kind in CLASSES else -1 for kind in
 IS_REQUEST = tuple(kind in CLASSES and CLASSES[kind].IS_REQUEST for kind in range(KINDS))
 #: ... and whether its sender sees the connection refused if the process does not run.
 IS_REFUSED = tuple(
-    kind in CLASSES and issubclass(CLASSES[kind], BrokerRequest | ControllerRequest)
+    kind in CLASSES and issubclass(CLASSES[kind], event.BrokerRequest | event.ControllerRequest)
     for kind in range(KINDS)
 )
 IS_RESPONSE = tuple(
-    kind in CLASSES and issubclass(CLASSES[kind], Response) for kind in range(KINDS)
+    kind in CLASSES and issubclass(CLASSES[kind], event.Response) for kind in range(KINDS)
 )
 IS_UNHELD = tuple(kind in CLASSES and CLASSES[kind].IS_UNHELD for kind in range(KINDS))
 
@@ -68,10 +53,10 @@ API_KEYS = {each.API_KEY: each.NAME for each in CLASSES.values() if each.API_KEY
 
 def _word_of(field: str) -> tuple[int, ...]:
     """The place of a field among the words of a body, for each kind; -1: it has no such field."""
-    begin = dtype_of(EventSlot).fields["body"][1]  # type: ignore[index]  # it has fields
+    begin = dtype_of(event.EventSlot).fields["body"][1]  # type: ignore[index]  # it has fields
     words = []
     for kind in range(KINDS):
-        layout = dtype_of(CLASSES[kind]) if kind in CLASSES else dtype_of(Event)
+        layout = dtype_of(CLASSES[kind]) if kind in CLASSES else dtype_of(event.Event)
         fields: Mapping[str, Any] = layout.fields or {}
         words.append((fields[field][1] - begin) // 8 if field in fields else -1)
     return tuple(words)
@@ -106,15 +91,15 @@ TYPE_OF_KIND = tuple(_PLACES.get(kind, -1) for kind in range(KINDS))
 #: The types of requests to a controller of a quorum, by the class of their response: a fetch of the
 #: metadata log, by a voter or a broker, is a follower's. Those of operators share one class.
 _OF_RESPONSES = {
-    BrokerRegistrationResponse: "BrokerRegistration",
-    BrokerHeartbeatResponse: "BrokerHeartbeat",
+    quorum_requests.BrokerRegistrationResponse: "BrokerRegistration",
+    quorum_requests.BrokerHeartbeatResponse: "BrokerHeartbeat",
     AlterPartitionResponse: "AlterPartition",
-    VoteResponse: "Vote",
-    BeginQuorumEpochResponse: "BeginQuorumEpoch",
-    EndQuorumEpochResponse: "EndQuorumEpoch",
-    FetchSnapshotResponse: "FetchSnapshot",
+    quorum_requests.VoteResponse: "Vote",
+    quorum_requests.BeginQuorumEpochResponse: "BeginQuorumEpoch",
+    quorum_requests.EndQuorumEpochResponse: "EndQuorumEpoch",
+    quorum_requests.FetchSnapshotResponse: "FetchSnapshot",
     # The last one: Fetch, which is served behind it, counts the same requests.
-    RaftFetchResponse: "FetchFollower",
+    quorum_requests.RaftFetchResponse: "FetchFollower",
 }
 CONTROLLER_TYPES = tuple(_OF_RESPONSES.values())
 CONTROLLER_TYPE_COUNT = code(len(CONTROLLER_TYPES))

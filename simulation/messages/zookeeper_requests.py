@@ -1,16 +1,10 @@
 """Requests to ZooKeeper, its responses and its news."""
 
 from tidegauge.compiled.records import flag, i64
-from tidegauge.simulation.messages.event import (
-    Event,
-    News,
-    PartitionData,
-    Response,
-    Timer,
-)
+from tidegauge.simulation.messages import event
 
 
-class ZooKeeperRequest(Event):
+class ZooKeeperRequest(event.Event):
     """A request to ZooKeeper."""
 
     #: The broker whose session it is, and the session; -1: the operator, who needs none.
@@ -123,7 +117,7 @@ class ZkThrottleRequest(ZkWrite, kind=64):
     follower_rate: i64 = -1
 
 
-class ZkResponse(Response, kind=60):
+class ZkResponse(event.Response, kind=60):
     """The response to any request, but for a ping that has found its session, and a close."""
 
     #: The kind of the request.
@@ -143,7 +137,7 @@ class ZkResponse(Response, kind=60):
     owner: i64 = -1
 
 
-class ZkWatch(News, kind=61):
+class ZkWatch(event.News, kind=61):
     """A watch has fired."""
 
     session: i64 = -1
@@ -152,13 +146,13 @@ class ZkWatch(News, kind=61):
     is_created: flag
 
 
-class ConfigChanged(News, kind=48):
+class ConfigChanged(event.News, kind=48):
     """A topic's settings have changed: an entry of :class:`TopicSettings`."""
 
     session: i64
 
 
-class ThrottlesChanged(News, kind=67):
+class ThrottlesChanged(event.News, kind=67):
     """The throttles of a broker; its replicas without an entry are not throttled."""
 
     session: i64
@@ -167,11 +161,11 @@ class ThrottlesChanged(News, kind=67):
     follower_rate: i64
 
 
-class ZkTick(Timer, kind=58):
+class ZkTick(event.Timer, kind=58):
     """ZooKeeper looks which sessions have expired."""
 
 
-class ZnodeData(PartitionData):
+class ZnodeData(event.PartitionData):
     """What a znode holds: a partition's state, or the controller epoch alone."""
 
     leader: i64 = -1
@@ -185,7 +179,7 @@ class ZnodeData(PartitionData):
     unclean_leader_election: flag
 
 
-class Child(PartitionData):
+class Child(event.PartitionData):
     """A child in a response, but for the children of /brokers/topics (:class:`TopicPartition`).
 
     Of /brokers/ids also those that are gone: for the trace, which says why a broker is missed.
@@ -202,7 +196,7 @@ class Child(PartitionData):
     was_read: flag
 
 
-class TopicPartition(PartitionData):
+class TopicPartition(event.PartitionData):
     """What /brokers/topics/<topic> holds of one partition: replica lists."""
 
     replicas: i64
@@ -210,14 +204,14 @@ class TopicPartition(PartitionData):
     removing: i64
 
 
-class NamedPartition(PartitionData):
+class NamedPartition(event.PartitionData):
     """A partition of which somebody tells the controller, or that it is asked to deal with."""
 
     #: Where its replicas are to be, if they are to be moved.
     replicas: i64
 
 
-class TopicSettings(PartitionData):
+class TopicSettings(event.PartitionData):
     """Settings of one topic."""
 
     topic: i64
@@ -225,7 +219,7 @@ class TopicSettings(PartitionData):
     unclean_leader_election: flag
 
 
-class ThrottleTarget(PartitionData):
+class ThrottleTarget(event.PartitionData):
     """A broker whose rates are limited, or else the replicas of a partition that are throttled."""
 
     broker: i64 = -1
@@ -234,7 +228,7 @@ class ThrottleTarget(PartitionData):
     followers: i64
 
 
-class ThrottledReplica(PartitionData):
+class ThrottledReplica(event.PartitionData):
     """How the replica of a partition is throttled that a broker has."""
 
     as_leader: flag

@@ -13,20 +13,6 @@ from tidegauge.compiled.records import i64
 from tidegauge.replication import errors
 from tidegauge.simulation.messages import kinds
 from tidegauge.simulation.trace_rows import codes
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_STATES,
-    CHECKPOINTS,
-    LOG_START_CAUSES,
-    MOMENTS,
-    REASONS,
-    ROLL_STATES,
-    SNAPSHOT_STEPS,
-    STATE_CHANGES,
-    STATE_REASONS,
-    STOPS,
-    UNSEEN,
-    VOTER_STATES,
-)
 
 
 class Type(StrEnum):
@@ -166,7 +152,7 @@ SeenHighWatermark = Annotated[
     Column(
         OFFSET,
         "high watermark; below 0 the reason why it is unknown",
-        names={code: f"unknown ({why})" for code, why in UNSEEN.items()},
+        names={code: f"unknown ({why})" for code, why in codes.UNSEEN.items()},
     ),
 ]
 LogEndOffset = Annotated[i64, Column(OFFSET, "log end offset of the replica")]
@@ -220,8 +206,8 @@ FollowerRateBytes = Annotated[i64, Column(RATE, "limit of replication as followe
 LeaderRateBytes = Annotated[i64, Column(RATE, "limit of replication as leader; -1: none")]
 
 ApiKey = Annotated[i64, Column(CODE, "Kafka's number of the request", names=kinds.API_KEYS)]
-Change = Annotated[i64, Column(CODE, "what has happened to the state", names=STATE_CHANGES)]
-Checkpoint = Annotated[i64, Column(CODE, "which checkpoint file", names=CHECKPOINTS)]
+Change = Annotated[i64, Column(CODE, "what has happened to the state", names=codes.STATE_CHANGES)]
+Checkpoint = Annotated[i64, Column(CODE, "which checkpoint file", names=codes.CHECKPOINTS)]
 Error = Annotated[
     i64,
     Column(
@@ -235,21 +221,23 @@ EventKind = Annotated[
 ]
 FaultKind = Annotated[i64, Column(CODE, "kind of the fault; the manifest names it")]
 MessageKind = Annotated[i64, Column(CODE, "kind of the message", names=kinds.NAMES)]
-Moment = Annotated[i64, Column(CODE, "the occasion on which a high watermark moves", names=MOMENTS)]
-Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=ROLL_STATES)]
-RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=LOG_START_CAUSES)]
-Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=REASONS)]
+Moment = Annotated[
+    i64, Column(CODE, "the occasion on which a high watermark moves", names=codes.MOMENTS)
+]
+Progress = Annotated[i64, Column(CODE, "state of a rolling restart", names=codes.ROLL_STATES)]
+RaisedBy = Annotated[i64, Column(CODE, "why a log begins later", names=codes.LOG_START_CAUSES)]
+Reason = Annotated[i64, Column(CODE, "the occasion of the row", names=codes.REASONS)]
 SnapshotStep = Annotated[
-    i64, Column(CODE, "what a node does with a snapshot", names=SNAPSHOT_STEPS)
+    i64, Column(CODE, "what a node does with a snapshot", names=codes.SNAPSHOT_STEPS)
 ]
 State = Annotated[
-    i64, Column(CODE, "what the control plane takes a broker for", names=BROKER_STATES)
+    i64, Column(CODE, "what the control plane takes a broker for", names=codes.BROKER_STATES)
 ]
-StateReason = Annotated[i64, Column(CODE, "why it does", names=STATE_REASONS)]
-Stop = Annotated[i64, Column(CODE, "the way in which a process ended", names=STOPS)]
+StateReason = Annotated[i64, Column(CODE, "why it does", names=codes.STATE_REASONS)]
+Stop = Annotated[i64, Column(CODE, "the way in which a process ended", names=codes.STOPS)]
 
 VoterState = Annotated[
-    i64, Column(CODE, "the state of a controller in its quorum", names=VOTER_STATES)
+    i64, Column(CODE, "the state of a controller in its quorum", names=codes.VOTER_STATES)
 ]
 
 Clean = Annotated[

@@ -9,17 +9,8 @@ from tidegauge.compiled.records import Records, view_as
 from tidegauge.compiled.rules import inner_rule, rule
 from tidegauge.replication.records import EMPTY, contains
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows import codes, replica_rows
 from tidegauge.simulation.trace_rows.client_rows import ConsumerReset
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ABSENT,
-    BROKER_FENCED,
-    REASON_DELETED,
-    REASON_END,
-    REASON_LEADER,
-    REASON_LIVENESS,
-    STATE_CREATED,
-    STATE_DELETED,
-)
 from tidegauge.simulation.trace_rows.controller_rows import (
     BrokerState,
     PartitionReplicas,
@@ -27,21 +18,9 @@ from tidegauge.simulation.trace_rows.controller_rows import (
     TopicDeletionBegun,
 )
 from tidegauge.simulation.trace_rows.process_rows import CheckpointRead
-from tidegauge.simulation.trace_rows.replica_rows import (
-    Acknowledged,
-    BecameFollower,
-    BecameLeader,
-    DivergingHighWatermark,
-    Exposed,
-    IsrExpanded,
-    LogDeleted,
-    LogEnd,
-    LogLost,
-    LogStartRaised,
-    Truncated,
-)
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row, RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
+from tidegauge.traces.checks import histories, lineage
 from tidegauge.traces.checks.acknowledged_records_lost import count_lost, remember_acknowledged
 from tidegauge.traces.checks.breaches import slot_of, take_place
 from tidegauge.traces.checks.committed_agree import check_committed, cut_of_misled
@@ -63,24 +42,7 @@ from tidegauge.traces.checks.figures import (
     move_registration,
     open_account,
 )
-from tidegauge.traces.checks.histories import (
-    BY_LAST_KNOWN_LEADER,
-    BY_REQUESTED_ELECTION,
-    BY_UNCLEAN_ELECTION,
-    NOTHING_PERMITS,
-    Histories,
-    PartitionHistory,
-    ReportedLog,
-    RowPlace,
-)
 from tidegauge.traces.checks.last_known_leader_alone import check_last_known_leader
-from tidegauge.traces.checks.lineage import (
-    add_run,
-    copy_log,
-    move_behind_all,
-    run_reserve,
-    term_led_by,
-)
 from tidegauge.traces.checks.log_matching import check_log_matches
 from tidegauge.traces.checks.misled_replicas import (
     forget_misled,
@@ -99,8 +61,21 @@ from tidegauge.traces.quorum_checks.metadata_logs import needs_quorum_room
 
 #: Rows that a broker writes about its replica of a partition.
 _OF_REPLICA = (
-    *(BecameLeader, BecameFollower, Acknowledged, Exposed, IsrExpanded),
-    *(Truncated, LogLost, LogStartRaised, LogDeleted, CheckpointRead, DivergingHighWatermark),
+    *(
+        replica_rows.BecameLeader,
+        replica_rows.BecameFollower,
+        replica_rows.Acknowledged,
+        replica_rows.Exposed,
+        replica_rows.IsrExpanded,
+    ),
+    *(
+        replica_rows.Truncated,
+        replica_rows.LogLost,
+        replica_rows.LogStartRaised,
+        replica_rows.LogDeleted,
+        CheckpointRead,
+        replica_rows.DivergingHighWatermark,
+    ),
 )
 IS_OF_REPLICA = tuple(
     kind in {each.KIND for each in _OF_REPLICA} for kind in range(max(ROW_KINDS) + 1)
@@ -108,7 +83,9 @@ IS_OF_REPLICA = tuple(
 
 
 @rule
-def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: int) -> int:
+def judge(
+    history: histories.Histories, figures: Figures, rows: Records[RowSlot], first: int
+) -> int:
     """Go through rows that come next in the total order, from one on; how far it has come.
 
     It ends early where tables have to be enlarged.
@@ -117,8 +94,8 @@ def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: i
         if _needs_room(history, figures):
             return index
         row = rows[index]
-        if row.kind == LogEnd.KIND:
-            _take_run(history, view_as(row, LogEnd))
+        if row.kind == replica_rows.LogEnd.KIND:
+            _take_run(history, view_as(row, replica_rows.LogEnd))
             continue
         if history.snapshot[0].open:
             _close_snapshot(history, row)
@@ -131,10 +108,10 @@ def judge(history: Histories, figures: Figures, rows: Records[RowSlot], first: i
 
 
 @inner_rule
-def _needs_room(history: Histories, figures: Figures) -> bool:
+def _needs_room(history: histories.Histories, figures: Figures) -> bool:
     facts = history.facts[0]
     return (
-        len(history.runs) - facts.runs < run_reserve(history)
+        len(history.runs) - facts.runs < lineage.run_reserve(history)
         or len(history.terms) == facts.terms
         or len(history.acknowledged) == facts.acknowledged
         or len(figures.queued) == figures.count[0].controller_events
@@ -143,7 +120,7 @@ def _needs_room(history: Histories, figures: Figures) -> bool:
 
 
 @rule
-def judge_end(history: Histories, figures: Figures) -> None:
+def judge_end(history: histories.Histories, figures: Figures) -> None:
     """There are no more rows."""
     if history.snapshot[0].open:
         _take_log(history, history.snapshot[0])
@@ -156,7 +133,7 @@ def judge_end(history: Histories, figures: Figures) -> None:
 
 
 @inner_rule
-def _take_row(history: Histories, figures: Figures, row: Row) -> None:
+def _take_row(history: histories.Histories, figures: Figures, row: Row) -> None:
     kind = row.kind
     if kind == PartitionState.KIND:
         _take_partition(history, figures, view_as(row, PartitionState))
@@ -168,13 +145,15 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
         _forget_topic(history, view_as(row, TopicDeletionBegun).topic)
     elif _is_of_former_topic(history, row):
         history.snapshot[0].open = False
-    elif kind == BecameLeader.KIND:
-        _begin_term(history, view_as(row, BecameLeader))
-    elif kind == Acknowledged.KIND:
-        remember_acknowledged(history, view_as(row, Acknowledged))
-    elif kind == Exposed.KIND:
-        exposed = view_as(row, Exposed)
-        number = term_led_by(history, exposed.partition, exposed.leader_epoch, exposed.process)
+    elif kind == replica_rows.BecameLeader.KIND:
+        _begin_term(history, view_as(row, replica_rows.BecameLeader))
+    elif kind == replica_rows.Acknowledged.KIND:
+        remember_acknowledged(history, view_as(row, replica_rows.Acknowledged))
+    elif kind == replica_rows.Exposed.KIND:
+        exposed = view_as(row, replica_rows.Exposed)
+        number = lineage.term_led_by(
+            history, exposed.partition, exposed.leader_epoch, exposed.process
+        )
         if number != NONE:
             raise_exposed(history, number, exposed.high_watermark, _place_of(history, exposed))
     else:
@@ -182,22 +161,22 @@ def _take_row(history: Histories, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _take_broker(history: Histories, figures: Figures, row: BrokerState) -> None:
+def _take_broker(history: histories.Histories, figures: Figures, row: BrokerState) -> None:
     """The control plane takes a broker for something else."""
-    can_lead = row.state not in (BROKER_ABSENT, BROKER_FENCED)
+    can_lead = row.state not in (codes.BROKER_ABSENT, codes.BROKER_FENCED)
     move_registration(history, figures, row.broker, can_lead)
     known = history.brokers[row.broker]
-    if row.state == BROKER_FENCED and not known.is_fenced:
+    if row.state == codes.BROKER_FENCED and not known.is_fenced:
         fenced = history.fenced[row.broker]
         fenced.time_us = row.time_us
         fenced.process = row.process
         fenced.sequence = row.sequence
         history.facts[0].fenced_us = row.time_us
-    known.is_fenced = row.state == BROKER_FENCED
+    known.is_fenced = row.state == codes.BROKER_FENCED
 
 
 @inner_rule
-def _take_replicas(history: Histories, row: PartitionReplicas) -> None:
+def _take_replicas(history: histories.Histories, row: PartitionReplicas) -> None:
     """Replicas of a partition, of which those outside the ISR may be eligible leaders."""
     known = history.partitions[row.partition]
     known.elr = row.eligible_leaders
@@ -205,7 +184,7 @@ def _take_replicas(history: Histories, row: PartitionReplicas) -> None:
 
 
 @inner_rule
-def _close_record(history: Histories, figures: Figures, row: Row) -> None:
+def _close_record(history: histories.Histories, figures: Figures, row: Row) -> None:
     """Judge the record of a partition, and the batch, that the rows before this one have told.
 
     The rows of a record are that of the state, and right behind it that of the replicas if these
@@ -224,7 +203,7 @@ def _close_record(history: Histories, figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _judge_record(history: Histories, figures: Figures) -> None:
+def _judge_record(history: histories.Histories, figures: Figures) -> None:
     facts = history.facts[0]
     partition = facts.told_partition
     if partition == NONE:
@@ -238,7 +217,7 @@ def _judge_record(history: Histories, figures: Figures) -> None:
 
 
 @inner_rule
-def _is_of_former_topic(history: Histories, row: Row) -> bool:
+def _is_of_former_topic(history: histories.Histories, row: Row) -> bool:
     """Whether a row is about a log of a topic that was deleted, and is created again by now.
 
     With KRaft a topic is deleted at once: its brokers learn later that theirs was another topic.
@@ -254,7 +233,7 @@ def _is_of_former_topic(history: Histories, row: Row) -> bool:
         # It may not even have had the former one: it was suspended.
         replica.is_stale = _is_led_otherwise(history.partitions[partition], row)
     was_stale = replica.is_stale
-    if row.kind == LogDeleted.KIND:
+    if row.kind == replica_rows.LogDeleted.KIND:
         replica.has_log = False
         replica.is_stale = False
     else:
@@ -263,45 +242,45 @@ def _is_of_former_topic(history: Histories, row: Row) -> bool:
 
 
 @inner_rule
-def _is_led_otherwise(known: PartitionHistory, row: Row) -> bool:
+def _is_led_otherwise(known: histories.PartitionHistory, row: Row) -> bool:
     """Whether a broker begins with another leader than the one that the partition has."""
-    if row.kind == BecameLeader.KIND:
-        led = view_as(row, BecameLeader)
+    if row.kind == replica_rows.BecameLeader.KIND:
+        led = view_as(row, replica_rows.BecameLeader)
         return led.leader_epoch == known.leader_epoch and led.process != known.leader
-    if row.kind == BecameFollower.KIND:
-        followed = view_as(row, BecameFollower)
+    if row.kind == replica_rows.BecameFollower.KIND:
+        followed = view_as(row, replica_rows.BecameFollower)
         return followed.leader_epoch == known.leader_epoch and followed.leader != known.leader
     return False
 
 
 @inner_rule
-def _take_end(history: Histories, row: Row) -> None:
+def _take_end(history: histories.Histories, row: Row) -> None:
     """Where a replica's log ends now, or where a consumer is sent to."""
     kind = row.kind
-    if kind == DivergingHighWatermark.KIND:
-        told = view_as(row, DivergingHighWatermark)
+    if kind == replica_rows.DivergingHighWatermark.KIND:
+        told = view_as(row, replica_rows.DivergingHighWatermark)
         mislead(history, told.old_high_watermark, told.high_watermark, _place_of(history, told))
-    elif kind == Truncated.KIND:
-        cut = view_as(row, Truncated)
+    elif kind == replica_rows.Truncated.KIND:
+        cut = view_as(row, replica_rows.Truncated)
         cut_of_misled(history, cut.end_offset, _place_of(history, cut))
         check_end_of_member(history, cut.end_offset, _place_of(history, cut))
-    elif kind == LogStartRaised.KIND:
-        raised = view_as(row, LogStartRaised)
+    elif kind == replica_rows.LogStartRaised.KIND:
+        raised = view_as(row, replica_rows.LogStartRaised)
         known = history.partitions[raised.partition]
         known.kept_from = max(known.kept_from, raised.log_start_offset)
-    elif kind == LogLost.KIND:
-        lost = view_as(row, LogLost)
+    elif kind == replica_rows.LogLost.KIND:
+        lost = view_as(row, replica_rows.LogLost)
         history.partitions[lost.partition].lost_power = True
         check_end_of_member(history, lost.end_offset, _place_of(history, lost))
-    elif kind == BecameFollower.KIND:
-        follower = view_as(row, BecameFollower)
+    elif kind == replica_rows.BecameFollower.KIND:
+        follower = view_as(row, replica_rows.BecameFollower)
         check_epoch_committed(history, follower.leader_epoch, _place_of(history, follower))
         check_end_of_member(history, follower.log_end_offset, _place_of(history, follower))
     elif kind == CheckpointRead.KIND:
         found = view_as(row, CheckpointRead)
         check_end_of_member(history, found.log_end_offset, _place_of(history, found))
-    elif kind == IsrExpanded.KIND:
-        expanded = view_as(row, IsrExpanded)
+    elif kind == replica_rows.IsrExpanded.KIND:
+        expanded = view_as(row, replica_rows.IsrExpanded)
         end_offset = expanded.member_end_offset
         check_end_of_new_member(history, end_offset, _place_of(history, expanded))
     elif kind == ConsumerReset.KIND:
@@ -310,22 +289,22 @@ def _take_end(history: Histories, row: Row) -> None:
 
 
 @inner_rule
-def _place_of(history: Histories, row: PartitionRow) -> RowPlace:
+def _place_of(history: histories.Histories, row: PartitionRow) -> histories.RowPlace:
     place = history.place[0]
     take_place(place, row)
     return place
 
 
 @inner_rule
-def _take_partition(history: Histories, figures: Figures, row: PartitionState) -> None:
+def _take_partition(history: histories.Histories, figures: Figures, row: PartitionState) -> None:
     """The control plane holds another state of a partition."""
     partition = row.partition
-    exists = row.change != STATE_DELETED
+    exists = row.change != codes.STATE_DELETED
     known = history.partitions[partition]
     leave_account(history, figures, partition)
     if not exists:
         known.deleted = True
-    if row.change == STATE_CREATED and known.deleted:
+    if row.change == codes.STATE_CREATED and known.deleted:
         _begin_anew(known)
         create_again(figures, partition)
         _forget_replicas(history, partition)
@@ -336,17 +315,19 @@ def _take_partition(history: Histories, figures: Figures, row: PartitionState) -
 
 
 @inner_rule
-def _take_state(history: Histories, known: PartitionHistory, row: PartitionState) -> None:
+def _take_state(
+    history: histories.Histories, known: histories.PartitionHistory, row: PartitionState
+) -> None:
     is_other = known.exists and row.leader not in (NONE, known.leader)
     if is_other and row.leader_epoch > known.leader_epoch:
         slot = slot_of(history, row.partition, row.leader)
         is_clean = slot != NONE and (contains(known.isr, slot) or contains(known.elr, slot))
-        if not is_clean and known.unclean == NOTHING_PERMITS:
+        if not is_clean and known.unclean == histories.NOTHING_PERMITS:
             known.unclean = _why_unclean(history, known, row.leader)
     if history.facts[0].has_quorum:
         take_place(history.told[0], row)
         history.facts[0].told_partition = row.partition
-        if row.change != STATE_CREATED:
+        if row.change != codes.STATE_CREATED:
             check_partition_epoch(history, history.told[0], row.partition_epoch)
         known.partition_epoch = row.partition_epoch
     known.leader = row.leader
@@ -356,26 +337,28 @@ def _take_state(history: Histories, known: PartitionHistory, row: PartitionState
 
 
 @inner_rule
-def _why_unclean(history: Histories, known: PartitionHistory, leader: int) -> int:
+def _why_unclean(
+    history: histories.Histories, known: histories.PartitionHistory, leader: int
+) -> int:
     """Why a leader from outside of ISR and ELR may be elected.
 
     Source: PartitionChangeBuilder.canElectLastKnownLeader, electAnyLeader@4.1.0.
     """
     if leader == known.last_known_leader and known.isr == EMPTY and known.elr == EMPTY:
-        return BY_LAST_KNOWN_LEADER
+        return histories.BY_LAST_KNOWN_LEADER
     if known.unclean_enabled or not history.facts[0].has_quorum:
-        return BY_UNCLEAN_ELECTION
-    return BY_REQUESTED_ELECTION
+        return histories.BY_UNCLEAN_ELECTION
+    return histories.BY_REQUESTED_ELECTION
 
 
 @inner_rule
-def _begin_anew(known: PartitionHistory) -> None:
+def _begin_anew(known: histories.PartitionHistory) -> None:
     """A topic is created once more under its name: its partitions are other ones."""
     known.deleted = False
     known.created_again = True
     known.elr = EMPTY
     known.last_known_leader = NONE
-    known.unclean = NOTHING_PERMITS
+    known.unclean = histories.NOTHING_PERMITS
     known.lost_power = False
     known.last_term = NONE
     known.newest_term = NONE
@@ -389,7 +372,7 @@ def _begin_anew(known: PartitionHistory) -> None:
 
 
 @inner_rule
-def _forget_replicas(history: Histories, partition: int) -> None:
+def _forget_replicas(history: histories.Histories, partition: int) -> None:
     place = history.places[partition]
     for slot in range(place.slot_count):
         replica = history.slots[place.first_slot + slot]
@@ -399,14 +382,14 @@ def _forget_replicas(history: Histories, partition: int) -> None:
 
 
 @inner_rule
-def _forget_topic(history: Histories, topic: int) -> None:
+def _forget_topic(history: histories.Histories, topic: int) -> None:
     for partition in range(len(history.partitions)):
         if history.places[partition].topic == topic:
             history.partitions[partition].deleted = True
 
 
 @inner_rule
-def _take_run(history: Histories, row: LogEnd) -> None:
+def _take_run(history: histories.Histories, row: replica_rows.LogEnd) -> None:
     """One more run of the log that is being told, or the first of another one."""
     told = history.snapshot[0]
     goes_on = (
@@ -426,19 +409,19 @@ def _take_run(history: Histories, row: LogEnd) -> None:
         told.high_watermark = row.high_watermark
         told.open = True
         take_place(told.row, row)
-    add_run(history, told.log, row.epoch, row.start_offset)
+    lineage.add_run(history, told.log, row.epoch, row.start_offset)
     told.log.end_offset = row.end_offset
 
 
 @inner_rule
-def _close_snapshot(history: Histories, row: Row) -> None:
+def _close_snapshot(history: histories.Histories, row: Row) -> None:
     """A row follows that is none of the log's: the log is complete."""
     told = history.snapshot[0]
     is_kept = (
-        told.reason == REASON_LEADER
-        and row.kind == BecameLeader.KIND
+        told.reason == codes.REASON_LEADER
+        and row.kind == replica_rows.BecameLeader.KIND
         and row.process == told.row.process
-        and view_as(row, BecameLeader).partition == told.row.partition
+        and view_as(row, replica_rows.BecameLeader).partition == told.row.partition
     )
     _take_log(history, told)
     # The term that begins with this row takes it over.
@@ -446,19 +429,19 @@ def _close_snapshot(history: Histories, row: Row) -> None:
 
 
 @inner_rule
-def _take_log(history: Histories, told: ReportedLog) -> None:
+def _take_log(history: histories.Histories, told: histories.ReportedLog) -> None:
     """The log of a replica at one time: it is compared with all that is known."""
     partition = told.row.partition
-    if told.reason != REASON_DELETED and not _is_stale(history, told.row):
+    if told.reason != codes.REASON_DELETED and not _is_stale(history, told.row):
         committed = min(told.high_watermark, told.log.end_offset)
         check_log_matches(history, told.log, told.row)
         check_committed(history, told.log, committed, told.row)
         check_log_of_member(history, partition, told.log, told.row)
     known = history.partitions[partition]
-    is_last = told.reason == REASON_END or told.reason == REASON_LIVENESS
+    is_last = told.reason == codes.REASON_END or told.reason == codes.REASON_LIVENESS
     if is_last and told.row.process == known.leader:
-        copy_log(known.last, told.log)
-    elif told.reason != REASON_LEADER:
+        lineage.copy_log(known.last, told.log)
+    elif told.reason != codes.REASON_LEADER:
         facts = history.facts[0]
         if facts.runs == told.log.first + told.log.count:
             # Nobody needs them any more.
@@ -466,13 +449,13 @@ def _take_log(history: Histories, told: ReportedLog) -> None:
 
 
 @inner_rule
-def _is_stale(history: Histories, told: RowPlace) -> bool:
+def _is_stale(history: histories.Histories, told: histories.RowPlace) -> bool:
     slot = slot_of(history, told.partition, told.process)
     return slot != NONE and history.slots[history.places[told.partition].first_slot + slot].is_stale
 
 
 @inner_rule
-def _begin_term(history: Histories, row: BecameLeader) -> None:
+def _begin_term(history: histories.Histories, row: replica_rows.BecameLeader) -> None:
     """A broker leads, on the log that it has just told; without one the log is empty."""
     facts = history.facts[0]
     partition = row.partition
@@ -483,8 +466,8 @@ def _begin_term(history: Histories, row: BecameLeader) -> None:
     take_place(term.began, row)
     told = history.snapshot[0]
     if told.open:
-        copy_log(term.log, told.log)
-        move_behind_all(history, term.log)
+        lineage.copy_log(term.log, told.log)
+        lineage.move_behind_all(history, term.log)
         told.open = False
     else:
         term.log.first = facts.runs
@@ -497,7 +480,7 @@ def _begin_term(history: Histories, row: BecameLeader) -> None:
     known.last_term = number
     check_new_leader(history, number)
     forget_misled(history, term.began)
-    add_run(history, term.log, term.epoch, term.log.end_offset)
+    lineage.add_run(history, term.log, term.epoch, term.log.end_offset)
     if known.newest_term == NONE or history.terms[known.newest_term].epoch <= term.epoch:
         known.newest_term = number
     check_only_leader(history, number)

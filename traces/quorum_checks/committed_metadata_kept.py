@@ -16,13 +16,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.simulation.trace_rows.controller_rows import MetadataSnapshot, VoterLog
 from tidegauge.traces.checks.breaches import note_breach_of_quorum
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.quorum_checks.metadata_logs import (
-    agrees_until,
-    committed_number,
-    epoch_known,
-    extend_committed,
-    has_all_committed,
-)
+from tidegauge.traces.quorum_checks import metadata_logs
 
 #: Its place among the checks.
 NUMBER = code(16)
@@ -35,12 +29,12 @@ def check_majority(history: Histories, row: VoterLog) -> None:
 
     Each controller first reports the log that it has had before the run.
     """
-    count = committed_number(history)
+    count = metadata_logs.committed_number(history)
     told = 0
     holders = 0
     for log in range(count):
         told += 1 if history.metadata_logs[log].is_told else 0
-        holders += 1 if has_all_committed(history, log) else 0
+        holders += 1 if metadata_logs.has_all_committed(history, log) else 0
     if told == count and 2 * holders <= count:
         note_breach_of_quorum(history, NUMBER, row)
 
@@ -48,21 +42,21 @@ def check_majority(history: Histories, row: VoterLog) -> None:
 @inner_rule
 def check_snapshot(history: Histories, row: MetadataSnapshot) -> None:
     """A snapshot has committed records only."""
-    if row.end_offset > history.metadata_logs[committed_number(history)].end_offset:
+    if row.end_offset > history.metadata_logs[metadata_logs.committed_number(history)].end_offset:
         note_breach_of_quorum(history, NUMBER, row)
 
 
 @inner_rule
 def check_commit(history: Histories, row: VoterLog, log: int) -> None:
     """A controller knows how far its log is committed: these are the committed records."""
-    committed = committed_number(history)
+    committed = metadata_logs.committed_number(history)
     end_offset = history.metadata_logs[committed].end_offset
     is_new = row.high_watermark > end_offset
-    if agrees_until(history, log, committed) < min(row.high_watermark, end_offset):
+    if metadata_logs.agrees_until(history, log, committed) < min(row.high_watermark, end_offset):
         note_breach_of_quorum(history, NUMBER, row)
     elif is_new:
-        extend_committed(history, log, row.high_watermark)
+        metadata_logs.extend_committed(history, log, row.high_watermark)
         # The leader is the first to know, and the last record is its own.
-        epoch_known(history, row.quorum_epoch).committed_end = row.high_watermark
+        metadata_logs.epoch_known(history, row.quorum_epoch).committed_end = row.high_watermark
         history.quorum[0].progress_us = row.time_us
         check_majority(history, row)
