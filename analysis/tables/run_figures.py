@@ -12,7 +12,6 @@ from tidegauge.traces.summary_figures import FIGURES
 _COUNTED = {
     "isr_shrinks": "isr_shrunk",
     "isr_expands": "isr_expanded",
-    "isr_removals": "removed_from_isr",
     "isr_notifications": "notification_sent",
 }
 #: Totals of clients.
@@ -99,6 +98,9 @@ _PARTS = {
         name: f"select run, count(*) as {name} from {since_start_up(kind)} as k group by run"
         for name, kind in _COUNTED.items()
     },
+    "removed": f"""
+        select run, sum(size(brokers)) as isr_removals
+        from {since_start_up("uncaused_isr_changes")} as k where change = 'removal' group by run""",
     "elected": f"""
         select run, count_if(leader <> old_leader) as leader_elections,
             sum(unclean) as unclean_elections
