@@ -30,6 +30,8 @@ _COUNTED = {
 
 #: Totals of clients, in their rows and in the summary.
 _OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
+#: Figures with which start-up counts, too.
+_OF_ALL_TIMES = (*_OF_CLIENTS, "records_failed", "starts", "failovers")
 
 #: Rows of other kinds change no state: the time before them passes with that before the next one.
 _CHANGE_STATES = {
@@ -139,7 +141,7 @@ class PlainReader:
     def _begin(self, from_us: int) -> None:
         """Forget what was counted during start-up."""
         self.from_us = from_us
-        self.figures = Counter({name: self.figures[name] for name in _OF_CLIENTS})
+        self.figures = Counter({name: self.figures[name] for name in _OF_ALL_TIMES})
         self.queued_us.clear()
         self.busy_us = 0
         self.isr_of_one = set()
@@ -262,6 +264,12 @@ class PlainReader:
         elif row.kind == "client_totals":
             for name in _OF_CLIENTS:
                 self.figures[name] += row[name]
+        elif row.kind in {"batch_failed", "send_failed"}:
+            self.figures["records_failed"] += row["records"]
+        elif row.kind == "broker_started":
+            self.figures["starts"] += 1
+        elif row.kind == "controller_active":
+            self.figures["failovers"] += row["broker"] >= 0
 
     def _count(self, row: TraceRow) -> None:
         if row.kind in _COUNTED:
@@ -310,7 +318,7 @@ class PlainReader:
         names = (
             *_COUNTED.values(),
             *("leader_elections", "unclean_elections", "isr_removals", "isr_of_one_episodes"),
-            *_OF_CLIENTS,
+            *_OF_ALL_TIMES,
         )
         seconds = ["offline", "not_accepting", "under_min_isr", "at_min_isr", "isr_of_one"]
         seconds += ["isr_in_one_rack"] * self.has_racks

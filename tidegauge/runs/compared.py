@@ -1,7 +1,5 @@
 """The figures of variants side by side: over seeds, and which variant is better."""
 
-# ruff: noqa: S608 - queries are put together from texts of these rooms
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +11,10 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.over_seeds import OverSeeds, over_seeds
 from tidegauge.analysis.run_paths import runs_at
-from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.replication.release_versions import MODE_NAMES
-from tidegauge.runs.figures import FIGURES, Figure
+from tidegauge.runs.figures import EXPLANATIONS, FIGURES, FIGURES_OF_RUNS, Explanation
 from tidegauge.traces.run_folder import RunFolder
 
-#: The table of the figures.
-TABLE = "control_plane_figures"
 #: Means that differ by no more than this part of them are the same.
 _NEARLY = 0.01
 
@@ -99,7 +94,7 @@ def caveat(runs: Mapping[str, Sequence[RunFolder | Path]], folder: Path | None =
 
 def caveat_in(tables: RunTables, variants: Mapping[str, Sequence[str]]) -> str:
     """The same of runs that have tables already: a topic can be refused in one of the modes."""
-    rows = tables.rows(f"select run, partitions from {TABLE} order by run")
+    rows = tables.rows("select run, partitions from control_plane_figures order by run")
     made = {row["run"]: row["partitions"] for row in rows}
     most = {name: max(made[run] for run in runs) for name, runs in variants.items()}
     if len({made[run] for runs in variants.values() for run in runs}) == 1:
@@ -136,36 +131,35 @@ def compared_in(
     Raises:
         KeyError, RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
-    rows = {row["run"]: row for row in tables.rows(f"select * from {TABLE} order by run")}
+    rows = {row["run"]: row for row in tables.rows(FIGURES_OF_RUNS)}
     of_variants = {name: [rows[run] for run in runs] for name, runs in variants.items()}
     modes = list(dict.fromkeys(row["mode"] for those in of_variants.values() for row in those))
-    units = {column.name: column.unit for column in TABLES[TABLE].columns}
-    every = (figure_of(figure, units[figure.name], modes, of_variants) for figure in FIGURES)
+    every = (compared_figure(name, modes, of_variants) for name in EXPLANATIONS)
     return tuple(each for each in every if any(each.by_variant.values()))
 
 
-def figure_of(
-    figure: Figure, unit: str, modes: Sequence[str], variants: Mapping[str, Sequence[Any]]
+def compared_figure(
+    name: str, modes: Sequence[str], variants: Mapping[str, Sequence[Mapping[str, Any]]]
 ) -> ComparedFigure:
-    """A figure of the table in each variant.
+    """A figure in each variant.
 
     Args:
-        figure: the figure.
-        unit: of its column.
+        name: of the figure.
         modes: those of all runs.
-        variants: the rows of the table of each variant.
+        variants: the rows of figures of each variant's runs.
     """
-    by_variant = {name: _over_seeds(figure.name, rows) for name, rows in variants.items()}
+    figure, explanation = FIGURES[name], EXPLANATIONS[name]
+    by_variant = {variant: _over_seeds(name, rows) for variant, rows in variants.items()}
     best, worse = _best(by_variant)
     between_modes = len(modes) > 1
     known = sum(each is not None for each in by_variant.values())
     return ComparedFigure(
-        *(figure.name, figure.label, unit, by_variant),
+        *(name, figure.label, figure.unit, by_variant),
         best if best and known > 1 and len(worse) == known - 1 else None,
         worse,
-        _decides(figure, modes),
-        figure.exception if between_modes else "",
-        figure.published if between_modes else "",
+        _decides(explanation, modes),
+        explanation.exception if between_modes else "",
+        explanation.published if between_modes else "",
     )
 
 
@@ -195,10 +189,10 @@ def _band(spread: OverSeeds) -> tuple[float, float]:
     return spread.low, spread.high
 
 
-def _decides(figure: Figure, modes: Sequence[str]) -> str:
-    texts = {"zookeeper": figure.zookeeper, "kraft": figure.kraft}
+def _decides(explanation: Explanation, modes: Sequence[str]) -> str:
+    texts = {"zookeeper": explanation.zookeeper, "kraft": explanation.kraft}
     own = [
         f"{MODE_NAMES[mode]}: {texts[mode]}" if len(modes) > 1 else texts[mode] for mode in modes
     ]
     of_modes = [text for mode, text in zip(modes, own, strict=True) if texts[mode]]
-    return " ".join([figure.either, *of_modes]).strip()
+    return " ".join([explanation.either, *of_modes]).strip()
