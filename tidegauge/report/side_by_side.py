@@ -14,9 +14,8 @@ from tidegauge.report.charts import COLOURS
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import mean_text
 from tidegauge.report.section import Piece, Section, Words
-from tidegauge.runs.compared import ComparedFigure, caveat_in, compared_in
+from tidegauge.runs.compared import ComparedFigure, caveat_in, compared_in, variants_of
 from tidegauge.runs.figures import FIGURES
-from tidegauge.runs.variants import variants_of
 from tidegauge.scenario.text.counted import counted
 
 _SAYS = (

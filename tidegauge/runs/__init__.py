@@ -13,7 +13,7 @@ topics at a time                       ``topic_description.py``
 ZooKeeper's rows, and its content      ``zookeeper_rows.py`` and its neighbours
 KAFKA-14704 in a run                   ``misled_replica.py``
 events for programs                    ``events.py``
-two to four variants side by side      ``figures.py``, ``compared.py``, ``variants.py``
+two to four variants side by side      ``figures.py``, ``compared.py``
 =====================================  ==================================================
 
 All that can be counted is in result tables (``analysis/tables``), which views read in SQL. Here are

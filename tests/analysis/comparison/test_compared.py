@@ -10,9 +10,8 @@ from both_modes import MODES, in_mode
 from tidegauge.analysis.questions.run_settings import settings_at
 from tidegauge.analysis.run_paths import runs_at
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.compared import ComparedFigure, caveat, compared, compared_figure
+from tidegauge.runs.compared import ComparedFigure, caveat, compared, compared_figure, variants_of
 from tidegauge.runs.figures import EXPLANATIONS, FIGURES
-from tidegauge.runs.variants import variants_of
 from tidegauge.traces.run_folder import RunFolder
 
 SEEDS = (1, 2, 3)
@@ -36,8 +35,7 @@ def found(runs: dict[str, list[RunFolder]]) -> dict[str, ComparedFigure]:
 def of_values(**values: list[int | None]) -> ComparedFigure:
     """A figure of variants with these values, a seed each."""
     rows = {
-        name: [{LAST: value, "mode": "kraft"} for value in those]
-        for name, those in values.items()
+        name: [{LAST: value, "mode": "kraft"} for value in those] for name, those in values.items()
     }
     return compared_figure(LAST, ["kraft"], rows)
 
