@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tidegauge.runs.events import TraceEvent
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names, TraceEvent, event_of
 from tidegauge.traces.run_folder import RunFolder
 
 
@@ -20,7 +19,7 @@ class Figure(NamedTuple):
 
 def _events(run: RunFolder, kind: str) -> Iterator[TraceEvent]:
     names = Names.of(run)
-    return (TraceEvent(row, names) for row in run.rows(kind))
+    return (event_of(row, names) for row in run.rows(kind))
 
 
 # Controllers.
