@@ -17,7 +17,7 @@ from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.runs.znode_tree import Owner, TreeNode, znode_tree
-from tidegauge.runs.znodes import ZnodePaths
+from tidegauge.runs.zookeeper import ZnodePaths
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.zookeeper_tree import (

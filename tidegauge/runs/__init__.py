@@ -10,7 +10,7 @@ of triggers
 states and rows of partitions          ``partitions.py``; their replicas: ``replicas.py``
 ... of brokers                         ``brokers.py``
 ... of controllers and the quorum      ``controllers.py``, ``quorum.py``
-... of ZooKeeper                       ``znodes.py``, ``znode_tree.py``
+... of ZooKeeper                       ``zookeeper.py`` and its neighbour
 ... of clients                         ``clients.py``
 two to four variants side by side      ``figures.py``, ``compared.py``, ``variants.py``
 =====================================  ==================================================

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tidegauge.replication.release_versions import Release
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.runs.znodes import CREATED, is_notification, topics_of_zookeeper
+from tidegauge.runs.zookeeper import CREATED, is_notification, topics_of_zookeeper
 from tidegauge.traces.directory import NamedPartition
 
 #: From here on the tool asks brokers, and writes a space behind each colon.

@@ -20,7 +20,7 @@ from string import Formatter
 from typing import Any, NamedTuple, Self
 
 from tidegauge.replication.replica_list import EMPTY
-from tidegauge.runs import znodes
+from tidegauge.runs import zookeeper
 from tidegauge.scenario.text.counted import counted, plural
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, BROKER_DELETED, FORMER_WRITER
 from tidegauge.simulation.durations import time_text
@@ -101,7 +101,7 @@ class TraceEvent:
     @property
     def partition_number(self) -> int | None:
         """The number of its partition within the cluster; None if it has none."""
-        number = znodes.partition_of(self.row, self.names)
+        number = zookeeper.partition_of(self.row, self.names)
         return number if number >= 0 else None
 
     @property
@@ -223,7 +223,7 @@ def _writer_words(event: TraceEvent, index: int) -> str:
         return event.names.member(index)
     if index == FORMER_WRITER:
         return "a process before the run"
-    return "the end of its session" if event.kind == znodes.DELETED else "the operator"
+    return "the end of its session" if event.kind == zookeeper.DELETED else "the operator"
 
 
 def _member(event: TraceEvent, number: int) -> int | None:
@@ -263,8 +263,8 @@ _READINGS: dict[Type, _Reading] = {
     Type.WRITER: _Reading(_member, _writer_words),
     Type.FAULT: _Reading(_fault, lambda event, number: event.names.fault_text(number)),
     Type.ZNODE: _Reading(
-        lambda event, _number: znodes.path_of(event.row, event.names),
-        lambda event, _number: znodes.path_of(event.row, event.names),
+        lambda event, _number: zookeeper.path_of(event.row, event.names),
+        lambda event, _number: zookeeper.path_of(event.row, event.names),
     ),
     Type.CODE: _Reading(_fault_kind, _fault_kind),
     Type.FLAG: _Reading(lambda _event, number: bool(number), lambda _event, number: str(number)),

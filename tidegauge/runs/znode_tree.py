@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tidegauge.replication.release_versions import Release
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.runs.znodes import FIXED_PATHS, ZnodePaths, ZnodeSort
+from tidegauge.runs.zookeeper import FIXED_PATHS, ZnodePaths, ZnodeSort
 
 _ISR_CHANGES = frozenset({"isr_shrunk", "isr_expanded"})
 _ROWS = _ISR_CHANGES | {
