@@ -14,8 +14,7 @@ from typing import Any
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.events import TraceEvent
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.scenario.reading import (
     Scenario,
     ScenarioError,

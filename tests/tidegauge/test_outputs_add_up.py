@@ -16,8 +16,7 @@ from typer.testing import CliRunner
 from report_page import ReportPage
 from tidegauge.command_line import app
 from tidegauge.report.quantities import number_text
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.run import Run
 
 _CRASH = "{name: crash, kind: crash, at: 30s, for: 25s, brokers: [2]}"
 _CUT = "{name: cut, kind: cut_link, at: 65s, for: 2m, between: [[1], [2, 3, 4, 5, 6]]}"
@@ -99,10 +98,10 @@ class Outputs:
         if name == OBSERVED:
             options += ["--openmetrics", str(self.scraped), "--metrics-level", "topic"]
         self.run = self._said("run", scenario, *options, "--inline", "--out", str(self.path))
-        self.folder = RunFolder(self.path)
+        self.folder = Run(self.path)
         assert self.folder.summary is not None
         self.summary: dict[str, Any] = self.folder.summary
-        self.tables = tables_of(self.folder)
+        self.tables = self.folder.tables
         self.tables.make(_TABLES)
 
     def _said(self, *words: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.runs.story import Names, told
+from tidegauge.runs.trace_events import Names, event_of
 from tidegauge.simulation.trace_rows.row import RowSlot
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, TRACE
@@ -102,14 +102,14 @@ def test_every_kind_of_row_can_be_told_whatever_its_values(value: int) -> None:
     for kind in ROW_KINDS.values():
         row = TraceRow(kind.name, {**dict.fromkeys(kind.columns, value), "partition": 0, "isr": 1})
         row.columns.update(dict.fromkeys(("old_isr", "replicas", "adding", "removing"), SLOT_0_1))
-        words = told(row, Names(MANIFEST_OF_TESTS))
+        words = event_of(row, Names(MANIFEST_OF_TESTS)).words
         assert words, kind.name
         assert "{" not in words, kind.name
 
 
 def test_a_row_of_a_kind_that_is_not_known_is_told_by_its_columns() -> None:
     row = TraceRow("elr_shrunk", {"partition": 0})
-    assert told(row, Names(MANIFEST_OF_TESTS)) == "elr_shrunk {'partition': 0}"
+    assert event_of(row, Names(MANIFEST_OF_TESTS)).words == "elr_shrunk {'partition': 0}"
 
 
 def test_the_last_state_is_described_as_kafka_topics_does(cut: Path) -> None:

@@ -24,7 +24,7 @@ from night_story import (
     shown,
     the_evening,
 )
-from tidegauge.runs.row_selection import is_about_broker
+from tidegauge.runs.brokers import is_about_broker
 from written_rows import S, WrittenRows
 
 

@@ -13,7 +13,7 @@ from tidegauge.views.output import fail
 from tidegauge.views.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
-    from tidegauge.runs.topic_description import PartitionDescription, TopicDescription
+    from tidegauge.runs.partitions import PartitionState, TopicDescription
 
 
 def describe_cluster(
@@ -84,9 +84,8 @@ def describe_cluster(
     if log_dirs and (topic is not None or as_json):
         fail("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    from tidegauge.runs.log_dirs_description import log_dirs_lines
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.topic_description import describe_topics
+    from tidegauge.runs.brokers import log_dirs_lines
+    from tidegauge.runs.partitions import describe_topics
 
     try:
         folder = opened_run(run, "describe")
@@ -95,7 +94,7 @@ def describe_cluster(
         if log_dirs:
             typer.echo("\n".join(log_dirs_lines(folder, at_us)))
             return
-        topics = describe_topics(folder, tables_of(folder), at_us)
+        topics = describe_topics(folder, at_us)
     except ValueError as error:
         fail(str(error))
     if topic is not None:
@@ -109,7 +108,7 @@ def describe_cluster(
         _print_lines(topics, wanted, folder.manifest["scenario"]["release"])
 
 
-_WANTED: dict[str, Callable[[PartitionDescription], bool]] = {
+_WANTED: dict[str, Callable[[PartitionState], bool]] = {
     "--under-replicated-partitions": lambda partition: partition.is_under_replicated,
     "--unavailable-partitions": lambda partition: partition.is_unavailable,
     "--under-min-isr-partitions": lambda partition: partition.is_under_min_isr,
@@ -118,10 +117,10 @@ _WANTED: dict[str, Callable[[PartitionDescription], bool]] = {
 
 def _print_lines(
     topics: list[TopicDescription],
-    wanted: Callable[[PartitionDescription], bool] | None,
+    wanted: Callable[[PartitionState], bool] | None,
     release: str,
 ) -> None:
-    from tidegauge.runs.topic_description import partition_line, topic_lines
+    from tidegauge.runs.partitions import partition_line, topic_lines
 
     if wanted is None:
         lines = list(topic_lines(topics, release))
@@ -132,7 +131,7 @@ def _print_lines(
         typer.echo("\n".join(lines))
 
 
-def _eligible(partition: PartitionDescription, *, with_quorum: bool) -> dict[str, Any]:
+def _eligible(partition: PartitionState, *, with_quorum: bool) -> dict[str, Any]:
     """The fields that only a partition of a KRaft cluster has."""
     if not with_quorum:
         return {}
@@ -144,7 +143,7 @@ def _eligible(partition: PartitionDescription, *, with_quorum: bool) -> dict[str
 
 def _print_json(
     topics: list[TopicDescription],
-    wanted: Callable[[PartitionDescription], bool] | None,
+    wanted: Callable[[PartitionState], bool] | None,
     *,
     with_quorum: bool,
 ) -> None:
@@ -156,7 +155,7 @@ def _print_json(
             "settings": dict(topic.settings),
             "partitions": [
                 {
-                    "partition": each.partition,
+                    "partition": each.number,
                     "leader": each.leader,
                     "replicas": list(each.replicas),
                     "isr": list(each.isr),

@@ -45,8 +45,6 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.story import Names
     from tidegauge.views.cluster_picture import show_cluster
     from tidegauge.views.partition_picture import show_partition
     from tidegauge.views.partition_view import partition_number
@@ -54,14 +52,13 @@ def picture(
 
     try:
         folder = opened_run(run, "picture")
-        names = Names.of(folder)
         out = console()
         axis = axis_of(folder, out, parse_span(begin, end))
-        number = None if partition is None else partition_number(partition, names)
+        number = None if partition is None else partition_number(partition, folder.names)
         print_notes(folder)
         if number is None:
-            show_cluster(out, folder, tables_of(folder), names, axis)
+            show_cluster(out, folder, folder.tables, folder.names, axis)
         else:
-            show_partition(out, folder, tables_of(folder), names, number, axis)
+            show_partition(out, folder, number, axis)
     except ValueError as error:
         fail(str(error))

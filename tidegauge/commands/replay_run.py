@@ -19,7 +19,7 @@ from tidegauge.views.output import console, fail
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.trace_events import Names
     from tidegauge.scenario.reading import Scenario
     from tidegauge.traces.run_comparison import Difference
     from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -154,7 +154,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Print whether both runs are equal, or their first difference."""
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.trace_events import Names
     from tidegauge.simulation.durations import time_text
     from tidegauge.traces.run_comparison import RunComparison, row_count
 
@@ -206,11 +206,11 @@ def _show_difference(
 
 def _row_text(row: TraceRow | None, names: Names) -> str:
     """The row's time, process, number in the trace, and content."""
-    from tidegauge.runs.story import told
+    from tidegauge.runs.trace_events import event_of
     from tidegauge.simulation.durations import time_text
 
     if row is None:
         return "has no more rows"
     number = f"{row['process']}:{row['sequence']}" + (f".{row['minor']}" if row["minor"] else "")
     who = names.process(row["process"])
-    return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {told(row, names)}"
+    return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {event_of(row, names).words}"

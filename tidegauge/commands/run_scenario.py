@@ -253,15 +253,16 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.run import Run
     from tidegauge.views.overview import show_unreachable
 
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
     show_summary(run.summary, has_quorum=loaded.has_kraft)
-    show_unreachable(console(), run, Names.of(run))
-    unexpected = show_verdicts(console(), run)
+    of_run = Run(run.path)
+    show_unreachable(console(), of_run)
+    unexpected = show_verdicts(console(), of_run)
     show_chance(run.manifest)
     typer.echo(f"Next: tidegauge show {run.path}")
     typer.echo(f"      tidegauge report {run.path}")

@@ -17,9 +17,7 @@ from tidegauge.views.story_lines import (
 )
 
 if TYPE_CHECKING:
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+    from tidegauge.runs.run import Run
 
 
 def show_run(
@@ -146,32 +144,27 @@ def show_run(
         fail("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.story import Names
-
     try:
         folder = opened_run(run, "show")
-        names = Names.of(folder)
-        tables = tables_of(folder)
         print_notes(folder)
         at_us = None if at is None else moment_of(folder, at)
         options = StoryOptions(parse_span(begin, end), details, handles)
         if partition is not None:
-            _show_partition(folder, tables, names, partition, options)
+            _show_partition(folder, partition, options)
         elif broker is not None:
-            _show_broker(folder, tables, names, broker, at_us, options)
+            _show_broker(folder, broker, at_us, options)
         elif client is not None:
-            _show_client(folder, tables, names, client, options)
+            _show_client(folder, client, options)
         elif controller:
-            _show_controller(folder, tables, names, at_us, options)
+            _show_controller(folder, at_us, options)
         elif faults:
-            _show_faults(folder, tables, as_json=as_json)
+            _show_faults(folder, as_json=as_json)
         elif cause is not None:
-            _show_cause(folder, names, cause)
+            _show_cause(folder, cause)
         elif zookeeper or quorum:
             _show_control_plane(folder, at_us, of_quorum=quorum)
         else:
-            _show_whole_run(folder, tables, names, options, of_metadata_log=metadata_log)
+            _show_whole_run(folder, options, of_metadata_log=metadata_log)
     except ValueError as error:
         fail(str(error))
 
@@ -193,81 +186,71 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
         fail("--at shows one moment: it excludes --from, --to, --all and --handles")
 
 
-def _show_whole_run(
-    run: RunFolder, tables: RunTables, names: Names, options: StoryOptions, *, of_metadata_log: bool
-) -> None:
+def _show_whole_run(run: Run, options: StoryOptions, *, of_metadata_log: bool) -> None:
     from tidegauge.views.overview import show_partitions, show_unreachable
     from tidegauge.views.quorum_view import show_metadata_log
 
     if of_metadata_log:
-        show_metadata_log(console(), run, names, options.span)
+        show_metadata_log(console(), run, options.span)
         return
-    show_partitions(console(), run, tables)
-    show_unreachable(console(), run, names)
+    show_partitions(console(), run)
+    show_unreachable(console(), run)
 
 
-def _show_partition(
-    run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
-) -> None:
+def _show_partition(run: Run, name: str, options: StoryOptions) -> None:
     from tidegauge.views.partition_view import partition_number, show_partition
 
-    show_partition(console(), run, tables, names, partition_number(name, names), options)
+    show_partition(console(), run, partition_number(name, run.names), options)
 
 
 def _show_broker(
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
+    run: Run,
     name: str,
     at_us: int | None,
     options: StoryOptions,
 ) -> None:
-    from tidegauge.runs.broker_history import broker_index
+    from tidegauge.runs.brokers import broker_index
     from tidegauge.views.broker_view import show_broker, show_broker_at
 
-    broker = broker_index(name, names)
+    broker = broker_index(name, run.names)
     if at_us is None:
-        show_broker(console(), run, tables, names, broker, options)
+        show_broker(console(), run, broker, options)
     else:
-        show_broker_at(console(), run, tables, names, broker, at_us)
+        show_broker_at(console(), run, broker, at_us)
 
 
-def _show_client(
-    run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
-) -> None:
+def _show_client(run: Run, name: str, options: StoryOptions) -> None:
     from tidegauge.views.client_view import show_client
 
-    show_client(console(), run, tables, names, name, options)
+    show_client(console(), run, name, options)
 
 
-def _show_controller(
-    run: RunFolder, tables: RunTables, names: Names, at_us: int | None, options: StoryOptions
-) -> None:
+def _show_controller(run: Run, at_us: int | None, options: StoryOptions) -> None:
     from tidegauge.views.controller_view import show_controller, show_controller_at
 
     if at_us is None:
-        show_controller(console(), run, tables, names, options)
+        show_controller(console(), run, options)
     else:
-        show_controller_at(console(), run, tables, names, at_us)
+        show_controller_at(console(), run, at_us)
 
 
-def _show_faults(run: RunFolder, tables: RunTables, *, as_json: bool) -> None:
+def _show_faults(run: Run, *, as_json: bool) -> None:
     from tidegauge.views.fault_view import faults_for_programs, show_faults
 
     if as_json:
-        print_json(faults_for_programs(run, tables))
+        print_json(faults_for_programs(run, run.tables))
     else:
-        show_faults(console(), run, tables)
+        show_faults(console(), run, run.tables)
 
 
-def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
-    from tidegauge.runs.cause_chain import row_of_handle
+def _show_cause(run: Run, handle: str) -> None:
+    from tidegauge.runs.causes import event_of_handle
     from tidegauge.views.cause_view import show_cause
 
-    show_cause(console(), run, names, row_of_handle(handle, run, names))
+    show_cause(console(), run, event_of_handle(handle, run))
 
 
-def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -> None:
+def _show_control_plane(run: Run, at_us: int | None, *, of_quorum: bool) -> None:
     from tidegauge.views.controller_view import show_zookeeper
     from tidegauge.views.quorum_view import show_quorum
 

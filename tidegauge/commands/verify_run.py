@@ -140,11 +140,9 @@ def _compare(
     expected: tuple[int, int] | None,
     found: tuple[int, int] | None,
 ) -> None:
-    from tidegauge.runs.story import Names
-
     if expected == found:
         return
-    who = f"{run.path}: {Names(run.manifest).process(process)} (process {process})"
+    who = f"{run.path}: {run.directory.process(process)} (process {process})"
     if expected is None or found is None:
         raise VerificationError(f"{who} has rows in the trace, but is not in the summary")
     if expected[0] != found[0]:

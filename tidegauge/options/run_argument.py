@@ -11,10 +11,10 @@ from tidegauge.views.output import fail
 from tidegauge.views.story_lines import LISTED
 
 if TYPE_CHECKING:
-    from tidegauge.traces.run_folder import RunFolder
+    from tidegauge.runs.run import Run
 
 
-def opened_run(folder: Path, command: str) -> RunFolder:
+def opened_run(folder: Path, command: str) -> Run:
     """The run in a folder; for a folder of a sweep the command lists its runs and ends.
 
     Args:
@@ -24,11 +24,11 @@ def opened_run(folder: Path, command: str) -> RunFolder:
     Raises:
         RunError: the folder has no run that this Tidegauge can read.
     """
+    from tidegauge.runs.run import Run
     from tidegauge.traces.run_files import SweepFolderError
-    from tidegauge.traces.run_folder import RunFolder
 
     try:
-        return RunFolder(folder)
+        return Run(folder)
     except SweepFolderError:
         fail(_runs_to_choose_from(folder, command))
 

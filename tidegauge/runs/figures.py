@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import FIGURES as OF_SUMMARY
 from tidegauge.traces.summary_figures import Figure
@@ -100,15 +100,14 @@ FIGURES_OF_RUNS = f"""
 """  # noqa: S608 - names of our own tables
 
 
-def figures_of(run: RunFolder) -> dict[str, float | None]:
+def figures_of(run: Run) -> dict[str, float | None]:
     """The figures of a finished run, by their names; None: its rows, or logs, do not tell.
 
     Raises:
         RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
-    tables = tables_of(run)
-    (row,) = tables.rows(FIGURES_OF_RUNS)
-    return dict(summary_figures(run, tables)) | {
+    (row,) = run.tables.rows(FIGURES_OF_RUNS)
+    return dict(summary_figures(run, run.tables)) | {
         name: row[name] for name in row if name not in _ABOUT_THE_RUN
     }
 

@@ -4,43 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegauge.runs.causes import Strand, cause_strands
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.views.story_lines import LISTED, moment_line, print_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.runs.cause_chain import Strand
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
-
 #: The number of rows shown at the beginning of a chain that is too long to list.
 LAST = 10
 
 
-def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
+def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
     """Print a row and what it goes back to, the newest first; then each cause beside that."""
-    from tidegauge.runs.cause_chain import cause_strands, handle_of
-
-    strands = cause_strands(run, row)
+    strands = cause_strands(run, event)
     out.print("The causes of this row, the newest first", style="bold")
-    _print_strand(out, strands[0], run, names)
+    _print_strand(out, strands[0], run)
     for strand in strands[1:LISTED]:
         assert strand.cause_of is not None
-        out.print(f"\nThe other cause of {handle_of(strand.cause_of)}", style="bold")
-        _print_strand(out, strand, run, names)
+        out.print(f"\nThe other cause of {strand.cause_of.handle}", style="bold")
+        _print_strand(out, strand, run)
     if len(strands) > LISTED:
         out.print(f"\n... and {len(strands) - LISTED} more causes")
 
 
-def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
-    from tidegauge.runs.cause_chain import handle_of
-    from tidegauge.runs.moments import told_moment
-
-    lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
+def _print_strand(out: Console, strand: Strand, run: Run) -> None:
+    lines = [moment_line([event], run) for event in strand.rows]
     if len(lines) > LISTED:
         print_lines(out, lines[: LISTED - LAST], handles=True)
         out.print(f"            ... {len(lines) - LISTED} more ...")
         lines = lines[-LAST:]
     print_lines(out, lines, handles=True)
     if strand.joins is not None:
-        out.print(f"            and then {handle_of(strand.joins)}, above")
+        out.print(f"            and then {strand.joins.handle}, above")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.trace_events import Names
     from tidegauge.traces.directory import Directory
     from tidegauge.traces.run_folder import RunFolder
 

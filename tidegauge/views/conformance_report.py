@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.trace_events import Names
 
 #: The default number of seeds.
 SEEDS = 10
@@ -135,23 +135,21 @@ class ConformanceReport:
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
-        from tidegauge.runs.result_tables import tables_of
-        from tidegauge.runs.story import Names
+        from tidegauge.runs.run import Run
         from tidegauge.views.controller_view import controller_story
         from tidegauge.views.partition_view import partition_story
 
         commands = [again.command]
         if result.run is not None:
-            run, names = result.run, Names.of(result.run)
+            run = Run(result.run.path)
             span = _span(result)
             options = StoryOptions(span, details=False, handles=False)
-            affected = _partitions(result.parting, names)
+            affected = _partitions(result.parting, run.names)
             for name in affected[:STORIES]:
-                story = partition_story(run, names, names.partitions[name], options)
+                story = partition_story(run, run.names.partitions[name], options)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                story = controller_story(run, tables_of(run), names, options)
-                self._show_story("the controller", story)
+                self._show_story("the controller", controller_story(run, options))
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             view = f"--partition {affected[0]}" if affected else "--controller"

@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+    from tidegauge.runs.run import Run
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
 #: logs, which do not tell of that, the time in which writes were refused.
@@ -54,28 +53,28 @@ _TOLD = {
 }
 
 
-def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
+def show_unreachable(out: Console, run: Run) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    from tidegauge.runs.client_history import unreachable_lines
+    from tidegauge.runs.clients import unreachable_lines
 
-    for line in unreachable_lines(run, names, run.end_us):
+    for line in unreachable_lines(run):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
-def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
+def show_partitions(out: Console, run: Run) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
     from rich.text import Text
 
     from tidegauge.report.moved_replicas import reassignment_lines
 
-    partitions = tables.rows(_RANKED)
+    partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
-    for each in tables.rows(_LOSSES):
+    for each in run.tables.rows(_LOSSES):
         words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
-    _show_stalled(out, tables)
+    _show_stalled(out, run.tables)
     for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
         out.print(f"reassignment: {moved}")
     width = max((len(each["topic_partition"]) for each in partitions), default=0)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.moments import Moment, moments
+from tidegauge.runs.partitions import described_states, partition_events
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.story_lines import (
-    Line,
-    Span,
-    StoryOptions,
-    moment_line,
-    print_lines,
-)
+from tidegauge.simulation.durations import time_text
+from tidegauge.views.story_lines import Line, Span, StoryOptions, moment_line, print_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _ACKNOWLEDGED = "acknowledged"
 #: Kinds of rows of which many share a line, if these columns are equal.
@@ -53,8 +48,6 @@ def partition_number(name: str, names: Names) -> int:
     Raises:
         ValueError: there is no partition of this name; the message has the nearest names.
     """
-    from difflib import get_close_matches
-
     if name in names.partitions:
         return names.partitions[name]
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
@@ -63,49 +56,36 @@ def partition_number(name: str, names: Names) -> int:
     raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
 
 
-def show_partition(
-    out: Console,
-    run: RunFolder,
-    tables: RunTables,
-    names: Names,
-    partition: int,
-    options: StoryOptions,
-) -> None:
+def show_partition(out: Console, run: Run, partition: int, options: StoryOptions) -> None:
     """Print a partition's last state, then its story."""
-    _show_state(out, tables, names, partition, options.span)
-    lines = partition_story(run, names, partition, options)
+    _show_state(out, run, partition, options.span)
+    lines = partition_story(run, partition, options)
     print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("No events in this time.")
 
 
-def partition_story(
-    run: RunFolder, names: Names, partition: int, options: StoryOptions
-) -> list[Line]:
+def partition_story(run: Run, partition: int, options: StoryOptions) -> list[Line]:
     """The story of a partition and of the events around it.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.moments import moments
-    from tidegauge.runs.partition_history import history
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
-
-    def words(moment: Moment, names: Names) -> str:
-        first, last = moment[0], moment[-1]
-        if len(moment) == 1 or first.kind not in _TOGETHER:
-            return told(first, names)
-        until = time_text(last["time_us"])
-        if first.kind == _ACKNOWLEDGED:
-            return f"{_acknowledgements(moment)}, until {until}"
-        return f"{told(first, names)}; {len(moment) - 1:,} more like it until {until}"
-
-    rows = history(run, partition, details=options.details)
-    found = moments((row for row in rows if row["time_us"] in options.span), one_by_one=True)
+    events = partition_events(run, partition, details=options.details)
+    found = moments((each for each in events if each.time_us in options.span), one_by_one=True)
     if not options.details:
         found = list(_with_like_together(found))
-    return [moment_line(moment, run, names, words) for moment in found]
+    return [moment_line(moment, run, _words(moment)) for moment in found]
+
+
+def _words(moment: Moment) -> str:
+    first, last = moment[0], moment[-1]
+    if len(moment) == 1 or first.kind not in _TOGETHER:
+        return first.words
+    until = time_text(last.time_us)
+    if first.kind == _ACKNOWLEDGED:
+        return f"{_acknowledgements(moment)}, until {until}"
+    return f"{first.words}; {len(moment) - 1:,} more like it until {until}"
 
 
 def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
@@ -115,7 +95,7 @@ def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
     acks are; and a refusal between them ends no moment of acknowledgements.
     """
     #: The moments that may still grow; any other row ends them all.
-    growing: dict[tuple[int | str, ...], Moment] = {}
+    growing: dict[tuple[object, ...], Moment] = {}
     order: list[Moment] = []
     for moment in moments:
         if moment[0].kind not in _TOGETHER:
@@ -131,32 +111,28 @@ def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
     yield from order
 
 
-def _likeness(row: TraceRow) -> tuple[int | str, ...]:
+def _likeness(event: TraceEvent) -> tuple[object, ...]:
     """A key that is equal for rows that share a line."""
-    return (row.kind, *(row[column] for column in _TOGETHER[row.kind]))
+    return (event.kind, *(event.row[column] for column in _TOGETHER[event.kind]))
 
 
 def _acknowledgements(moment: Moment) -> str:
     """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
     records: Counter[str] = Counter()
-    for row in moment:
-        acks = "all" if row["acks"] == ACKS_ALL else str(row["acks"])
-        records[acks] += row["end_offset"] - row["first_offset"]
-    first = min(row["first_offset"] for row in moment)
-    last = max(row["end_offset"] for row in moment) - 1
+    for event in moment:
+        records[str(event.acks)] += event.end_offset - event.first_offset
+    first = min(event.first_offset for event in moment)
+    last = max(event.end_offset for event in moment) - 1
     counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
-    return f"acknowledged of epoch {moment[0]['leader_epoch']}: {counts}; offsets {first} to {last}"
+    return f"acknowledged of epoch {moment[0].leader_epoch}: {counts}; offsets {first} to {last}"
 
 
-def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
+def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
-    from tidegauge.runs.topic_description import described_states
-    from tidegauge.simulation.durations import time_text
-
-    tables.make(("described_states", "faults", "unavailable", "lost"))
-    topic, number = names.topic_and_partition(partition)
-    state = described_states(tables, span.end_us).get(partition)
-    leader, isr, replicas = "unknown", "unknown", listed(names.replicas(partition))
+    run.tables.make(("described_states", "faults", "unavailable", "lost"))
+    topic, number = run.names.topic_and_partition(partition)
+    state = described_states(run, span.end_us).get(run.names.partition(partition))
+    leader, isr, replicas = "unknown", "unknown", listed(run.names.replicas(partition))
     if state is not None:
         leader = "none" if state.leader is None else str(state.leader)
         isr, replicas = listed(state.isr), listed(state.replicas)
@@ -167,9 +143,9 @@ def _show_state(out: Console, tables: RunTables, names: Names, partition: int, s
         soft_wrap=True,
     )
     out.print(f"({when}{'' if state is None else f', in leader epoch {state.leader_epoch}'})")
-    for line in _loss_lines(tables, partition):
+    for line in _loss_lines(run.tables, partition):
         out.print(line, style="bold red", soft_wrap=True)
-    for line in _refusing_lines(tables, partition):
+    for line in _refusing_lines(run.tables, partition):
         out.print(line, style="red", soft_wrap=True)
     out.print()
 
@@ -200,8 +176,6 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
     """Long times without writes or reads, and the faults that were active when each began."""
-    from tidegauge.simulation.durations import time_text
-
     rows = tables.rows(
         "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers
         " f.fault_name"

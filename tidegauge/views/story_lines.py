@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
+    from tidegauge.runs.run import Run
+    from tidegauge.runs.trace_events import TraceEvent
     from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
@@ -68,26 +69,35 @@ class StoryOptions(NamedTuple):
     handles: bool
 
 
-def moment_line(
-    moment: Moment, run: RunFolder, names: Names, words: Callable[[Moment, Names], str]
-) -> Line:
-    """The line of a moment.
+def moment_line(moment: Moment, run: Run, words: str | None = None) -> Line:
+    """The line of a moment, with its own words or others.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.cause_chain import handle_of
-    from tidegauge.runs.moments import reasons, speaker
+    from tidegauge.runs.moments import reasons, speaker, told_moment
 
     first = moment[0]
     return Line(
-        first["time_us"],
-        handle_of(first),
-        speaker(moment, names),
-        words(moment, names),
+        first.time_us,
+        first.handle,
+        speaker(moment),
+        told_moment(moment) if words is None else words,
         STYLES.get(first.kind, ""),
-        reasons(moment, run, names),
+        reasons(moment, run),
     )
+
+
+def story_lines(events: Iterable[TraceEvent], run: Run, options: StoryOptions) -> list[Line]:
+    """The lines of a story: those of its events that are wanted, many at once as one line.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    from tidegauge.runs.moments import moments
+
+    shown = (event for event in events if event.time_us in options.span)
+    return [moment_line(each, run) for each in moments(shown, one_by_one=options.details)]
 
 
 def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:

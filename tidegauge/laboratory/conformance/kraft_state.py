@@ -21,7 +21,7 @@ from tidegauge.laboratory.conformance.broker_records import (
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.codes.occasions import (
     BROKER_ACTIVE,
     BROKER_FENCED,

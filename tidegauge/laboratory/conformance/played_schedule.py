@@ -15,7 +15,7 @@ from tidegauge.laboratory.conformance.zookeeper_state import ZooKeeperState
 from tidegauge.replication import errors
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.codes.occasions import (
     NOT_HOSTED,
     NOT_LISTENING,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
-from tidegauge.runs.story import Names
-from tidegauge.runs.zookeeper_rows import pending_notifications
+from tidegauge.runs.trace_events import Names
+from tidegauge.runs.zookeeper import pending_notifications
 from tidegauge.simulation.codes.occasions import BROKER_ACTIVE, STATE_DELETED
 from tidegauge.traces.run_folder import TraceRow
 

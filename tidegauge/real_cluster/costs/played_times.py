@@ -17,7 +17,7 @@ from tidegauge.real_cluster.costs.moments import (
     UNFENCED,
     Moment,
 )
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.simulation.codes.occasions import (
     BROKER_REGISTERS,
     BROKER_SESSION_CLOSED,

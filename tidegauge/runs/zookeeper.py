@@ -1,4 +1,4 @@
-"""The paths of znodes, for their numbers in rows of the trace.
+"""Znodes by their numbers in rows of the trace: their paths, sorts and partitions.
 
 The run's directory has the ranges of their numbers: the fixed znodes first, then one for each
 broker, topic and partition, and so on. All behind the last of them are places for children of
@@ -21,6 +21,7 @@ from tidegauge.simulation.zookeeper_tree import (
     TOPICS_ZNODE,
 )
 from tidegauge.traces.directory import Directory
+from tidegauge.traces.run_folder import TraceRow
 
 #: Znodes that exist from the beginning have only a path.
 FIXED_PATHS: dict[int, str] = {
@@ -112,3 +113,59 @@ class ZnodePaths:
         if sort is ZnodeSort.TOPIC_DELETION:
             return f"{_PATHS[ZnodeSort.DELETIONS]}/{self._names.topic(number)}"
         return FIXED_PATHS.get(znode) or _PATHS.get(sort, f"znode {znode}")
+
+
+#: The kind of row about what is new in ZooKeeper.
+CREATED = "znode_created"
+#: ... and about what is gone.
+DELETED = "znode_deleted"
+
+
+def path_of(row: TraceRow, names: Directory) -> str:
+    """The path of the znode that a row is about."""
+    return ZnodePaths(names).path(row["znode"], row.columns.get("sequence_number"))
+
+
+def is_notification(row: TraceRow, names: Directory) -> bool:
+    """Whether a row is about a child of /isr_change_notification."""
+    return ZnodePaths(names).known(row["znode"]).sort is ZnodeSort.NOTIFICATION
+
+
+class Children:
+    """The children of one znode, row by row."""
+
+    #: The kinds of rows that change them.
+    CHANGES = frozenset({CREATED, DELETED})
+
+    def __init__(self, names: Directory, sort: ZnodeSort) -> None:
+        """Begin without any; the children are of this sort."""
+        self._paths = ZnodePaths(names)
+        self._sort = sort
+        #: Their numbers within their sort.
+        self.numbers: set[int] = set()
+
+    def take(self, row: TraceRow) -> None:
+        """Apply one row of any kind; rows come in their total order."""
+        if row.kind not in self.CHANGES:
+            return
+        sort, number = self._paths.known(row["znode"])
+        if sort is self._sort:
+            (self.numbers.add if row.kind == CREATED else self.numbers.discard)(number)
+
+
+def pending_notifications(names: Directory) -> Children:
+    """The notifications of ISR changes that no controller has deleted yet."""
+    return Children(names, ZnodeSort.NOTIFICATION)
+
+
+def topics_of_zookeeper(names: Directory) -> Children:
+    """The topics in /brokers/topics: they are there before their partitions have states."""
+    return Children(names, ZnodeSort.TOPIC)
+
+
+def partition_of(row: TraceRow, names: Directory) -> int:
+    """The number of the partition that a row is about, or whose state a znode is; -1: none."""
+    if "znode" not in row.columns:
+        return row.columns.get("partition", -1)
+    sort, number = ZnodePaths(names).known(row["znode"])
+    return number if sort is ZnodeSort.STATE else -1

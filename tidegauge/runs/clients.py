@@ -10,19 +10,15 @@ it was stalled from the result table of stalls.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tidegauge.analysis.tables.interval_queries import united
-from tidegauge.runs.row_selection import Mask, selected
-from tidegauge.runs.story import Names
+from tidegauge.runs.run import Mask, Run
+from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.simulation.durations import format_duration, time_text
-from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.traces.trace_file import Table, TraceKind
-
-if TYPE_CHECKING:
-    from tidegauge.analysis.making.run_tables import RunTables
 
 #: The most clients that are listed in an error about an unknown one.
 LISTED = 20
@@ -40,9 +36,10 @@ class Outcome(NamedTuple):
 
     #: ``gives up`` of its own, ``is refused`` by brokers.
     words: str
-    error: int
+    #: Kafka's name of it.
+    error: str
     times: int
-    first: TraceRow
+    first: TraceEvent
 
 
 class StalledTime(NamedTuple):
@@ -60,7 +57,8 @@ class StalledTime(NamedTuple):
 class Unreachable(NamedTuple):
     """A time in which a client reached none of the brokers that its metadata names."""
 
-    process: int
+    #: Such as ``client shop-0``.
+    process: str
     begin_us: int
     #: None: until the end of the run.
     end_us: int | None
@@ -84,9 +82,7 @@ def clients_called(name: str, names: Names) -> list[int]:
     raise ValueError(f"--client {name}: no such client or group; the groups are: {listed}")
 
 
-def client_rows(
-    run: RunFolder, processes: Iterable[int], *, details: bool = False
-) -> list[TraceRow]:
+def client_events(run: Run, processes: Iterable[int], *, details: bool = False) -> list[TraceEvent]:
     """The rows of the history of clients, in their total order.
 
     Raises:
@@ -104,10 +100,10 @@ def client_rows(
             mask |= np.isin(table["from_process"], numbers)
         return mask
 
-    return selected(run, wanted)
+    return run.selected(wanted)
 
 
-def totals_of(run: RunFolder, processes: Iterable[int]) -> dict[str, int]:
+def totals_of(run: Run, processes: Iterable[int]) -> dict[str, int]:
     """The sums of what these clients told at the end, column by column."""
     numbers = set(processes)
     totals = dict.fromkeys(_TOTALS, 0)
@@ -118,21 +114,24 @@ def totals_of(run: RunFolder, processes: Iterable[int]) -> dict[str, int]:
     return totals
 
 
-def outcomes(rows: Iterable[TraceRow]) -> list[Outcome]:
+def outcomes(events: Iterable[TraceEvent]) -> list[Outcome]:
     """The errors in rows of clients with their first rows; the most frequent first."""
     kinds = {"batch_failed": "gives up batches", "request_refused": "is refused"}
-    found: dict[tuple[str, int], list[TraceRow]] = {}
-    for row in rows:
-        if row.kind in kinds:
-            found.setdefault((kinds[row.kind], row["error"]), []).append(row)
-    listed = [Outcome(words, error, len(each), each[0]) for (words, error), each in found.items()]
-    return sorted(listed, key=lambda each: (-each.times, each.words, each.error))
+    found: dict[tuple[str, int], list[TraceEvent]] = {}
+    for event in events:
+        if event.kind in kinds:
+            found.setdefault((kinds[event.kind], event.row["error"]), []).append(event)
+    listed = [
+        Outcome(words, each[0].error, len(each), each[0]) for (words, _), each in found.items()
+    ]
+    return sorted(listed, key=lambda each: (-each.times, each.words, each.first.row["error"]))
 
 
-def stalled_times(tables: RunTables, names: Names, processes: Iterable[int]) -> list[StalledTime]:
+def stalled_times(run: Run, processes: Iterable[int]) -> list[StalledTime]:
     """The times in which these clients were stalled, the longest first."""
-    tables.add("asked", "client string", [(names.clients[each].name,) for each in processes])
-    rows = tables.rows(f"""
+    clients = [(run.directory.clients[each].name,) for each in processes]
+    run.tables.add("asked", "client string", clients)
+    rows = run.tables.rows(f"""
         with own as (select s.* from stalls as s join asked on asked.client = s.client),
         spans as ({united("own", ("run", "condition"))}),
         met as (
@@ -154,45 +153,39 @@ def stalled_times(tables: RunTables, names: Names, processes: Iterable[int]) -> 
     return [StalledTime(*key, tuple(dict.fromkeys(faults))) for key, faults in found.items()]
 
 
-def unreachable_times(run: RunFolder, processes: Iterable[int]) -> list[Unreachable]:
+def unreachable_times(run: Run, processes: Iterable[int]) -> list[Unreachable]:
     """The times in which clients reached none of the brokers that they knew, in their order."""
     numbers = set(processes)
-    begun: dict[int, tuple[int, int]] = {}
+    begun: dict[str, Unreachable] = {}
     found: list[Unreachable] = []
-    rows = [*run.rows("brokers_unreachable"), *run.rows("brokers_reachable")]
-    for row in sorted(rows, key=lambda row: row.place):
-        process = row["process"]
-        if process not in numbers:
+    for event in run.events_of("brokers_unreachable", "brokers_reachable"):
+        if event.row["process"] not in numbers:
             continue
-        if row.kind == "brokers_unreachable":
-            begun[process] = (row["time_us"] - row["missing_us"], row["brokers"])
-        elif process in begun:
-            begin_us, brokers = begun.pop(process)
-            found.append(Unreachable(process, begin_us, row["time_us"], brokers))
-    found += [Unreachable(process, at_us, None, known) for process, (at_us, known) in begun.items()]
-    return sorted(found, key=lambda each: (each.begin_us, each.process))
+        if event.kind == "brokers_unreachable":
+            begin_us = event.time_us - event.missing_us
+            begun[event.process] = Unreachable(event.process, begin_us, None, event.brokers)
+        elif event.process in begun:
+            found.append(begun.pop(event.process)._replace(end_us=event.time_us))
+    return sorted([*found, *begun.values()], key=lambda each: (each.begin_us, each.process))
 
 
-def unreachable_lines(run: RunFolder, names: Names, end_us: int) -> Iterator[str]:
-    """A line for each group of clients that knew only brokers that it could not reach for long.
-
-    Args:
-        run: the run.
-        names: its names.
-        end_us: the end of the run.
-    """
+def unreachable_lines(run: Run) -> Iterator[str]:
+    """A line for each group of clients that knew only brokers that it could not reach for long."""
+    end_us = run.end_us
+    clients = run.directory.clients
+    group_of = {run.directory.process(process): each.group for process, each in clients.items()}
     groups: dict[str, list[Unreachable]] = {}
-    for each in unreachable_times(run, names.clients):
+    for each in unreachable_times(run, clients):
         if (each.end_us or end_us) - each.begin_us >= _NOTABLE_US:
-            groups.setdefault(names.clients[each.process].group, []).append(each)
+            groups.setdefault(group_of[each.process], []).append(each)
     for group, times in groups.items():
         longest = max(times, key=lambda each: (each.end_us or end_us) - each.begin_us)
         until_us = longest.end_us or end_us
         lasted = format_duration((until_us - longest.begin_us) // 1000 * 1000)
         until = "to the end of the run" if longest.end_us is None else f"for {lasted}"
         since = time_text(longest.begin_us)
-        clients = len({each.process for each in times})
-        words = f"{clients} of its clients" if clients > 1 else "a client"
+        hit = len({each.process for each in times})
+        words = f"{hit} of its clients" if hit > 1 else "a client"
         yield (
             f"clients of {group} knew only brokers that they could not reach: {words}, since "
             f"{since}, {until}{f' ({lasted})' if longest.end_us is None else ''}; "
@@ -204,10 +197,7 @@ def unreachable_lines(run: RunFolder, names: Names, end_us: int) -> Iterator[str
 _NOTABLE_US = 30_000_000
 
 
-def read_replicas(rows: Iterable[TraceRow]) -> dict[tuple[int, int], TraceRow]:
+def read_replicas(events: Iterable[TraceEvent]) -> list[TraceEvent]:
     """The last change of the replica that each consumer reads each partition from."""
-    return {
-        (row["process"], row["partition"]): row
-        for row in rows
-        if row.kind == "read_replica_changed"
-    }
+    changes = (event for event in events if event.kind == "read_replica_changed")
+    return list({(event.process, event.partition): event for event in changes}.values())
