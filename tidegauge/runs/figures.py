@@ -12,6 +12,7 @@ summary a form.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.summary_figures import FIGURES as OF_SUMMARY
-from tidegauge.traces.summary_figures import Figure
+from tidegauge.traces.summary_figures import FORMS, Figure
 
 #: Columns of the tables that are no figures.
 _ABOUT_THE_RUN = frozenset({"run", "mode", "partitions", "first_fault_us"})
@@ -93,6 +94,22 @@ FIGURES: Mapping[str, Figure] = {
         **OF_SUMMARY,
     }.items()
 }
+
+
+def figure_named(name: str) -> Figure:
+    """The figure of a name; that of ``produce_ms.shop.p99`` is one of the form ``...GROUP...``.
+
+    Raises:
+        KeyError: there is no such figure.
+    """
+    if name in FIGURES:
+        return FIGURES[name]
+    for form in FORMS:
+        pattern = re.sub(r"[A-Z]{2,}", "(.+)", re.escape(form.name))
+        if pattern != re.escape(form.name) and re.fullmatch(pattern, name):
+            return form._replace(name=name)
+    raise KeyError(name)
+
 
 #: The row of each run, with all figures that tables have.
 FIGURES_OF_RUNS = f"""
