@@ -167,8 +167,9 @@ class History(Sequence[SomeRow], Generic[SomeRow]):
         Raises:
             ImportError: pandas is not installed.
         """
-        _installed("pandas")
-        return self._table.to_pandas()
+        # An integer that may be missing stays one: broker 1, not 1.0.
+        integers = {_installed("pyarrow").int64(): _installed("pandas").Int64Dtype()}
+        return self._table.to_pandas(types_mapper=integers.get)
 
     def polars(self) -> Any:
         """The rows as a DataFrame of Polars.
