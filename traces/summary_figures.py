@@ -33,6 +33,8 @@ class Figure(NamedTuple):
     left_out_at_zero: bool = False
     #: Of runs the worst is that with the most of it, or with the least.
     worst_is: str = MOST
+    #: As tables for people call it (``tidegauge/runs/figures.py``); empty: its name does.
+    label: str = ""
 
 
 def _percentiles(name: str, meaning: str) -> tuple[Figure, ...]:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.interval_queries import (
     FROM_THE_BEGINNING,
     IN_ORDER,
@@ -20,7 +19,11 @@ from tidegauge.analysis.tables.result_table import (
     View,
 )
 from tidegauge.simulation.codes.occasions import (
+    BROKER_ABSENT,
     BROKER_ACTIVE,
+    BROKER_FENCED,
+    BROKER_REGISTERS,
+    BROKER_SESSION_EXPIRED,
     STATE_DELETED,
     STOP_CLEAN,
     STOP_KILLED,
@@ -253,13 +256,17 @@ _PARTS = {
             select run, sum(change) over (
                 partition by run order by time_us
                 rows between unbounded preceding and current row
-            ) as controllers, lead(time_us) over (partition by run order by time_us) as end_us
+            ) as controllers, time_us, lead(time_us) over (partition by run order by time_us)
+                as end_us
             from net
         )
-        select c.run, max(controllers) as active_controllers_most
+        select c.run, max(controllers) as active_controllers_most, sum(
+                case when controllers > 1 then c.end_us - greatest(c.time_us, b.from_us) else 0 end
+            ) as two_controllers_us
         from counted as c
         join beginnings as b on b.run = c.run and (c.end_us is null or c.end_us > b.from_us)
         group by c.run""",
+    "voted": "select run, max(quorum_epoch) - 1 as quorum_epochs from voter_state group by run",
     "reloaded": f"""
         select e.run, max(e.processing_us) as controller_reload_longest_us
         from {_since("controller_events")} as e
@@ -274,6 +281,45 @@ _PARTS = {
             group by s.run, s.process, s.time_us
         )
         select run, max(time_us - asked_us) as exit_longest_us from asked group by run""",
+    "stopped": f"""
+        select run, count(*) as clean_stops from {_since("broker_stopped")} as k
+        where stop = {int(STOP_CLEAN)} group by run""",
+    "detected": f"""
+        select run, max(until_us) as detection_longest_us from (
+            select s.run, min(e.time_us) - s.time_us as until_us
+            from {_since("broker_stopped")} as s
+            join broker_state as e on e.run = s.run and e.broker = s.process
+                and e.time_us >= s.time_us
+            where s.stop <> {int(STOP_CLEAN)} group by s.run, s.process, s.time_us
+            having min_by(e.state, e.time_us) in ({int(BROKER_ABSENT)}, {int(BROKER_FENCED)})
+        ) as losses group by run""",
+    "restarted": f"""
+        select run, max(until_us) as restart_longest_us from (
+            select f.run, min(e.time_us) - f.time_us as until_us
+            from fault_began as f
+            join broker_state as e on e.run = f.run and e.broker = f.process
+                and e.time_us > f.time_us and e.state = {int(BROKER_ACTIVE)}
+            where f.fault_kind = {int(RESTART)} group by f.run, f.process, f.time_us
+        ) as restarts group by run""",
+    "registered": f"""
+        select run, count_if(state_reason = {int(BROKER_REGISTERS)}) as registrations,
+            count_if(state_reason = {int(BROKER_SESSION_EXPIRED)}) as sessions_expired
+        from {_since("broker_state")} as k group by run""",
+    "lived": f"""
+        select e.run, count(distinct e.broker) as live_brokers_expired
+        from {_since("broker_state")} as e
+        where e.state_reason = {int(BROKER_SESSION_EXPIRED)} and not exists (
+            select 1 from broker_stopped as s where s.run = e.run and s.process = e.broker
+        ) group by e.run""",
+    "refused_brokers": f"""
+        select r.run, count(*) as registrations_refused from {_since("request_refused")} as r
+        join names on names.run = r.run and names.enumeration = 'error'
+            and names.number = r.error and names.name = 'DUPLICATE_BROKER_REGISTRATION'
+        group by r.run""",
+    "misled": """
+        select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as absent_leader_us
+        from partition_states as s join beginnings as b on b.run = s.run and b.from_us < s.end_us
+        where s.offline and s.leader is not null group by s.run""",
     "returned": """
         select run, max(returned_us - up_us) as return_longest_us from returns group by run""",
     "outside": """
@@ -307,23 +353,21 @@ _PARTS = {
         group by m.run""",
     "waited": """
         select run, sum(blocked_us) as blocked_us from client_groups group by run""",
-    "given": f"select run, sum(records) as records_given_up from {GIVEN_UP} group by run",
 }
 
 #: Figures that are 0 where there is nothing to count, and how each comes from the parts.
 _COUNTED = (
     *("partitions", "leaderless_partitions", "leaderless_first_us", "leaderless_median_us"),
-    *(
-        "leaderless_last_us",
-        "unwritable_us",
-        "active_controllers_most",
-        "out_of_isr_us",
-        "isr_changes",
-    ),
-    *("leader_epochs", "follower_starts", "state_writes", "state_commits", "records_given_up"),
+    *("leaderless_last_us", "unwritable_us", "absent_leader_us", "out_of_isr_us", "isr_changes"),
+    *("active_controllers_most", "two_controllers_us", "leader_epochs", "follower_starts"),
+    *("state_writes", "state_commits", "clean_stops", "registrations", "registrations_refused"),
+    *("sessions_expired", "live_brokers_expired"),
 )
 #: Figures that are null where there was nothing of the kind.
-_OF_SOME = ("exit_longest_us", "return_longest_us", "controller_reload_longest_us")
+_OF_SOME = (
+    *("exit_longest_us", "restart_longest_us", "return_longest_us", "detection_longest_us"),
+    *("controller_reload_longest_us", "quorum_epochs"),
+)
 _OF_MESSAGES = ("control_requests", "heartbeats")
 _NOT_RECORDED = "null: not recorded (only trace level `all` has single requests)"
 
@@ -351,20 +395,17 @@ CONTROL_PLANE_FIGURES = ResultTable(
         Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
         Column("leaderless_last_us", "bigint", "us", "... the longest"),
         Column(
-            "stalled_us",
-            "bigint",
-            "us",
-            "time after start-up in which partitions were stalled for producers, of all together: "
-            "as in stalls",
-        ),
-        Column("longest_stall_us", "bigint", "us", "... the longest without a break, of one"),
-        Column("reads_stalled_us", "bigint", "us", "... and stalled for consumers"),
-        Column(
             "unwritable_us",
             "bigint",
             "us",
             "partition-time after start-up in which writes with acks=all were refused: without a "
             "leader that accepts writes, or with too small an ISR; writes can wait for longer",
+        ),
+        Column(
+            "absent_leader_us",
+            "bigint",
+            "us",
+            "... in which the control plane names a leader that is not registered (KRaft: fenced)",
         ),
         Column(
             "controller_less_us",
@@ -386,11 +427,47 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "controllers",
             "that took themselves for the active one at the same time, at most; also paused ones",
         ),
+        Column("two_controllers_us", "bigint", "us", "time with more than one of them"),
+        Column(
+            "quorum_epochs",
+            "bigint",
+            "epochs",
+            "of the quorum after its first one, with a leader or without; null with ZooKeeper",
+        ),
+        Column("registrations", "bigint", "registrations", "of brokers, after start-up"),
+        Column(
+            "registrations_refused",
+            "bigint",
+            "registrations",
+            "refused with DUPLICATE_BROKER_REGISTRATION: the session before is not over",
+        ),
+        Column("sessions_expired", "bigint", "sessions", "of brokers, with ZooKeeper or KRaft"),
+        Column(
+            "live_brokers_expired",
+            "bigint",
+            "brokers",
+            "whose session expired although their processes ran all the time",
+        ),
+        Column(
+            "detection_longest_us",
+            "bigint",
+            "us",
+            "from the loss of a broker's process until the control plane had no session of it, the "
+            "longest; null: none was lost",
+        ),
+        Column("clean_stops", "bigint", "brokers", "that stopped cleanly, counting every stop"),
         Column(
             "exit_longest_us",
             "bigint",
             "us",
             "from SIGTERM until the broker's process was gone, the longest; null: none stopped",
+        ),
+        Column(
+            "restart_longest_us",
+            "bigint",
+            "us",
+            "from SIGTERM until the control plane had the broker as active again, the longest; "
+            "null: none was stopped and came back",
         ),
         Column(
             "return_longest_us",
@@ -406,7 +483,6 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "replica-time after start-up of assigned replicas that were not in the ISR",
         ),
         Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
-        Column("leader_elections", "bigint", "elections", "as in run_figures"),
         Column("leader_epochs", "bigint", "epochs", "that began, of all partitions"),
         Column(
             "follower_starts",
@@ -447,25 +523,17 @@ CONTROL_PLANE_FIGURES = ResultTable(
             "by which brokers read the metadata log, those without new states included; null with "
             "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
         ),
-        Column("records_lost", "bigint", "records", "acknowledged, and lost"),
-        Column("records_given_up", "bigint", "records", "that producers gave up, sent or not"),
-        Column("records_unsent", "bigint", "records", "as in run_figures"),
         Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},
         runs.ends_us - b.from_us - coalesce(worked.worked_us, 0) as controller_less_us,
-        round(1e6 * f.partition_seconds_stalled) as stalled_us,
-        round(1e6 * f.longest_stall_seconds) as longest_stall_us,
-        round(1e6 * f.partition_seconds_reads_stalled) as reads_stalled_us,
-        f.leader_elections, f.records_acknowledged_lost as records_lost, f.records_unsent,
         case when not runs.of_logs then coalesce(waited.blocked_us, 0) end as blocked_us,
         case when recorded.first_us is not null and m.mode = 'kraft'
             then coalesce(sent.metadata_fetches, 0) end as metadata_fetches
     from runs
     join modes as m on m.run = runs.run
     join beginnings as b on b.run = runs.run
-    join run_figures as f on f.run = runs.run
     left join first_fault_times as t on t.run = runs.run
     {}
     """.format(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.interval_queries import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
@@ -12,7 +13,6 @@ from tidegauge.traces.summary_figures import FIGURES
 _COUNTED = {
     "isr_shrinks": "isr_shrunk",
     "isr_expands": "isr_expanded",
-    "isr_removals": "removed_from_isr",
     "isr_notifications": "notification_sent",
 }
 #: Totals of clients.
@@ -99,6 +99,9 @@ _PARTS = {
         name: f"select run, count(*) as {name} from {since_start_up(kind)} as k group by run"
         for name, kind in _COUNTED.items()
     },
+    "removed": f"""
+        select run, sum(size(brokers)) as isr_removals
+        from {since_start_up("uncaused_isr_changes")} as k where change = 'removal' group by run""",
     "elected": f"""
         select run, count_if(leader <> old_leader) as leader_elections,
             sum(unclean) as unclean_elections
@@ -146,6 +149,11 @@ _PARTS = {
     "totals": "select run, {} from client_totals_to_the_last group by run".format(
         ", ".join(f"sum({each}) as {each}" for each in _OF_CLIENTS)
     ),
+    "given": f"select run, sum(records) as records_failed from {GIVEN_UP} as g group by run",
+    "started": "select run, count(*) as starts from broker_started_to_the_last group by run",
+    "controlled": """
+        select run, count(*) as failovers from controller_active_to_the_last
+        where broker >= 0 group by run""",
     "fates": """
         select run,
             sum(case when fate = 'lost' then records else 0 end) as records_acknowledged_lost,
@@ -178,6 +186,8 @@ _COLUMNS = (
     _column("isr_notifications", "bigint"),
     _column("leader_elections", "bigint"),
     _column("unclean_elections", "bigint"),
+    _column("failovers", "bigint"),
+    _column("starts", "bigint"),
     *_of_stalls("stalled"),
     *_of_stalls("reads_stalled"),
     _column("partition_seconds_offline", "double"),
@@ -188,6 +198,7 @@ _COLUMNS = (
     _column("isr_of_one_episodes", "bigint"),
     _column("controller_busy_seconds", "double"),
     *(_column(name, "bigint") for name in _OF_CLIENTS),
+    _column("records_failed", "bigint"),
     _column("records_acknowledged_lost", "bigint"),
     _column("records_acknowledged_unavailable", "bigint"),
 )
@@ -195,7 +206,7 @@ _COLUMNS = (
 #: What the logs of a real cluster do not tell; of a run that is made of them it is null.
 _NOT_IN_LOGS = {
     *(each.name for condition in OF_CLIENTS for each in _of_stalls(condition)),
-    *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS),
+    *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS, "records_failed"),
     *("records_acknowledged_lost", "records_acknowledged_unavailable"),
 }
 

@@ -53,7 +53,7 @@ def test_the_figures_are_those_of_the_faults_that_were_played(tmp_path: Path) ->
         "... uncleanly": 0,
         "ISR shrinks": 0,
         "ISR expands": 10,
-        "ISR removals": 6,
+        "ISR removals": 10,
         "broker states": 9,
         "broker starts": 6,
         "broker stops": 3,

@@ -180,10 +180,10 @@ def _refuse_options(names: list[str]) -> None:
 
 def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -> None:
     from tidegauge.real_cluster.describe.input_file import InputError
-    from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
-    from tidegauge.real_cluster.incident.run_pair import run_pair
+    from tidegauge.runs.side_by_side import side_by_side
     from tidegauge.traces.run_files import RunError
     from tidegauge.traces.trace_file import TraceError
+    from tidegauge.views.side_by_side_view import show_side_by_side, side_by_side_content
     from tidegauge.views.working import working
 
     shift_us = None if shift is None else _shift_us(shift)
@@ -191,13 +191,13 @@ def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -
         with report(as_json=as_json):
             runs = (opened_run(one, "compare"), opened_run(other, "compare"))
             with working(f"comparing {one} and {other}"):
-                pair = run_pair(*runs, shift_us=shift_us)
+                found = side_by_side(runs, shift_us)
             if not as_json:
-                show_run_pair(console(), pair)
+                show_side_by_side(console(), found)
     except (RunError, TraceError, InputError) as error:
         fail(str(error))
     if as_json:
-        print_json(pair_content(pair))
+        print_json(side_by_side_content(found))
 
 
 def _shift_us(text: str) -> int:

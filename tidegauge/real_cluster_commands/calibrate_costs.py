@@ -263,14 +263,14 @@ def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int)
     from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
     from tidegauge.real_cluster.costs.calibration_tables import comparison_lines
-    from tidegauge.real_cluster.costs.side_by_side import compare_figures
+    from tidegauge.real_cluster.costs.side_by_side import compare_times
     from tidegauge.scenario.reading import ScenarioError
 
     announce_compilation()
     try:
         with working("plays schedules") as tell:
             costs = calibration.parts().get("costs", {})
-            compared = compare_figures(recorded, costs, seeds, tell)
+            compared = compare_times(recorded, costs, seeds, tell)
     except (RecordingError, ScenarioError) as error:
         fail(str(error))
     typer.echo("")

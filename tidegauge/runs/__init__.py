@@ -12,7 +12,8 @@ states and rows of partitions          ``partitions.py``; their replicas: ``repl
 ... of controllers and the quorum      ``controllers.py``, ``quorum.py``
 ... of ZooKeeper                       ``zookeeper.py`` and its neighbour
 ... of clients                         ``clients.py``
-two to four variants side by side      ``figures.py``, ``compared.py``, ``variants.py``
+the table of figures                   ``figures.py``
+variants, and runs, side by side       ``compared.py``, ``side_by_side.py``
 =====================================  ==================================================
 
 All that can be counted is in result tables (``analysis/tables``), which are read in SQL: here are

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.laboratory.gallery import figures
-from tidegauge.laboratory.gallery.figures import Figure
+from tidegauge.runs.figures import FIGURES, value_text
 from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.traces.summary_figures import Figure
+
+_SECOND_US = 1_000_000
 
 
 class Range(NamedTuple):
-    """The values that a figure may have."""
+    """The values that a figure may have, in its unit."""
 
     least: float
     most: float | None
@@ -20,12 +22,15 @@ class Range(NamedTuple):
         """Whether a value is one of them."""
         return self.least <= value and (self.most is None or value <= self.most)
 
-    def __str__(self) -> str:
+    def text(self, unit: str) -> str:
+        """The range in words."""
+        least = value_text(self.least, unit)
         if self.most is None:
-            return f"at least {self.least:g}"
+            return f"at least {least}"
         if self.least == self.most:
-            return f"{self.least:g}"
-        return f"{self.least:g} to {self.most:g}" if self.least else f"at most {self.most:g}"
+            return least
+        most = value_text(self.most, unit)
+        return f"{least.removesuffix(' s')} to {most}" if self.least else f"at most {most}"
 
 
 def at_least(value: float) -> Range:
@@ -33,21 +38,30 @@ def at_least(value: float) -> Range:
     return Range(value, None)
 
 
-def at_most(value: float) -> Range:
-    """This value or less."""
-    return Range(0, value)
+def exactly(value: float) -> Range:
+    """This value alone."""
+    return Range(value, value)
 
 
-#: As often as never.
-NONE = Range(0, 0)
+def seconds(least: float, most: float | None = None) -> Range:
+    """A range of a figure in microseconds, given in seconds."""
+    return Range(least * _SECOND_US, None if most is None else most * _SECOND_US)
+
+
+NONE = exactly(0)
 
 
 class Expected(NamedTuple):
-    """A figure, and its values in a release with the bug and in one without it."""
+    """A figure by its name, and its values in a release with the bug and in one without it."""
 
-    figure: Figure
+    name: str
     affected: Range
     fixed: Range
+
+    @property
+    def figure(self) -> Figure:
+        """The figure, of the table of all."""
+        return FIGURES[self.name]
 
 
 class Version(NamedTuple):
@@ -109,8 +123,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("3.6.2"),
         absent_in=Version("3.7.0"),
         expected=[
-            Expected(figures.TWO_CONTROLLERS, at_least(58), at_most(3)),
-            Expected(figures.LIVE_BROKERS_FENCED, at_least(2), NONE),
+            Expected("two_controllers_us", seconds(58), seconds(0, 3)),
+            Expected("live_brokers_expired", at_least(2), NONE),
         ],
     ),
     Incident(
@@ -125,8 +139,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("3.4.1"),
         absent_in=Version("4.0.0"),
         expected=[
-            Expected(figures.LIVE_BROKERS_FENCED, Range(6, 6), NONE),
-            Expected(figures.LEADER_EPOCHS, at_least(200), NONE),
+            Expected("live_brokers_expired", exactly(6), NONE),
+            Expected("leader_epochs", at_least(200), NONE),
         ],
     ),
     Incident(
@@ -140,7 +154,7 @@ INCIDENTS: Sequence[Incident] = (
         scenario="gallery/03-shutdown-not-granted",
         shown_in=Version("3.3.1"),
         absent_in=Version("3.3.2"),
-        expected=[Expected(figures.SHUTDOWN, Range(300, 302), at_most(10))],
+        expected=[Expected("exit_longest_us", seconds(300, 302), seconds(0, 10))],
     ),
     Incident(
         number=4,
@@ -154,8 +168,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("3.3.1"),
         absent_in=Version("3.3.2"),
         expected=[
-            Expected(figures.LIVE_BROKERS_FENCED, Range(5, 5), NONE),
-            Expected(figures.LEADER_EPOCHS, at_least(10), NONE),
+            Expected("live_brokers_expired", exactly(5), NONE),
+            Expected("leader_epochs", at_least(10), NONE),
         ],
     ),
     Incident(
@@ -170,8 +184,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("4.0.0"),
         absent_in=Version("4.1.0"),
         expected=[
-            Expected(figures.LIVE_BROKERS_FENCED, at_least(1), NONE),
-            Expected(figures.LEADER_EPOCHS, at_least(10), NONE),
+            Expected("live_brokers_expired", at_least(1), NONE),
+            Expected("leader_epochs", at_least(10), NONE),
         ],
     ),
     Incident(
@@ -185,7 +199,7 @@ INCIDENTS: Sequence[Incident] = (
         scenario="gallery/05-empty-disk-in-isr",
         shown_in=Version("3.4.1"),
         absent_in=Version("3.5.0"),
-        expected=[Expected(figures.ACKNOWLEDGED_LOST, at_least(1), NONE)],
+        expected=[Expected("records_acknowledged_lost", at_least(1), NONE)],
     ),
     Incident(
         number=6,
@@ -198,7 +212,7 @@ INCIDENTS: Sequence[Incident] = (
         scenario="gallery/06-epoch-at-each-shrink",
         shown_in=Version("3.6.2", "3.5-IV2"),
         absent_in=Version("3.6.2", "3.6-IV2"),
-        expected=[Expected(figures.LEADER_EPOCHS, Range(20, 20), NONE)],
+        expected=[Expected("leader_epochs", exactly(20), NONE)],
     ),
     Incident(
         number=7,
@@ -211,7 +225,7 @@ INCIDENTS: Sequence[Incident] = (
         scenario="gallery/07-fenced-leader",
         shown_in=Version("4.0.1"),
         absent_in=Version("4.1.0"),
-        expected=[Expected(figures.FENCED_LEADER, at_least(30), NONE)],
+        expected=[Expected("absent_leader_us", seconds(30), NONE)],
     ),
     Incident(
         number=8,
@@ -225,8 +239,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("3.4.1"),
         absent_in=Version("3.5.0"),
         expected=[
-            Expected(figures.NEW_CONTROLLERS, Range(5, 5), NONE),
-            Expected(figures.UNTIL_FENCED, at_least(25), at_most(11)),
+            Expected("failovers", exactly(6), exactly(1)),
+            Expected("detection_longest_us", seconds(25), seconds(0, 11)),
         ],
     ),
     Incident(
@@ -241,8 +255,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("4.1.1"),
         absent_in=Version("3.9.2"),
         expected=[
-            Expected(figures.REGISTRATIONS_REFUSED, at_least(3), NONE),
-            Expected(figures.BACK, at_least(9), at_most(6)),
+            Expected("registrations_refused", at_least(3), NONE),
+            Expected("restart_longest_us", seconds(9), seconds(0, 6)),
         ],
     ),
     Incident(
@@ -258,8 +272,8 @@ INCIDENTS: Sequence[Incident] = (
         shown_in=Version("3.9.2"),
         absent_in=Version("4.0.0"),
         expected=[
-            Expected(figures.QUORUM_EPOCHS, at_least(100), NONE),
-            Expected(figures.NEW_CONTROLLERS, at_least(1), NONE),
+            Expected("quorum_epochs", at_least(100), NONE),
+            Expected("failovers", at_least(2), exactly(1)),
         ],
     ),
 )

@@ -7,7 +7,6 @@ from functools import cache
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of, compared
 from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Version
-from tidegauge.laboratory.gallery.view import value_text
 from tidegauge.laboratory.manual.markdown import anchor, code_block, table
 
 _OPENING = """\
@@ -47,7 +46,7 @@ def _overview_rows(each: Compared) -> Iterator[Sequence[str]]:
     for shown, absent in zip(each.affected, each.fixed, strict=True):
         yield (
             *about,
-            shown.figure.words,
+            shown.figure.label,
             _value(incident.shown_in, shown),
             _value(incident.absent_in, absent),
         )
@@ -55,7 +54,7 @@ def _overview_rows(each: Compared) -> Iterator[Sequence[str]]:
 
 
 def _value(version: Version, observed: Observed) -> str:
-    return f"{value_text(observed.value)} in {version.release}"
+    return f"{observed.text} in {version.release}"
 
 
 def _heading(incident: Incident) -> str:
@@ -68,8 +67,8 @@ def _section(each: Compared) -> str:
     head = ("figure", *(f"{kind} {version}" for version in versions for kind in _KINDS))
     rows = (
         (
-            shown.figure.words,
-            *(text for one in (shown, absent) for text in (str(one.expected), _observed(one))),
+            shown.figure.label,
+            *(text for one in (shown, absent) for text in (one.expected_text, _observed(one))),
         )
         for shown, absent in zip(each.affected, each.fixed, strict=True)
     )
@@ -94,5 +93,4 @@ _KINDS = ("expected in", "observed in")
 
 
 def _observed(observed: Observed) -> str:
-    text = value_text(observed.value)
-    return text if observed.is_as_expected else f"**{text}**"
+    return observed.text if observed.is_as_expected else f"**{observed.text}**"

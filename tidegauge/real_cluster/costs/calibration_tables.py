@@ -7,7 +7,7 @@ from statistics import median
 
 from tidegauge.real_cluster.costs.calibration import QUANTILES, Calibration, Fitted
 from tidegauge.real_cluster.costs.cost_text import default_text
-from tidegauge.real_cluster.costs.side_by_side import CLOSER, ComparedFigure
+from tidegauge.real_cluster.costs.side_by_side import CLOSER, ComparedTime
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import parse_duration
 
@@ -48,12 +48,12 @@ def _spread(fitted: Fitted) -> str:
     return f"{longest_us / shortest_us:.3g}x"
 
 
-def comparison_lines(compared: Sequence[ComparedFigure]) -> Iterator[str]:
-    """The medians of each figure in reality, with default and with calibrated costs."""
+def comparison_lines(compared: Sequence[ComparedTime]) -> Iterator[str]:
+    """The medians of each time in reality, with default and with calibrated costs."""
     headings = ["median of", "real", "default", "calibrated", "closer"]
     rows = [
         [
-            each.figure.title,
+            each.measured.title,
             *(
                 f"{median(durations):.0f} ms ({len(durations)})"
                 for durations in (each.real_ms, each.default_ms, each.calibrated_ms)
@@ -65,8 +65,8 @@ def comparison_lines(compared: Sequence[ComparedFigure]) -> Iterator[str]:
     yield from _table([headings, *rows])
     yield ""
     closer = sum(each.verdict == CLOSER for each in compared)
-    figures = counted(len(compared), "figure")
-    yield f"Calibrated costs are closer in {closer} of {figures}. (n): so many times were seen."
+    times = counted(len(compared), "time")
+    yield f"Calibrated costs are closer in {closer} of {times}. (n): so many times were seen."
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
