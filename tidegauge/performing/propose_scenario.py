@@ -33,12 +33,13 @@ def propose_scenario(
     from tidegauge.real_cluster.incident.log_sightings import log_sightings
     from tidegauge.real_cluster.incident.proposal_text import write_proposal
     from tidegauge.real_cluster.logs.log_files import LogsError
+    from tidegauge.runs.run import Run
 
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
         sightings.write(run.path)
-        return write_proposal(run, files, file, sightings=sightings)
+        return write_proposal(Run(run.path), files, file, sightings=sightings)
     except (InputError, LogsError) as error:
         fail(str(error))
     except OSError as error:

@@ -36,9 +36,9 @@ def assumed_workload(
     lags: Sequence[Lag],
 ) -> AssumedWorkload:
     """A producer for each topic that was written, as far as states tell."""
-    counts = Counter(place.name for place in history.partitions.values())
+    counts = Counter(place.topic for place in history.partitions.values())
     idle = _idle_topics(history, timings, absences)
-    lagged = {history.partitions[each.partition].name for each in history.removals}
+    lagged = {history.partitions[each.partition].topic for each in history.removals}
     busy = [
         topic
         for topic in counts
@@ -82,8 +82,8 @@ def _topics_written_throughout(history: ClusterHistory, lags: Sequence[Lag]) -> 
             state = history.state_at(partition, lag.removed_us)
             if state is None or lag.follower not in state.isr:
                 continue
-            could[place.name] += state.leader in lag.leaders
-        lagged.update(history.partitions[partition].name for partition in lag.partitions)
+            could[place.topic] += state.leader in lag.leaders
+        lagged.update(history.partitions[partition].topic for partition in lag.partitions)
     return {topic for topic, count in lagged.items() if count >= _NEARLY_ALL * could[topic]}
 
 
@@ -94,6 +94,6 @@ def _idle_topics(
     if timings.lag_us > timings.session_us + timings.check_us:
         return []
     gone = {each.broker for each in absences if each.noticed_us is not None}
-    removed = {history.partitions[each.partition].name for each in history.removals}
-    hit = {place.name for place in history.partitions.values() if gone & {*place.replicas}}
+    removed = {history.partitions[each.partition].topic for each in history.removals}
+    hit = {place.topic for place in history.partitions.values() if gone & {*place.replicas}}
     return sorted(hit - removed)

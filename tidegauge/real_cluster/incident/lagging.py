@@ -182,10 +182,10 @@ def _kept_by(
     time_us: int,
 ) -> tuple[int, ...]:
     """Other leaders of the same topics in whose ISRs the follower stayed."""
-    topics = {history.partitions[partition].name for partition in removed}
+    topics = {history.partitions[partition].topic for partition in removed}
     kept = set()
-    for partition, topic in history.partitions.items():
-        if topic.name not in topics or partition in removed:
+    for partition, place in history.partitions.items():
+        if place.topic not in topics or partition in removed:
             continue
         state = history.state_at(partition, time_us)
         if state is not None and follower in state.isr and state.leader != follower:

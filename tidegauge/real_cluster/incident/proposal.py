@@ -18,7 +18,7 @@ from tidegauge.real_cluster.incident.absences import absences, first_registratio
 from tidegauge.real_cluster.incident.assumed_workload import assumed_workload
 from tidegauge.real_cluster.incident.cluster_history import (
     ClusterHistory,
-    PartitionState,
+    WrittenState,
     cluster_history,
 )
 from tidegauge.real_cluster.incident.controller_loss import controller_losses
@@ -33,9 +33,9 @@ from tidegauge.real_cluster.incident.untold_begin import (
     infer_former_controller,
     is_told_after_loss,
 )
+from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.simulation.durations import format_duration, short_time_text
-from tidegauge.traces.run_folder import RunFolder
 
 #: Time before the run in which brokers of an existing cluster start.
 _LEAD_US = 20_000_000
@@ -70,7 +70,7 @@ class Proposal:
 
 
 def proposed_scenario(
-    run: RunFolder,
+    run: Run,
     properties: Sequence[ServerProperties] = (),
     *,
     name: str | None = None,
@@ -91,7 +91,7 @@ def proposed_scenario(
     history = cluster_history(run)
     topology = topology_of(history, properties)
     return _Writer(history, topology, sightings or Sightings()).proposal(
-        name or history.name, str(run.path)
+        name or str(history.scenario.get("name", run.path.name)), str(run.path)
     )
 
 
@@ -204,7 +204,7 @@ class _Writer:
 
     def _is_never_there(self, broker: int) -> bool:
         history = self._history
-        if broker in history.registered_before or history.lives.get(broker):
+        if history.is_registered_before(broker) or history.lives.get(broker):
             return False
         if broker in history.signs:
             return False
@@ -292,12 +292,12 @@ class _Writer:
         unclean = self._topics_with_unclean_elections()
         assumed = 0
         for partition, place in history.partitions.items():
-            topic = topics.setdefault(place.name, {"name": place.name})
+            topic = topics.setdefault(place.topic, {"name": place.topic})
             if "assignment" not in topic:
-                settings = dict(written.get(place.name, {}).get("settings", {}))
+                settings = dict(written.get(place.topic, {}).get("settings", {}))
                 if place.min_insync_replicas != self._topology.value(_MIN_ISR):
                     settings[_MIN_ISR] = place.min_insync_replicas
-                if place.name in unclean:
+                if place.topic in unclean:
                     settings[_UNCLEAN] = True
                 if settings:
                     topic["settings"] = settings
@@ -326,7 +326,7 @@ class _Writer:
             return set()
         history = self._history
         found = {
-            history.partitions[partition].name
+            history.partitions[partition].topic
             for partition, before, after in history.changes()
             if before.isr
             and after.leader not in (None, before.leader, *before.isr)
@@ -340,8 +340,8 @@ class _Writer:
             self._notices.append(Notice("partitions", text))
         return found
 
-    def _is_of_begin(self, states: Sequence[PartitionState]) -> bool:
-        if states[0].is_former:
+    def _is_of_begin(self, states: Sequence[WrittenState]) -> bool:
+        if states[0].is_preexisting:
             return not is_told_after_loss(self._history, states, self._absences)
         return states[0].time_us <= self._history.begin_us + _AT_BEGIN_US
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from tidegauge.real_cluster.describe.server_properties import read_server_properties
 from tidegauge.real_cluster.incident.proposal import Proposal, proposed_scenario
 from tidegauge.real_cluster.incident.sightings import Sightings
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.written_yaml import comment, lines_of
 from tidegauge.simulation.durations import short_time_text
-from tidegauge.traces.run_folder import RunFolder, write_text_atomically
+from tidegauge.traces.run_folder import write_text_atomically
 
 #: The comment above a part, if the part has its own place.
 _ABOUT = {
@@ -43,7 +44,7 @@ def proposal_lines(proposal: Proposal) -> Iterator[str]:
 
 
 def write_proposal(
-    run: RunFolder,
+    run: Run,
     properties: Sequence[Path],
     file: Path,
     *,

@@ -70,14 +70,14 @@ def topology_of(history: ClusterHistory, properties: Sequence[ServerProperties])
     Raises:
         InputError: a file of properties cannot be used.
     """
-    release = Release.parse(history.release)
-    topology = Topology(history.release, release.mode(history.mode))
+    release = str(history.scenario["release"])
+    topology = Topology(release, Release.parse(release).mode(str(history.scenario["mode"])))
     _take_from_manifest(topology, history)
     if properties:
         _take_properties(topology, history, properties)
     elif history.is_from_logs:
         text = (
-            f"no server.properties: timeouts are the defaults of {history.release}; give the files "
+            f"no server.properties: timeouts are the defaults of {release}; give the files "
             "of the brokers if theirs differ, since deaths are dated by them"
         )
         topology.notices.append(Notice("settings", text))
@@ -133,13 +133,13 @@ def number_controllers(topology: Topology, history: ClusterHistory) -> None:
     active = [
         term.controller
         for term in history.terms
-        if term.controller is not None and term.controller in history.controllers
+        if term.controller is not None and term.controller in history.directory.controllers
     ]
-    ids = list(dict.fromkeys([*active, *history.controllers]))
+    ids = list(dict.fromkeys([*active, *history.directory.controllers]))
     topology.controllers = ids
     known = max(len(ids), 1)
     count = next((count for count in _COUNTS if count >= known), _COUNTS[-1])
-    if history.controllers:
+    if history.directory.controllers:
         topology.controller_count = count
         numbers = ", ".join(f"{node} is controller:{place}" for place, node in enumerate(ids))
         topology.notices.append(Notice("controllers", f"by their first term as active: {numbers}"))
