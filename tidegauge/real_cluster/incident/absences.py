@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.incident.cluster_history import BrokerEvent, ClusterHistory, Life
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span, Timings
+from tidegauge.real_cluster.incident.topology import Span, Timings
 
 #: A start of this time after the begin of the run is the first one.
 _FIRST_START_US = 2_000_000

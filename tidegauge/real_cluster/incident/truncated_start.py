@@ -1,8 +1,8 @@
-"""What logs that begin in the middle of a cluster's life leave open, and what fills it.
+"""Gaps of logs that begin in the middle of a cluster's life, and their inferred content.
 
 A partition is first told when something happens to it, and by then its state may be another one;
 with ZooKeeper its assignment is told nowhere. The controller of the begin is named when it is
-replaced, if at all. What fills these gaps is inferred, and each inference has its notice.
+replaced, if at all. Each inference has its notice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegauge.real_cluster.incident.cluster_history import (
     WrittenState,
 )
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Timings
+from tidegauge.real_cluster.incident.topology import Timings
 from tidegauge.runs.controllers import ActiveController
 
 #: States that logs tell with one time.
@@ -57,7 +57,7 @@ def _elected_without_need(states: Sequence[WrittenState]) -> int | None:
     return None
 
 
-def infer_former_controller(
+def infer_preexisting_controller(
     history: ClusterHistory, timings: Timings, found: Sequence[Absence], sightings: Sightings
 ) -> list[Notice]:
     """Name the controller of the begin: the one that was lost before the first that is told."""
@@ -89,7 +89,7 @@ def infer_former_controller(
     return [Notice("controllers", text)]
 
 
-def is_told_after_loss(
+def is_first_told_after_loss(
     history: ClusterHistory, states: Sequence[WrittenState], found: Sequence[Absence]
 ) -> bool:
     """Whether the first state of a partition is one that a lost broker brought about."""
