@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.real_cluster.costs.calibration import calibrate
-from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
-from tidegauge.real_cluster.costs.estimators import MARKERS
+from tidegauge.real_cluster.costs.calibration import MARKERS, calibrate
+from tidegauge.real_cluster.costs.estimator import read_cluster_logs
 from tidegauge.real_cluster.costs.moments import (
     ASKED,
     EXITED,

@@ -12,8 +12,12 @@ import pytest
 import tidegauge
 from tidegauge.real_cluster.describe.input_file import InputError
 from tidegauge.real_cluster.incident.cluster_history import KINDS
-from tidegauge.real_cluster.incident.proposal import Proposal, proposed_scenario
-from tidegauge.real_cluster.incident.proposal_text import proposal_text, write_proposal
+from tidegauge.real_cluster.incident.proposal import (
+    Proposal,
+    proposal_text,
+    proposed_scenario,
+    write_proposal,
+)
 from tidegauge.real_cluster.incident.proposed_faults import ProposedFault
 from tidegauge.runs.run import Run
 from tidegauge.runs.side_by_side import SideBySide, side_by_side

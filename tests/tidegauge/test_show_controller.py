@@ -20,7 +20,7 @@ from night_story import (
     the_evening,
     the_stop,
 )
-from tidegauge.views.story_lines import duration_text
+from tidegauge.scenario.text.counted import duration_text
 from written_rows import S, WrittenRows
 
 

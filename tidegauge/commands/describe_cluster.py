@@ -13,7 +13,8 @@ from tidegauge.views.output import fail
 from tidegauge.views.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
-    from tidegauge.runs.partitions import PartitionState, TopicDescription
+    from tidegauge.runs.histories import PartitionState
+    from tidegauge.runs.partitions import TopicDescription
 
 
 def describe_cluster(

@@ -19,10 +19,10 @@ from tidegauge.views.output import console, fail
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.runs.trace_events import Names
+    from tidegauge.runs.trace_events import Names, TraceEvent
     from tidegauge.scenario.reading import Scenario
     from tidegauge.traces.run_comparison import Difference
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
+    from tidegauge.traces.run_folder import RunFolder
 
 
 def replay_run(
@@ -189,28 +189,27 @@ def _show_difference(
     out: Console, difference: Difference, recorded: Names, replayed: Names
 ) -> None:
     """Print the first different row, as each run has it, and the different values."""
+    from tidegauge.runs.trace_events import event_of
+
     out.print("The first row that differs:", style="bold")
-    for which, row, names in (
-        ("recorded", difference.one, recorded),
-        ("replayed", difference.other, replayed),
-    ):
-        out.print(f"  {which}  {_row_text(row, names)}", soft_wrap=True, markup=False)
+    rows = ((difference.one, recorded), (difference.other, replayed))
+    one, other = (None if row is None else event_of(row, names) for row, names in rows)
+    for which, event in (("recorded", one), ("replayed", other)):
+        text = "has no more rows" if event is None else _event_text(event)
+        out.print(f"  {which}  {text}", soft_wrap=True, markup=False)
     columns = difference.columns()
     width = max(map(len, columns), default=0)
     for name in columns:
-        assert difference.one is not None
-        assert difference.other is not None
-        values = f"recorded {difference.one[name]}, replayed {difference.other[name]}"
+        assert one is not None
+        assert other is not None
+        values = f"recorded {one[name]}, replayed {other[name]}"
         out.print(f"    {name:{width}}  {values}", soft_wrap=True, markup=False)
 
 
-def _row_text(row: TraceRow | None, names: Names) -> str:
+def _event_text(event: TraceEvent) -> str:
     """The row's time, process, number in the trace, and content."""
-    from tidegauge.runs.trace_events import event_of
     from tidegauge.simulation.durations import time_text
 
-    if row is None:
-        return "has no more rows"
-    number = f"{row['process']}:{row['sequence']}" + (f".{row['minor']}" if row["minor"] else "")
-    who = names.process(row["process"])
-    return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {event_of(row, names).words}"
+    number = event.handle or "{process}:{sequence}.{minor}".format_map(event.row.columns)
+    who = f"{event.process}  {event.kind}"
+    return f"{time_text(event.time_us)}  {number}  {who}: {event.words}"

@@ -264,7 +264,7 @@ def _memory_words(memory_bytes: float) -> str:
 
 
 def _print_costs(parameters: list[LeanedOn]) -> None:
-    from tidegauge.views.story_lines import duration_text
+    from tidegauge.scenario.text.counted import duration_text
 
     typer.echo("\nThe result depends on these costs in time (medians; * is a default,")
     typer.echo("not measured on your brokers):")

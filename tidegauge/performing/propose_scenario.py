@@ -30,15 +30,16 @@ def propose_scenario(
     """
     from tidegauge.real_cluster.describe.input_file import InputError
     from tidegauge.real_cluster.describe.properties_files import properties_files
-    from tidegauge.real_cluster.incident.log_sightings import log_sightings
-    from tidegauge.real_cluster.incident.proposal_text import write_proposal
+    from tidegauge.real_cluster.incident.proposal import write_proposal
+    from tidegauge.real_cluster.incident.sightings import log_sightings
     from tidegauge.real_cluster.logs.log_files import LogsError
+    from tidegauge.runs.run import Run
 
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
         sightings.write(run.path)
-        return write_proposal(run, files, file, sightings=sightings)
+        return write_proposal(Run(run.path), files, file, sightings=sightings)
     except (InputError, LogsError) as error:
         fail(str(error))
     except OSError as error:
@@ -55,7 +56,7 @@ def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     """The lines of a proposal for a terminal, with the next commands."""
-    from tidegauge.real_cluster.incident.proposal_text import proposal_lines
+    from tidegauge.real_cluster.incident.proposal import proposal_lines
 
     yield ""
     yield f"Scenario: {file}"

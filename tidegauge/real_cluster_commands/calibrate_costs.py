@@ -16,8 +16,8 @@ from tidegauge.views.working import working
 
 if TYPE_CHECKING:
     from tidegauge.real_cluster.costs.calibration import Calibration
-    from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
-    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries
+    from tidegauge.real_cluster.costs.estimator import ClusterLogs
+    from tidegauge.real_cluster.costs.measured_times import MeasuredSeries
     from tidegauge.real_cluster.costs.recorded_times import Recorded
     from tidegauge.replication.release_versions import Mode
 
@@ -137,7 +137,7 @@ def calibrate_costs(
         mode = _mode_of(read, scenario)
         recorded = _recorded(schedule or [], mode)
         calibration = _calibrated(read, mode)
-    from tidegauge.real_cluster.costs.calibration_tables import calibration_lines
+    from tidegauge.real_cluster.costs.calibration_text import calibration_lines
 
     if out is not None:
         write_new_file(out, _text(calibration, read.origins, scenario))
@@ -152,9 +152,9 @@ def calibrate_costs(
 def _read(
     folders: Sequence[Path], request: MeasuredRatesRequest, tell: Callable[[str], None]
 ) -> _Read:
-    from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
-    from tidegauge.real_cluster.costs.estimators import MARKERS
-    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
+    from tidegauge.real_cluster.costs.calibration import MARKERS
+    from tidegauge.real_cluster.costs.estimator import read_cluster_logs
+    from tidegauge.real_cluster.costs.measured_times import MeasuredSeries, wanted_names
     from tidegauge.real_cluster.describe.input_file import InputError
     from tidegauge.real_cluster.logs.log_files import LogsError
 
@@ -170,7 +170,7 @@ def _read(
 
 def _mode_of(read: _Read, scenario: Path | None) -> Mode:
     """The mode of the logs, else of the scenario, else of the metrics."""
-    from tidegauge.real_cluster.costs.measured_series import ZOOKEEPER_LATENCY
+    from tidegauge.real_cluster.costs.measured_times import ZOOKEEPER_LATENCY
     from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
     from tidegauge.scenario.reading import ScenarioError, load_scenario
 
@@ -213,7 +213,7 @@ def _calibrated(read: _Read, mode: Mode) -> Calibration:
 
 
 def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -> str:
-    from tidegauge.real_cluster.costs.cost_text import (
+    from tidegauge.real_cluster.costs.calibration_text import (
         NotBlockStyleError,
         cost_file_text,
         scenario_text_with,
@@ -262,7 +262,7 @@ def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
 def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int) -> None:
     from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
-    from tidegauge.real_cluster.costs.calibration_tables import comparison_lines
+    from tidegauge.real_cluster.costs.calibration_text import comparison_lines
     from tidegauge.real_cluster.costs.side_by_side import compare_times
     from tidegauge.scenario.reading import ScenarioError
 

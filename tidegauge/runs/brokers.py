@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.replication import errors
-from tidegauge.runs.partitions import PartitionState, described_states
+from tidegauge.runs.histories import PartitionState
+from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Mask, Run
 from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -61,20 +62,6 @@ ROLES = {
 ISRS = frozenset({"became_leader", "isr_shrunk", "isr_expanded"})
 #: The kinds that have a replica's log end offset in a column of another name.
 LOG_ENDS = dict.fromkeys(("truncated", "appended", "log_lost"), "end_offset")
-
-
-class BrokerState(NamedTuple):
-    """A state of a broker; its states cover the whole run without gaps."""
-
-    broker: int
-    begin_us: int
-    end_us: int
-    #: ``down``, ``loading`` its logs, or ``up``.
-    process_state: str
-    #: A fault pauses its process.
-    paused: bool
-    #: The control plane has it.
-    registered: bool
 
 
 class BrokerDescription(NamedTuple):
@@ -159,17 +146,6 @@ def broker_index(name: str, names: Names) -> int:
             return index
     listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
     raise ValueError(f"--broker {name}: no such broker; there are: {listed}")
-
-
-def broker_states(run: Run) -> list[BrokerState]:
-    """The states of all brokers over time, broker by broker.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    columns = ", ".join(BrokerState._fields)
-    rows = run.tables.rows(f"select {columns} from broker_states order by broker, begin_us")  # noqa: S608
-    return [BrokerState(*row.values()) for row in rows]
 
 
 def broker_events(run: Run, broker: int, *, details: bool = False) -> list[TraceEvent]:

@@ -16,6 +16,7 @@ from heapq import merge
 from typing import Any, NamedTuple
 
 from tidegauge.replication.release_versions import Release
+from tidegauge.runs.histories import PartitionState, partition_states
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.runs.zookeeper import CREATED, is_notification, topics_of_zookeeper
@@ -25,55 +26,6 @@ from tidegauge.traces.directory import NamedPartition
 _SPACED = Release.parse("2.2.0")
 #: From here on it prints Elr and LastKnownElr.
 _WITH_ELR = Release.parse("4.0.0")
-
-
-class PartitionState(NamedTuple):
-    """A state of a partition that the control plane held; replicas are ids of brokers."""
-
-    #: Such as ``orders-0``.
-    partition: str
-    topic: str
-    begin_us: int
-    #: None: it lasts as the trace ends.
-    end_us: int | None
-    #: None: it has no leader.
-    leader: int | None
-    leader_is_active: bool
-    #: None: it has no state yet.
-    leader_epoch: int | None
-    isr: Sequence[int]
-    replicas: Sequence[int]
-    adding: Sequence[int]
-    removing: Sequence[int]
-    #: With KRaft: the eligible leader replicas, and the last leader if none may lead; else none.
-    eligible_leaders: Sequence[int]
-    last_known_leader: int | None
-    min_insync_replicas: int
-
-    @property
-    def number(self) -> int:
-        """Its number within its topic."""
-        return int(self.partition.removeprefix(f"{self.topic}-"))
-
-    @property
-    def is_under_replicated(self) -> bool:
-        """Whether a replica is not in the ISR; one that is being added does not count."""
-        return len(self.isr) < len(self.replicas) - len(self.adding)
-
-    @property
-    def is_unavailable(self) -> bool:
-        """Whether it has no registered leader."""
-        return self.leader is None or not self.leader_is_active
-
-    @property
-    def is_under_min_isr(self) -> bool:
-        """Whether its ISR is too small for writes with acks=all, or it has no leader.
-
-        JMX, tables and figures count partitions with a leader only (Partition.isUnderMinIsr).
-
-        Source: TopicCommand.PartitionState.isUnderMinIsr@3.9.0.
-        """
-        return self.leader is None or len(self.isr) < self.min_insync_replicas
 
 
 class TopicDescription(NamedTuple):
@@ -88,20 +40,6 @@ class TopicDescription(NamedTuple):
         """The tool's number: the replicas of the first partition, without those being added."""
         first = self.partitions[0]
         return len(first.replicas) - len(first.adding)
-
-
-def partition_states(run: Run, at_us: int | None = None) -> list[PartitionState]:
-    """The states of all partitions over time, or those at one time, in the order of partitions.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    columns = ", ".join(PartitionState._fields).replace("partition", "topic_partition", 1)
-    at = "true" if at_us is None else f"begin_us <= {at_us} and coalesce({at_us} < end_us, true)"
-    rows = run.tables.rows(
-        f"select {columns} from described_states where {at} order by partition, begin_us"  # noqa: S608 - a number
-    )
-    return [PartitionState(*row.values()) for row in rows]
 
 
 def described_states(run: Run, at_us: int | None = None) -> dict[str, PartitionState]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from tidegauge.runs.controllers import ActiveController, active_controllers
 from tidegauge.runs.figures import figure_named, figures_of
-from tidegauge.runs.partitions import PartitionState, partition_states
+from tidegauge.runs.histories import PartitionState, partition_states
 from tidegauge.runs.run import Run
 from tidegauge.traces.summary_figures import Figure
 

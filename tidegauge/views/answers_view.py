@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.scenario.text.counted import duration_text
 from tidegauge.views.fitting_table import column_widths, fitting_columns, table_width
-from tidegauge.views.story_lines import duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from tidegauge.runs.brokers import BrokerDescription, ReplicaState, broker_events, described_broker
 from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.codes.occasions import BROKER_ABSENT
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.partition_view import listed
-from tidegauge.views.story_lines import StoryOptions, print_lines, story_lines, when_text
+from tidegauge.views.story_lines import StoryOptions, print_story, when_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,10 +28,8 @@ def show_broker(out: Console, run: Run, broker: int, options: StoryOptions) -> N
     end_us = options.span.end_us
     _print_facts(out, run, broker, described_broker(run, broker, end_us), end_us)
     out.print()
-    lines = story_lines(broker_events(run, broker, details=options.details), run, options)
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
+    events = broker_events(run, broker, details=options.details)
+    print_story(out, story(events, run, options.span, details=options.details), options)
 
 
 def show_broker_at(out: Console, run: Run, broker: int, at_us: int) -> None:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.views.story_lines import LISTED, moment_line, print_lines
+from tidegauge.views.story_lines import LISTED, print_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +31,7 @@ def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
 
 
 def _print_strand(out: Console, strand: Strand, run: Run) -> None:
-    lines = [moment_line([event], run) for event in strand.rows]
+    lines = [story_line([event], run) for event in strand.rows]
     if len(lines) > LISTED:
         print_lines(out, lines[: LISTED - LAST], handles=True)
         out.print(f"            ... {len(lines) - LISTED} more ...")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.story_lines import moment_line, print_lines
+from tidegauge.views.story_lines import print_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,6 +102,7 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
 def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:
     """Print the row that broke a check, and its causes."""
     from tidegauge.runs.causes import cause_strands
+    from tidegauge.runs.stories import story_line
     from tidegauge.traces.checks import CHECKS
 
     first = found["first_event"]
@@ -111,4 +112,4 @@ def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) 
     promise = next(check.promise for check in CHECKS.values() if check.name == name)
     out.print(f"\n{name}: {promise}. The row that broke it, and its causes:", style="bold")
     events = cause_strands(run, run.event(row))[0].rows[:_CAUSES]
-    print_lines(out, [moment_line([each], run) for each in events], handles=True)
+    print_lines(out, [story_line([each], run) for each in events], handles=True)

@@ -9,10 +9,11 @@ from tidegauge.analysis.tables.unavailable import LABELS
 from tidegauge.runs import clients
 from tidegauge.runs.causes import because
 from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.simulation.durations import time_text
-from tidegauge.views.story_lines import StoryOptions, duration_text, print_lines, story_lines
+from tidegauge.views.story_lines import StoryOptions, print_story
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,10 +36,7 @@ def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> Non
     for title, words in _facts(run, processes, events):
         out.print(f"  {title + ':':17}{words}", soft_wrap=True)
     out.print()
-    lines = story_lines(events, run, options)
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
+    print_story(out, story(events, run, options.span, details=options.details), options)
 
 
 def _facts(

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
+from tidegauge.views.story_lines import LISTED, Span, print_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
+    from tidegauge.runs.stories import StoryLine
     from tidegauge.runs.trace_events import Names
 
 #: The default number of seeds.
@@ -136,20 +137,18 @@ class ConformanceReport:
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
         from tidegauge.runs.run import Run
-        from tidegauge.views.controller_view import controller_story
-        from tidegauge.views.partition_view import partition_story
+        from tidegauge.runs.stories import controller_story, partition_story
 
         commands = [again.command]
         if result.run is not None:
             run = Run(result.run.path)
             span = _span(result)
-            options = StoryOptions(span, details=False, handles=False)
             affected = _partitions(result.parting, run.names)
             for name in affected[:STORIES]:
-                story = partition_story(run, run.names.partitions[name], options)
+                story = partition_story(run, run.names.partitions[name], span)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                self._show_story("the controller", controller_story(run, options))
+                self._show_story("the controller", controller_story(run, span))
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             view = f"--partition {affected[0]}" if affected else "--controller"
@@ -159,7 +158,7 @@ class ConformanceReport:
             self._print(f"    {command}")
         self._print("")
 
-    def _show_story(self, title: str, lines: list[Line]) -> None:
+    def _show_story(self, title: str, lines: list[StoryLine]) -> None:
         self._print(f"\n  {title}:", style="bold")
         print_lines(self.out, lines[:LISTED], handles=False)
         if len(lines) > LISTED:

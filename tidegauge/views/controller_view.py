@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.runs.controllers import (
     ControllerTerm,
-    controller_events,
     controller_knowledge,
     controller_terms,
 )
-from tidegauge.runs.moments import Moment, moments
 from tidegauge.runs.run import Run
+from tidegauge.runs.stories import controller_story
 from tidegauge.runs.trace_events import Names
 from tidegauge.runs.znode_tree import znode_tree
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.story_lines import (
     LISTED,
-    Line,
     Span,
     StoryOptions,
-    duration_text,
-    moment_line,
     print_lines,
     when_text,
 )
@@ -33,7 +29,6 @@ from tidegauge.views.story_lines import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-_EVENT = "controller_event"
 #: Room for a duration.
 _WIDTH = 10
 
@@ -42,40 +37,10 @@ def show_controller(out: Console, run: Run, options: StoryOptions) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, run.tables, options.span)
-    lines = controller_story(run, options)
+    lines = controller_story(run, options.span, details=options.details)
     print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("No events of the controller in this time.")
-
-
-def controller_story(run: Run, options: StoryOptions) -> list[Line]:
-    """The story of the controllers: their events and decisions.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    taken = run.tables.rows(
-        "select * from controller_events where queued_us is not null order by process, sequence"
-    )
-    queued = {f"{each['process']}:{each['sequence']}": each for each in taken}
-    events = controller_events(run, details=options.details)
-    shown = (event for event in events if event.time_us in options.span)
-    return [_line(moment, run, queued) for moment in moments(shown, one_by_one=options.details)]
-
-
-def _line(moment: Moment, run: Run, queued: dict[str, dict[str, Any]]) -> Line:
-    first = moment[0]
-    event = queued.get(first.handle)
-    if event is None and first.kind == _EVENT:  # of the liveness phase
-        event = {**first.columns, "event": first.event_kind, "processing_us": None}
-    return moment_line(moment, run, None if event is None else _told_event(event))
-
-
-def _told_event(event: dict[str, Any]) -> str:
-    processing_us, left = event["processing_us"], event["queue_length"]
-    took = "" if processing_us is None else f", took {duration_text(processing_us)}"
-    more = f", {left} more in the queue" if left else ""
-    return f"{event['event']}: waited {duration_text(event['queued_us'])}{took}{more}"
 
 
 def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.views.cluster_picture import conditions_of
-from tidegauge.views.story_lines import duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console

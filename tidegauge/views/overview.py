@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from tidegauge.scenario.text.counted import counted
-from tidegauge.views.story_lines import LISTED, duration_text
+from tidegauge.scenario.text.counted import counted, duration_text
+from tidegauge.views.story_lines import LISTED
 
 if TYPE_CHECKING:
     from rich.console import Console

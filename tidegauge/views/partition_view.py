@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.runs.moments import Moment, moments
-from tidegauge.runs.partitions import described_states, partition_events
+from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Run
-from tidegauge.runs.trace_events import Names, TraceEvent
+from tidegauge.runs.stories import partition_story
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
-from tidegauge.views.story_lines import Line, Span, StoryOptions, moment_line, print_lines
+from tidegauge.views.story_lines import Span, StoryOptions, print_story
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ACKNOWLEDGED = "acknowledged"
-#: Kinds of rows of which many share a line, if these columns are equal.
-_TOGETHER = {
-    "request_refused": ("process", "api_key", "error"),
-    _ACKNOWLEDGED: ("process", "leader_epoch"),
-}
 #: The number of losses, and of times without writes, that are printed before a story.
 _LISTED = 5
 #: Conditions of which each long time is printed before a story, in words.
@@ -59,72 +52,8 @@ def partition_number(name: str, names: Names) -> int:
 def show_partition(out: Console, run: Run, partition: int, options: StoryOptions) -> None:
     """Print a partition's last state, then its story."""
     _show_state(out, run, partition, options.span)
-    lines = partition_story(run, partition, options)
-    print_lines(out, lines, handles=options.handles)
-    if not lines:
-        out.print("No events in this time.")
-
-
-def partition_story(run: Run, partition: int, options: StoryOptions) -> list[Line]:
-    """The story of a partition and of the events around it.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    events = partition_events(run, partition, details=options.details)
-    found = moments((each for each in events if each.time_us in options.span), one_by_one=True)
-    if not options.details:
-        found = list(_with_like_together(found))
-    return [moment_line(moment, run, _words(moment)) for moment in found]
-
-
-def _words(moment: Moment) -> str:
-    first, last = moment[0], moment[-1]
-    if len(moment) == 1 or first.kind not in _TOGETHER:
-        return first.words
-    until = time_text(last.time_us)
-    if first.kind == _ACKNOWLEDGED:
-        return f"{_acknowledgements(moment)}, until {until}"
-    return f"{first.words}; {len(moment) - 1:,} more like it until {until}"
-
-
-def _with_like_together(moments: Iterable[Moment]) -> Iterator[Moment]:
-    """Join consecutive refusals of the same request, and acknowledgements, by the thousand.
-
-    An acknowledgement between two others of the same leader and epoch needs no line, whatever its
-    acks are; and a refusal between them ends no moment of acknowledgements.
-    """
-    #: The moments that may still grow; any other row ends them all.
-    growing: dict[tuple[object, ...], Moment] = {}
-    order: list[Moment] = []
-    for moment in moments:
-        if moment[0].kind not in _TOGETHER:
-            growing.clear()
-            order.append(moment)
-            continue
-        key = _likeness(moment[0])
-        if key in growing:
-            growing[key] += moment
-        else:
-            growing[key] = list(moment)
-            order.append(growing[key])
-    yield from order
-
-
-def _likeness(event: TraceEvent) -> tuple[object, ...]:
-    """A key that is equal for rows that share a line."""
-    return (event.kind, *(event.row[column] for column in _TOGETHER[event.kind]))
-
-
-def _acknowledgements(moment: Moment) -> str:
-    """Offsets that a leader acknowledged in one epoch, by the acks of their producers."""
-    records: Counter[str] = Counter()
-    for event in moment:
-        records[str(event.acks)] += event.end_offset - event.first_offset
-    first = min(event.first_offset for event in moment)
-    last = max(event.end_offset for event in moment) - 1
-    counts = ", ".join(f"{count:,} with acks={acks}" for acks, count in sorted(records.items()))
-    return f"acknowledged of epoch {moment[0].leader_epoch}: {counts}; offsets {first} to {last}"
+    lines = partition_story(run, partition, options.span, details=options.details)
+    print_story(out, lines, options)
 
 
 def _show_state(out: Console, run: Run, partition: int, span: Span) -> None:

@@ -17,7 +17,7 @@ from tidegauge.simulation.durations import short_time_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.runs.partitions import PartitionState
+    from tidegauge.runs.histories import PartitionState
     from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 
 #: For what logs do not have.

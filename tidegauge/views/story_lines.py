@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
@@ -10,9 +11,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.run import Run
-    from tidegauge.runs.trace_events import TraceEvent
+    from tidegauge.runs.stories import StoryLine
     from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
@@ -31,10 +30,9 @@ STYLES = {
 #: Room for a time.
 _TIME_WIDTH = 10
 
-_MILLISECOND_US, _SECOND_US = 1_000, 1_000_000
 
-
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """A part of virtual time; both ends belong to it."""
 
     begin_us: int
@@ -44,19 +42,6 @@ class Span(NamedTuple):
     def __contains__(self, time_us: object) -> bool:
         assert isinstance(time_us, int)
         return self.begin_us <= time_us and (self.end_us is None or time_us <= self.end_us)
-
-
-class Line(NamedTuple):
-    """One line of a story."""
-
-    time_us: int
-    #: Its handle for ``--cause``; empty if it has none.
-    handle: str
-    speaker: str
-    words: str
-    style: str
-    #: Each in a line of its own below it.
-    reasons: list[str]
 
 
 class StoryOptions(NamedTuple):
@@ -69,38 +54,15 @@ class StoryOptions(NamedTuple):
     handles: bool
 
 
-def moment_line(moment: Moment, run: Run, words: str | None = None) -> Line:
-    """The line of a moment, with its own words or others.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    from tidegauge.runs.moments import reasons, speaker, told_moment
-
-    first = moment[0]
-    return Line(
-        first.time_us,
-        first.handle,
-        speaker(moment),
-        told_moment(moment) if words is None else words,
-        STYLES.get(first.kind, ""),
-        reasons(moment, run),
-    )
+def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions) -> None:
+    """Print the lines of a story, or that there are none."""
+    lines = list(lines)
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("No events in this time.")
 
 
-def story_lines(events: Iterable[TraceEvent], run: Run, options: StoryOptions) -> list[Line]:
-    """The lines of a story: those of its events that are wanted, many at once as one line.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    from tidegauge.runs.moments import moments
-
-    shown = (event for event in events if event.time_us in options.span)
-    return [moment_line(each, run) for each in moments(shown, one_by_one=options.details)]
-
-
-def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
+def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
     from rich.text import Text
 
@@ -115,7 +77,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
             text.append(f"{line.handle:{handle_width}}  ", style="dim")
         text.append(f"{line.speaker:{speaker_width}}  ")
         indent = " " * len(text)
-        text.append(line.words, style=line.style)
+        text.append(line.words, style=STYLES.get(line.kind, ""))
         out.print(text, soft_wrap=True)
         for reason in line.reasons:
             out.print(Text(f"{indent}because: {reason}", style="dim"), soft_wrap=True)
@@ -158,15 +120,6 @@ def when_text(at_us: int | None) -> str:
     from tidegauge.simulation.durations import time_text
 
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
-
-
-def duration_text(duration_us: int) -> str:
-    """A duration in a suitable unit: ``650 us``, ``6.18 ms``, ``12.35 s``."""
-    if duration_us < _MILLISECOND_US:
-        return f"{duration_us} us"
-    if duration_us < _SECOND_US:
-        return f"{duration_us / _MILLISECOND_US:.2f} ms"
-    return f"{duration_us / _SECOND_US:.2f} s"
 
 
 def moment_of(run: RunFolder, text: str) -> int:

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from tidegauge.real_cluster.costs.cluster_logs import BEGINS, ClusterLogs
-from tidegauge.real_cluster.costs.estimator import MS_US, Estimator, Sample, per_part
+from tidegauge.real_cluster.costs.estimator import (
+    BEGINS,
+    MS_US,
+    ClusterLogs,
+    Estimator,
+    Sample,
+    per_part,
+)
 from tidegauge.real_cluster.logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.conformance.translation import translate
 from tidegauge.real_cluster.costs.moments import MEASURED_TIMES, MeasuredTime, durations_of
-from tidegauge.real_cluster.costs.played_times import moments_of_run
-from tidegauge.real_cluster.costs.recorded_times import Recorded
+from tidegauge.real_cluster.costs.recorded_times import Recorded, moments_of_run
+from tidegauge.runs.run import Run
 
 CLOSER, SAME, FARTHER = "yes", "same", "no"
 #: A smaller part of the distance to the real time is the noise of a few seeds.
@@ -79,6 +79,6 @@ def played_times(recorded: Recorded, costs: Mapping[str, Any], seeds: int) -> Du
         translation = translate(recorded.schedule, seed=seed, costs=costs)
         with TemporaryDirectory(prefix="tidegauge-") as folder:
             run = simulate(translation.scenario, Path(folder) / "run")
-            for name, durations in durations_of(moments_of_run(translation, run)).items():
+            for name, durations in durations_of(moments_of_run(translation, Run(run.path))).items():
                 found[name] += durations
     return found

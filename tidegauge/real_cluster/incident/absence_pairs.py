@@ -8,8 +8,7 @@ from typing import NamedTuple
 from tidegauge.real_cluster.incident.absences import Absence, absences
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, cluster_history
 from tidegauge.real_cluster.incident.sightings import Sightings, sightings_of
-from tidegauge.real_cluster.incident.timings import timings_of
-from tidegauge.real_cluster.incident.topology import topology_of
+from tidegauge.real_cluster.incident.topology import timings_of, topology_of
 from tidegauge.runs.side_by_side import Side
 from tidegauge.simulation.codes.occasions import STOP_CLEAN
 from tidegauge.traces.run_folder import RunFolder

@@ -11,8 +11,7 @@ from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.controller_loss import ControllerLoss, Loss
 from tidegauge.real_cluster.incident.lagging import Cut, Lag, cuts
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span
-from tidegauge.real_cluster.incident.topology import Topology
+from tidegauge.real_cluster.incident.topology import Span, Topology
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 

@@ -14,8 +14,14 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tidegauge.real_cluster.costs.cluster_logs import BEGINS, ClusterLogs
-from tidegauge.real_cluster.costs.estimator import MS_US, Estimator, Sample, per_part
+from tidegauge.real_cluster.costs.estimator import (
+    BEGINS,
+    MS_US,
+    ClusterLogs,
+    Estimator,
+    Sample,
+    per_part,
+)
 from tidegauge.real_cluster.logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
@@ -231,7 +237,7 @@ _KRAFT_MARKERS = (_LIFECYCLE, _STARTING_BROKER, *_LOAD_MARKERS)
 _STOP_MARKERS = (*_LEAVES, "] shut down completed", "Kafka version: ")
 _NO_VIRTUAL_MACHINE = "lacks the time from the start of the process to its first line"
 
-BROKER_LIVES = (
+BROKER_STARTS = (
     Estimator(
         "broker_start",
         ZOOKEEPER_MODE,

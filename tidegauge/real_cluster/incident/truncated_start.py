@@ -1,8 +1,8 @@
-"""What logs that begin in the middle of a cluster's life leave open, and what fills it.
+"""Gaps of logs that begin in the middle of a cluster's life, and their inferred content.
 
 A partition is first told when something happens to it, and by then its state may be another one;
 with ZooKeeper its assignment is told nowhere. The controller of the begin is named when it is
-replaced, if at all. What fills these gaps is inferred, and each inference has its notice.
+replaced, if at all. Each inference has its notice.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from tidegauge.real_cluster.describe.notices import Notice, named
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import (
     ClusterHistory,
-    ControllerTerm,
-    PartitionState,
+    WrittenState,
 )
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Timings
+from tidegauge.real_cluster.incident.topology import Timings
+from tidegauge.runs.controllers import ActiveController
 
 #: States that logs tell with one time.
 _AT_ONCE_US = 1000
@@ -34,7 +34,7 @@ def infer_assignments(history: ClusterHistory) -> list[Notice]:
         return []
     inferred = []
     for partition, states in history.states.items():
-        if not states[0].is_former or partition in history.assignments:
+        if not states[0].is_preexisting or partition in history.assignments:
             continue
         preferred = _elected_without_need(states)
         topic = history.partitions[partition]
@@ -49,7 +49,7 @@ def infer_assignments(history: ClusterHistory) -> list[Notice]:
     return [Notice("partitions", text)]
 
 
-def _elected_without_need(states: Sequence[PartitionState]) -> int | None:
+def _elected_without_need(states: Sequence[WrittenState]) -> int | None:
     """The leader that was elected while the one before it was in the ISR."""
     for before, after in pairwise(states):
         if after.leader not in (before.leader, None) and before.leader in after.isr:
@@ -57,7 +57,7 @@ def _elected_without_need(states: Sequence[PartitionState]) -> int | None:
     return None
 
 
-def infer_former_controller(
+def infer_preexisting_controller(
     history: ClusterHistory, timings: Timings, found: Sequence[Absence], sightings: Sightings
 ) -> list[Notice]:
     """Name the controller of the begin: the one that was lost before the first that is told."""
@@ -70,7 +70,7 @@ def infer_former_controller(
         span = timings.death_before_election(first.time_us)
         lost = [
             node
-            for node in history.controllers
+            for node in history.directory.controllers
             if node != first.controller
             and sightings.death_us(node, span.least_us, span.most_us) is not None
         ]
@@ -84,17 +84,17 @@ def infer_former_controller(
         ]
     if len(lost) != 1:
         return []
-    history.terms.insert(0, ControllerTerm(history.begin_us, lost[0]))
+    history.terms.insert(0, ActiveController(history.begin_us, lost[0]))
     text = f"{lost[0]} was controller at the begin: it was lost before {first.controller} took over"
     return [Notice("controllers", text)]
 
 
-def is_told_after_loss(
-    history: ClusterHistory, states: Sequence[PartitionState], found: Sequence[Absence]
+def is_first_told_after_loss(
+    history: ClusterHistory, states: Sequence[WrittenState], found: Sequence[Absence]
 ) -> bool:
     """Whether the first state of a partition is one that a lost broker brought about."""
     first = states[0]
-    if not history.is_from_logs or not first.is_former:
+    if not history.is_from_logs or not first.is_preexisting:
         return False
     # A state that another one replaces at the same time is that of before.
     if any(state.time_us - first.time_us < _AT_ONCE_US for state in states[1:2]):
