@@ -13,7 +13,7 @@ from tidegauge.api import Result
 from tidegauge.engine.simulate import simulate
 from tidegauge.replication.release_versions import Mode
 from tidegauge.runs.compared import compared
-from tidegauge.runs.figures import EXPLANATIONS, FIGURES, FIGURES_OF_RUNS, figure_named, figures_of
+from tidegauge.runs.figures import EXPLANATIONS, FIGURES, figure_named, figures_of, numbers_of
 from tidegauge.runs.run import Run
 from tidegauge.runs.side_by_side import side_by_side
 from tidegauge.scenario.other_mode.converted import converted
@@ -34,14 +34,12 @@ LARGE = ("large-cluster",)
 
 def of_summary(run: Run) -> Figures:
     """``summary.json``, ``run`` and ``Result.summary``: the compiled figures."""
-    summary = Result(run.path).summary
-    return {name: summary[name] for name in FIGURES if name in summary}
+    return dict(numbers_of(Result(run.path).summary))
 
 
 def of_tables(run: Run) -> Figures:
     """``run_figures`` and ``control_plane_figures``, made by DuckDB; Spark's are the same."""
-    (row,) = run.tables.rows(FIGURES_OF_RUNS)
-    return row
+    return Result(run.path).figures
 
 
 def of_sweep(run: Run) -> Figures:
@@ -71,7 +69,6 @@ OUTPUTS: Mapping[str, Callable[[Run], Figures]] = {
     "sweep": of_sweep,
     "comparison": of_comparison,
     "runs side by side": of_runs_side_by_side,
-    "all": figures_of,
 }
 
 
@@ -101,11 +98,11 @@ def scenario_in(mode: str, name: str) -> Scenario:
 def test_a_figure_is_equal_in_all_outputs(name: str, mode: str, tmp_path: Path) -> None:
     run = Run(simulate(scenario_in(mode, name), tmp_path / "run").path)
     found = {output: figures(run) for output, figures in OUTPUTS.items()}
-    for figure, expected in found["all"].items():
-        for output, figures in found.items():
-            value = figures.get(figure, expected)
-            assert value == pytest.approx(expected, abs=1e-6), (figure, output)
-    assert {"isr_removals", "starts", "records_failed"} <= found["tables"].keys()
+    shared = {name for figures in found.values() for name in figures}
+    for figure in sorted(shared):
+        values = {output: found[output][figure] for output in found if figure in found[output]}
+        expected, *others = values.values()
+        assert others == [pytest.approx(expected, abs=1e-6)] * len(others), (figure, values)
 
 
 @pytest.mark.parametrize("cut", [False, True])
