@@ -16,23 +16,19 @@ from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import number_text, plain_words
 from tidegauge.report.section import Grid, Heading, Piece, Section, Tile, Tiles, Words
 from tidegauge.report.sweep_curves import SAYS, always_zero, sweep_curves, unchanged
+from tidegauge.runs.figures import FIGURES, value_text
 from tidegauge.scenario.text.counted import counted
 
 #: So many runs are listed, the worst first; so many rows of the comparison.
 _RUNS = 30
 _ROWS = 60
-_FIGURES = {
-    "records_acknowledged_lost": "Records lost",
-    "partition_seconds_stalled": "Stalled",
-    "partition_seconds_not_accepting": "Not accepting",
-    "partition_seconds_offline": "Offline",
-    "partition_seconds_under_min_isr": "Under min ISR",
-    "isr_shrinks": "ISR shrinks",
-    "leader_elections": "Elections",
-    "unclean_elections": "Unclean",
-}
-#: What makes a run the worst, the most important first.
-_WORST_BY = tuple(_FIGURES)[:5]
+#: The figures of each run; the first of them make a run the worst, the most important first.
+_FIGURES = (
+    *("records_acknowledged_lost", "partition_seconds_stalled", "partition_seconds_not_accepting"),
+    *("partition_seconds_offline", "partition_seconds_under_min_isr"),
+    *("isr_shrinks", "leader_elections", "unclean_elections"),
+)
+_WORST_BY = _FIGURES[:5]
 
 
 def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
@@ -70,16 +66,8 @@ def _in_short(tables: RunTables) -> Section:
         verdict,
         Tiles(
             [
-                Tile(number_text(together[name]), title)
-                for name, title in (
-                    ("partition_seconds_stalled", "partition-seconds stalled for producers"),
-                    ("partition_seconds_not_accepting", "partition-seconds not accepting writes"),
-                    ("partition_seconds_offline", "partition-seconds offline"),
-                    ("partition_seconds_under_min_isr", "partition-seconds under min ISR"),
-                    ("isr_shrinks", "ISRs shrunk by leaders"),
-                    ("leader_elections", "leaders elected"),
-                    ("unclean_elections", "leaders elected uncleanly"),
-                )
+                Tile(value_text(together[name], FIGURES[name].unit), FIGURES[name].label)
+                for name in _FIGURES[1:]
                 if together[name] is not None
             ]
         ),
@@ -129,8 +117,7 @@ def _runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
     return Section(
         "runs",
         "The runs, the worst first",
-        "The worst have lost most acknowledged records, or else were stalled for longest. Stalled, "
-        "not accepting, offline and under min ISR are partition-seconds.",
+        "The worst have lost most acknowledged records, or else were stalled for longest.",
         pieces,
         [folders_command(tables.runs, "--table", "run_figures")],
     )
@@ -146,14 +133,17 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
                 "Setting", "the differences of its scenario from the others, apart from the seed"
             ),
             Heading("Seed", is_number=True),
-            *(Heading(title, name, is_number=True) for name, title in _FIGURES.items()),
+            *(Heading(FIGURES[name].label, name, is_number=True) for name in _FIGURES),
         ],
         [
             (
                 row["run"],
                 settings[row["run"]].text,
                 str(settings[row["run"]].seed),
-                *("-" if row[name] is None else number_text(row[name]) for name in _FIGURES),
+                *(
+                    "-" if row[name] is None else value_text(row[name], FIGURES[name].unit)
+                    for name in _FIGURES
+                ),
             )
             for row in worst
         ],
