@@ -21,7 +21,7 @@ from tidegauge.views.output import fail
 if TYPE_CHECKING:
     from tidegauge.scenario.other_mode.conversion import Change
     from tidegauge.scenario.reading import Scenario
-    from tidegauge.sweeps.sweep_axis import Axis
+    from tidegauge.sweeps.sweep_folder import Axis
 
 #: A table of more variants has no room.
 _MOST_VARIANTS = 4
@@ -149,7 +149,7 @@ def compared_axis(
 
     The command ends unless there is one axis with two to four values.
     """
-    from tidegauge.sweeps.sweep_axis import Axis
+    from tidegauge.sweeps.sweep_folder import Axis
 
     fixed, axes = fixed_and_axes(texts)
     for axis in axes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidegauge.options.figure_names import check_figures
 from tidegauge.options.run_request import RunRequest
-from tidegauge.sweeps.sweep_axis import Axis
+from tidegauge.sweeps.sweep_folder import Axis
 from tidegauge.views.output import fail
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def fault_lines(
 
     A step that moves replicas lasts until the last one is moved.
     """
-    from tidegauge.report.moved_replicas import moving_us
+    from tidegauge.report.headline import moving_us
 
     moving = {} if run.summary is None or run.is_of_logs else moving_us(run.summary)
     by_kind: dict[str, dict[str, Times]] = {}

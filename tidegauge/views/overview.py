@@ -65,7 +65,7 @@ def show_partitions(out: Console, run: Run) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
     from rich.text import Text
 
-    from tidegauge.report.moved_replicas import reassignment_lines
+    from tidegauge.report.headline import reassignment_lines
 
     partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
@@ -96,7 +96,7 @@ def show_partitions(out: Console, run: Run) -> None:
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
     """Print which partitions were stalled for producers, and what these could not send."""
-    from tidegauge.report.stalled_partitions import stalled_partitions
+    from tidegauge.report.headline import stalled_partitions
 
     stalled = stalled_partitions(tables)
     if stalled is None:

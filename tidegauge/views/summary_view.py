@@ -60,7 +60,7 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-    from tidegauge.report.moved_replicas import reassignment_lines
+    from tidegauge.report.headline import reassignment_lines
 
     for line in reassignment_lines(summary):
         typer.echo(f"reassignment: {line}")

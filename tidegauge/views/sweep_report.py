@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from tidegauge.sweeps.sweep_axis import Axis
     from tidegauge.sweeps.sweep_content import SweptRun
+    from tidegauge.sweeps.sweep_folder import Axis
 
 
 def show_sweep(
