@@ -152,25 +152,6 @@ def test_replicas_are_told_by_the_partitions_own_slots(tmp_path: Path) -> None:
     assert "Replicas: 2,3,1  Isr: 2,3" in output
 
 
-def test_errors_and_requests_have_kafkas_names(cut: Path) -> None:
-    line = line_with("refuses", story(cut))
-    assert "refuses PRODUCE of client shop-0: NOT_ENOUGH_REPLICAS" in line
-
-
-def test_a_fault_is_the_reason_of_what_did_not_arrive(cut: Path) -> None:
-    lines = story(cut).splitlines()
-    after = lines[lines.index(line_with("shrinks", story(cut))) + 1]
-    assert after.strip() == "because: cut_link 'cut-1' began at 10.000s"
-
-
-def test_else_the_reason_is_the_last_that_was_known_of_the_peer(cut: Path) -> None:
-    output = story(cut)
-    assert (
-        "because: the last event of broker 1 was request_refused of orders-0 at 50.000s" in output
-    )
-    assert "because: the last event of zookeeper was session_expired at 60.000s" in output
-
-
 def test_a_reason_that_the_trace_does_not_have_is_told_as_that(tmp_path: Path) -> None:
     rows = WrittenRows()
     rows.write("isr_shrunk", 1 * S, BROKER_1, because=(BROKER_2, 5), partition=0)
@@ -178,19 +159,6 @@ def test_a_reason_that_the_trace_does_not_have_is_told_as_that(tmp_path: Path) -
     output = story(rows.run(tmp_path / "run"))
     assert "because: row 5 of broker 2, which the trace does not have" in output
     assert "because: no message of broker 3 had arrived" in output
-
-
-def test_a_fault_is_told_once_in_whichever_processes_it_begins(cut: Path) -> None:
-    line = line_with("begins", story(cut))
-    assert line.split(maxsplit=1)[1].startswith("broker 1 (+1)")
-    assert line.endswith("cut_link 'cut-1' (between broker 1 and broker 3) begins")
-
-
-def test_what_happens_around_a_partition_is_part_of_its_story(cut: Path) -> None:
-    output = story(cut)
-    assert "broker 1 becomes controller, controller epoch 1" in output
-    assert "expires session 3 of broker 1, silent for 18.000s" in output
-    assert "znode" not in output
 
 
 def test_only_notifications_of_the_leader_are_part_of_the_story(cut: Path) -> None:
@@ -211,13 +179,6 @@ def output_lines(output: str, text: str) -> int:
 def test_samples_and_single_requests_are_shown_if_asked_for(cut: Path) -> None:
     assert "log end offset 60" not in story(cut)
     assert "leader: log end offset 60" in story(cut, "--all")
-
-
-def test_a_story_is_in_the_order_of_time(cut: Path) -> None:
-    _, told = story(cut).split("\n\n", 1)
-    times = [float(line.split("s ")[0]) for line in told.splitlines() if "because" not in line]
-    assert times == sorted(times)
-    assert len(times) == 11
 
 
 def test_only_the_time_that_is_asked_for_is_shown(cut: Path) -> None:

@@ -35,23 +35,6 @@ def test_terms_end_in_zookeeper_before_the_controller_knows_it(night: Path) -> N
     assert lines[2].split() == ["2", "2", "17.000s", "-", "-"]
 
 
-def test_an_event_is_told_with_how_long_it_waited(night: Path) -> None:
-    story = shown(night, "--controller")
-    line = line_with("more in the queue", story)
-    assert line.endswith("BrokerChange: waited 250.00 ms, took 2.00 s, 3 more in the queue")
-    assert line_with("BrokerChange  ", story).split() == [
-        "BrokerChange", "1", *(["250.00", "ms"] * 3), *(["2.00", "s"] * 3),
-    ]  # fmt: skip
-
-
-def test_what_the_controller_saw_and_decided_is_told(night: Path) -> None:
-    story = shown(night, "--controller")
-    assert "sees that broker 1 is gone" in story
-    assert "5 leaders elected, 1 UNCLEAN" in story
-    assert "expires session 1 of broker 1" in story
-    assert "/controller is deleted by the end of its session" in story
-
-
 def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) -> None:
     rows = WrittenRows()
     rows.write("fault_began", 500_000, CONTROLLER_2, fault=1, fault_kind=5)

@@ -15,8 +15,8 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from tidegauge.analysis.attribution import charges_of
 from tidegauge.analysis.causes import causes_of, links_of
@@ -44,21 +44,26 @@ _REASONS = {
 Charges = Mapping[tuple[int, int], Charge]
 
 
-@lru_cache(maxsize=2)
-def charges_in(run: RunFolder, *, losses: bool = False) -> Charges:
-    """The charges of the rows of a run; or those of losses as leaders take over.
+#: As long as the run is in use, whose tables are open.
+_known: WeakKeyDictionary[RunFolder, Charges] = WeakKeyDictionary()
+
+
+def charges_in(run: RunFolder) -> Charges:
+    """The charges of the rows of a run.
 
     Raises:
         TraceError: a trace file is damaged.
     """
-    (found,) = runs_at(run.path)
-    links = links_of(found)
-    charges = charges_of(links, causes_of(links), roles_of(run.manifest))
-    return {
-        (int(links.process[each.row]), int(links.sequence[each.row])): each.charge
-        for each in charges
-        if (each.effect == "loss") == losses
-    }
+    if run not in _known:
+        (found,) = runs_at(run.path)
+        links = links_of(found)
+        charges = charges_of(links, causes_of(links), roles_of(run.manifest))
+        _known[run] = {
+            (int(links.process[each.row]), int(links.sequence[each.row])): each.charge
+            for each in charges
+            if each.effect != "loss"
+        }
+    return _known[run]
 
 
 def because(event: TraceEvent, run: Run) -> str | None:
