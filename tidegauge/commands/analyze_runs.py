@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.extras import need_spark
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
 from tidegauge.views.fitting_table import column_widths, fitting_columns
-from tidegauge.views.output import console, fail, print_json, report
+from tidegauge.views.output import console, print_json, report
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.working import working
 
@@ -149,9 +150,7 @@ def analyze_runs(
             if written is not None:
                 console().print(f"Report: {written}", soft_wrap=True)
     except (RunError, TraceError, JavaError, ValueError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(str(error)) from error
     if as_json:
         print_json([each.as_json() for each in answers] if answers else figures)
 
@@ -159,7 +158,9 @@ def analyze_runs(
 def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
-            fail(f"{option} {name}: no such {what}; {did_you_mean(name, list(known))}")
+            raise TidegaugeError(
+                f"{option} {name}: no such {what}; {did_you_mean(name, list(known))}"
+            )
 
 
 def _answered(question: Question, made: RunTables, begins: Callable[[str], None]) -> Answer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
 from tidegauge.options.compare_request import CompareRequest, compared_axis
 from tidegauge.options.hosting import Hosting
@@ -20,7 +21,7 @@ from tidegauge.views.comparison_view import (
     show_decisions,
     show_figures,
 )
-from tidegauge.views.output import console, fail, print_json, report, show_warnings
+from tidegauge.views.output import console, print_json, report, show_warnings
 from tidegauge.views.sweep_report import show_surprises
 
 if TYPE_CHECKING:
@@ -155,9 +156,9 @@ def compare_scenario(
         _compare_runs(Path(scenario), Path(other), shift, as_json=as_json)
         return
     if shift is not None:
-        fail("--shift needs the folders of two runs")
+        raise TidegaugeError("--shift needs the folders of two runs")
     if seeds is not None and seed is not None:
-        fail("--seeds and --seed exclude each other")
+        raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axis = compared_axis(modes, releases, changes or [])
     asked = RunRequest(scenario, fixed, seed, trace_level, Hosting(address=address))
     span = None if seeds is None else seeds_of(seeds)
@@ -173,29 +174,23 @@ def compare_scenario(
 def _refuse_options(names: list[str]) -> None:
     """Fail if options of a scenario's comparison are used with two runs."""
     if names:
-        fail(
+        raise TidegaugeError(
             f"{names[0]}: two runs are compared as they are; it needs a scenario, and one argument"
         )
 
 
 def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -> None:
-    from tidegauge.real_cluster.describe.input_file import InputError
     from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
     from tidegauge.real_cluster.incident.run_pair import run_pair
-    from tidegauge.traces.run_files import RunError
-    from tidegauge.traces.trace_file import TraceError
     from tidegauge.views.working import working
 
     shift_us = None if shift is None else _shift_us(shift)
-    try:
-        with report(as_json=as_json):
-            runs = (opened_run(one, "compare"), opened_run(other, "compare"))
-            with working(f"comparing {one} and {other}"):
-                pair = run_pair(*runs, shift_us=shift_us)
-            if not as_json:
-                show_run_pair(console(), pair)
-    except (RunError, TraceError, InputError) as error:
-        fail(str(error))
+    with report(as_json=as_json):
+        runs = (opened_run(one, "compare"), opened_run(other, "compare"))
+        with working(f"comparing {one} and {other}"):
+            pair = run_pair(*runs, shift_us=shift_us)
+        if not as_json:
+            show_run_pair(console(), pair)
     if as_json:
         print_json(pair_content(pair))
 
@@ -206,7 +201,7 @@ def _shift_us(text: str) -> int:
     try:
         return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
     except ValueError as error:
-        fail(f"--shift {text}: {error}")
+        raise TidegaugeError(f"--shift {text}: {error}") from error
 
 
 def _compare(request: CompareRequest) -> Comparison:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.conformance_report import SEEDS, Again, ConformanceReport
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,25 +71,19 @@ def conform_schedules(
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show
     """
-    from tidegauge.laboratory.conformance.known_differences import TableError, known_differences
+    from tidegauge.laboratory.conformance.known_differences import known_differences
     from tidegauge.laboratory.conformance.recorded_schedule import (
-        RecordingError,
         load_schedule,
         recorded_files,
     )
 
-    try:
-        schedules = {file: load_schedule(file) for file in recorded_files(paths)}
-        table = known_differences()
-    except (RecordingError, TableError) as error:
-        fail(str(error))
+    schedules = {file: load_schedule(file) for file in recorded_files(paths)}
+    table = known_differences()
     announce_compilation()
     try:
         results = _conform_all(schedules, table, seeds, out, details)
     except FileExistsError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(str(error)) from error
     if any(result.unexplained for result in results):
         raise typer.Exit(1)
 

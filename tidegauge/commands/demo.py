@@ -9,8 +9,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.extras import has_spark
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
 _RACK = (
@@ -53,7 +54,7 @@ def demo(
 
     folder = new_run_folder("demo") if out is None else out
     if folder.exists() and any(folder.iterdir()):
-        fail(f"{folder}: is not empty, and a run never overwrites another")
+        raise TidegaugeError(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)
     screen = console()
     for scene in _scenes(folder, with_zookeeper=zookeeper):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
-from tidegauge.views.output import fail
 from tidegauge.views.story_lines import moment_of, print_notes
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ def describe_cluster(
         if wanted
     ]
     if len(chosen) > 1:
-        fail(f"{chosen[0]} and {chosen[1]} exclude each other")
+        raise TidegaugeError(f"{chosen[0]} and {chosen[1]} exclude each other")
 
     if log_dirs and (topic is not None or as_json):
-        fail("--log-dirs prints all topics as JSON: leave out --topic and --json")
+        raise TidegaugeError("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
     from tidegauge.runs.log_dirs_description import log_dirs_lines
     from tidegauge.runs.result_tables import tables_of
@@ -97,11 +97,13 @@ def describe_cluster(
             return
         topics = describe_topics(folder, tables_of(folder), at_us)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
     if topic is not None:
         topics = [each for each in topics if each.topic == topic]
         if not topics:
-            fail(f"--topic {topic}: there is no such topic {'then' if at else 'at the end'}")
+            raise TidegaugeError(
+                f"--topic {topic}: there is no such topic {'then' if at else 'at the end'}"
+            )
     wanted = _WANTED[chosen[0]] if chosen else None
     if as_json:
         _print_json(topics, wanted, with_quorum=bool(folder.directory.controllers))

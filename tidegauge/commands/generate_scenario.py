@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegauge.layouts.layout import CONTROLLERS, Layout, LayoutError
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.layouts.layout import CONTROLLERS, Layout
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import fail
 from tidegauge.views.working import working
 
 _MODES = ("zookeeper", "kraft")
@@ -128,11 +128,8 @@ def generate_scenario(
         duration=time_in_scenario("--duration", duration),
         seed=seed,
     )
-    try:
-        with working(f"generating {out}"):
-            data = generated_scenario(layout)
-    except LayoutError as error:
-        fail(str(error))
+    with working(f"generating {out}"):
+        data = generated_scenario(layout)
     command = shlex.join(["tidegauge", "generate", *layout.options(), "-o", out.name])
     write_new_file(out, layout_text(layout, data, command))
     _show(layout, data, out)
@@ -140,7 +137,7 @@ def generate_scenario(
 
 def _mode_of(mode: str | None) -> Any:
     if mode is not None and mode not in _MODES:
-        fail(f"--mode {mode}: must be one of {', '.join(_MODES)}")
+        raise TidegaugeError(f"--mode {mode}: must be one of {', '.join(_MODES)}")
     return mode
 
 

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 from tidegauge.views.story_lines import parse_span, print_notes
 
 
@@ -64,4 +65,4 @@ def picture(
         else:
             show_partition(out, folder, tables_of(folder), names, number, axis)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.views.output import console, fail
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.views.output import console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -105,7 +106,7 @@ def reconcile_logs(
         for name in releases:
             rules_of(name)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
     show_meeting(console(), meeting, releases)
 
 
@@ -131,15 +132,15 @@ def parse_meeting(
         led_by_follower = latest_epoch > last_epoch or latest_epoch == idle
         leader_epoch = latest_epoch + 1 if led_by_follower else latest_epoch
     if leader_epoch < latest_epoch:
-        raise ValueError(
+        raise TidegaugeError(
             f"--leader-epoch {leader_epoch}: is before the latest epoch, which is {latest_epoch}"
         )
     if idle >= leader_epoch:
-        raise ValueError(f"--idle-epoch {idle}: epoch {leader_epoch} has another leader")
+        raise TidegaugeError(f"--idle-epoch {idle}: epoch {leader_epoch} has another leader")
     if high_watermark is None:
         high_watermark = equal_up_to(leader_runs, follower_runs)
     if high_watermark > sum(count for _, count in follower_runs):
-        raise ValueError(f"--high-watermark {high_watermark}: is after the follower's log end")
+        raise TidegaugeError(f"--high-watermark {high_watermark}: is after the follower's log end")
     return Meeting(leader_runs, follower_runs, leader_epoch, high_watermark, idle_epoch, unclean)
 
 
@@ -153,12 +154,12 @@ def parse_log(option: str, text: str) -> Runs:
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d{1,9}):(\d{1,6})", part)
         if match is None or int(match[2]) == 0:
-            raise ValueError(
+            raise TidegaugeError(
                 f"{option}: {part!r} is not EPOCH:RECORDS with at least one record, as in 0:3"
             )
         epoch, count = int(match[1]), int(match[2])
         if runs and epoch < runs[-1][0]:
-            raise ValueError(
+            raise TidegaugeError(
                 f"{option}: epoch {epoch} comes after epoch {runs[-1][0]}, epochs do not go down"
             )
         runs.append((epoch, count))

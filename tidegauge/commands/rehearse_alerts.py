@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs
 from tidegauge.options.watching import spelling_named
 from tidegauge.performing.compilation import announce_compilation
-from tidegauge.views.output import INTERRUPTED, console, fail, print_json, report
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.run_batch import jobs_of, make_batch_folder
 
 if TYPE_CHECKING:
@@ -139,21 +140,19 @@ def _command(
 def _incidents_of(options: Sequence[str]) -> list[str]:
     """The named incidents, each once; the command ends if one cannot be run."""
     from tidegauge.rehearsal.incidents import incident_names, load_incident
-    from tidegauge.scenario.reading import ScenarioError
 
     listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
     if not listed:
-        fail("--incidents: must name an incident")
+        raise TidegaugeError("--incidents: must name an incident")
     names = [each for name in listed for each in (incident_names() if name == ALL else [name])]
     names = list(dict.fromkeys(names))
     taken: dict[str, str] = {}
     for name in names:
-        try:
-            scenario = load_incident(name)
-        except ScenarioError as error:
-            fail(str(error))
+        scenario = load_incident(name)
         if scenario.name in taken:
-            fail(f"--incidents: {taken[scenario.name]} and {name} are both called {scenario.name}")
+            raise TidegaugeError(
+                f"--incidents: {taken[scenario.name]} and {name} are both called {scenario.name}"
+            )
         taken[scenario.name] = name
     return names
 
@@ -167,9 +166,9 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
         try:
             interval_us = parse_time(text)
         except ValueError as error:
-            fail(f"{option} {error}")
+            raise TidegaugeError(f"{option} {error}") from error
         if interval_us < _LEAST_INTERVAL_US or interval_us % 1_000:
-            fail(f"{option} {text}: must be whole milliseconds, and 1s at least")
+            raise TidegaugeError(f"{option} {text}: must be whole milliseconds, and 1s at least")
         found.append(interval_us)
     return Intervals(*found)
 
@@ -184,35 +183,31 @@ def _prepared(
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     from tidegauge.rehearsal.alerts import alerts_of
     from tidegauge.rehearsal.incidents import Rehearsal, served_metrics
-    from tidegauge.rehearsal.promtool import PromtoolError, check_rules, find_promtool
+    from tidegauge.rehearsal.promtool import check_rules, find_promtool
 
     files = _rule_files(paths)
     named = spelling_named(spelling)
     alerts = alerts_of(files, served_metrics(named))
     if not alerts.alerts:
-        fail(f"{', '.join(map(str, paths))}: there is no alert in it")
+        raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     if keep is not None:
         make_batch_folder(keep)
-    try:
-        program = find_promtool(promtool)
-        with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
-            check_rules(program, files, Path(folder))
-    except PromtoolError as error:
-        fail(str(error))
+    program = find_promtool(promtool)
+    with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
+        check_rules(program, files, Path(folder))
     return Rehearsal(files, alerts, program, intervals, keep, named)
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
     from tidegauge.rehearsal.incidents import incident_names
-    from tidegauge.rehearsal.rule_files import RuleFileError, read_rule_file
+    from tidegauge.rehearsal.rule_files import read_rule_file
 
     for path in paths:
         if str(path) in incident_names() and not path.exists():
-            fail(f"{path}: is an incident, not a rule file; separate incidents with commas")
-    try:
-        return [read_rule_file(path) for path in dict.fromkeys(paths)]
-    except RuleFileError as error:
-        fail(str(error))
+            raise TidegaugeError(
+                f"{path}: is an incident, not a rule file; separate incidents with commas"
+            )
+    return [read_rule_file(path) for path in dict.fromkeys(paths)]
 
 
 def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:

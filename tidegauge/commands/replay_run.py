@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_argument import opened_run
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.performing.perform import perform
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,20 +61,13 @@ def replay_run(
     """
     hosting = Hosting(inline=inline, ray=ray, actors=actors)
     hosting.check()
-    from tidegauge.traces.run_files import RunError
-    from tidegauge.traces.trace_file import TraceError
 
-    try:
-        recorded = opened_run(run, "replay")
-        if recorded.is_of_logs:
-            fail(f"{run}: is a real cluster's, made of its logs: it cannot be repeated")
-        _note_other_release(recorded)
-        scenario, switches = _manifest_parts(recorded)
-        end_us = _recorded_until_us(recorded)
-    except (RunError, TraceError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: cannot be read: {error.strerror}")
+    recorded = opened_run(run, "replay")
+    if recorded.is_of_logs:
+        raise TidegaugeError(f"{run}: is a real cluster's, made of its logs: it cannot be repeated")
+    _note_other_release(recorded)
+    scenario, switches = _manifest_parts(recorded)
+    end_us = _recorded_until_us(recorded)
     announce_compilation()
     with TemporaryDirectory(prefix="tidegauge-") as temporary:
         folder = out or Path(temporary) / "run"

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 from tidegauge.views.story_lines import print_notes
 from tidegauge.views.working import working
 
@@ -50,7 +51,5 @@ def replay_view(
         file = out or run / _FILE
         file.write_text(page(f"Replay of {found.name}", [played]))
     except ValueError as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(str(error)) from error
     console().print(f"Replay: {file}", soft_wrap=True)

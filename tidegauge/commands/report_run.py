@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 from tidegauge.views.working import working
 
 _OF_SEVERAL = Path("analysis")
@@ -62,7 +63,5 @@ def report_run(
             tables = RunTables(found, folder / "tables")
             written = write_report(tables, folder, lambda name: tell(f"{what}: {name}"))
     except (RunError, ValueError) as error:
-        fail(str(error))
-    except OSError as error:
-        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(str(error)) from error
     console().print(f"Report: {written}", soft_wrap=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs
 from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
@@ -19,7 +20,7 @@ from tidegauge.performing.perform_sweep import perform_sweep
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.views.check_view import show_verdicts
-from tidegauge.views.output import console, fail, print_json, report, show_warnings
+from tidegauge.views.output import console, print_json, report, show_warnings
 from tidegauge.views.summary_view import show_chance, show_summary
 
 if TYPE_CHECKING:
@@ -214,14 +215,16 @@ def run_scenario(
 def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> None:
     """Fail if the options contradict each other."""
     if seeds is None and jobs is not None:
-        fail("--jobs needs --seeds: one run is one job")
+        raise TidegaugeError("--jobs needs --seeds: one run is one job")
     if seeds is not None and request.seed is not None:
-        fail("--seeds and --seed exclude each other")
+        raise TidegaugeError("--seeds and --seed exclude each other")
     # Before the speed: a watched run has one by default.
     if seeds is not None and request.watched != WatchRequest():
-        fail("--seeds excludes --metrics and --openmetrics")
+        raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
     if seeds is not None and (request.hosting.actors, request.speed) != (None, None):
-        fail("--seeds runs each seed in one process at full speed: no --actors, no --speed")
+        raise TidegaugeError(
+            "--seeds runs each seed in one process at full speed: no --actors, no --speed"
+        )
 
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.performing.compilation import announce_compilation
-from tidegauge.views.output import console, fail, print_json, report
+from tidegauge.views.output import console, print_json, report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +64,7 @@ def _incidents_of(name: str | None) -> Sequence[Incident]:
     try:
         return incidents_named(name)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
 
 
 def _compared(incidents: Sequence[Incident]) -> list[Compared]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegauge.views.output import WIDTH, console, fail, print_json
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.views.output import WIDTH, console, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +64,9 @@ def show_releases(
     """
     for option, value, example in (("protocol", protocol, "2.0"), ("mode", mode, "kraft")):
         if release is None and value is not None:
-            fail(f"--{option} needs a release, as in: tidegauge releases 3.9 --{option} {example}")
+            raise TidegaugeError(
+                f"--{option} needs a release, as in: tidegauge releases 3.9 --{option} {example}"
+            )
     try:
         if as_json:
             print_json(_changes() if release is None else _one(release, protocol, mode))
@@ -72,7 +75,7 @@ def show_releases(
         else:
             _show_one(console(), release, protocol, mode)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
 
 
 def _show_changes(console: Console) -> None:

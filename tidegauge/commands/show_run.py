@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
-from tidegauge.views.output import console, fail, print_json
+from tidegauge.views.output import console, print_json
 from tidegauge.views.story_lines import (
     StoryOptions,
     moment_of,
@@ -143,7 +144,7 @@ def show_run(
     }
     narrowed = details or handles or begin is not None or end is not None
     if as_json and not faults:
-        fail("--json needs --faults")
+        raise TidegaugeError("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
     from tidegauge.runs.result_tables import tables_of
@@ -173,24 +174,24 @@ def show_run(
         else:
             _show_whole_run(folder, tables, names, options, of_metadata_log=metadata_log)
     except ValueError as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
 
 
 def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
     """Fail if the options contradict each other."""
     if len(views) > 1:
-        fail(f"{views[0]} and {views[1]} exclude each other")
+        raise TidegaugeError(f"{views[0]} and {views[1]} exclude each other")
     view = views[0] if views else ""
     if has_at and view not in {"--zookeeper", "--quorum", "--broker", "--controller"}:
-        fail("--at needs --zookeeper, --quorum, a --broker or --controller")
+        raise TidegaugeError("--at needs --zookeeper, --quorum, a --broker or --controller")
     stories = {"--partition", "--broker", "--client", "--controller", "--metadata-log"}
     if narrowed and view not in stories:
-        fail(
+        raise TidegaugeError(
             "--from, --to, --all and --handles need a --partition, a --broker, a --client or "
             "--controller"
         )
     if narrowed and has_at:
-        fail("--at shows one moment: it excludes --from, --to, --all and --handles")
+        raise TidegaugeError("--at shows one moment: it excludes --from, --to, --all and --handles")
 
 
 def _show_whole_run(
@@ -275,5 +276,5 @@ def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -
         which = "--quorum: logs do not tell the states of all voters"
         if not of_quorum:
             which = "--zookeeper: logs do not tell ZooKeeper's tree"
-        fail(f"{which}; --controller shows the active controllers")
+        raise TidegaugeError(f"{which}; --controller shows the active controllers")
     (show_quorum if of_quorum else show_zookeeper)(console(), run, at_us)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidegauge.commands.analyze_runs import analyze_runs
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
 from tidegauge.options.extras import need_spark
 from tidegauge.options.figure_names import figures_for_programs, show_figures
@@ -15,7 +16,7 @@ from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import SweepRequest, fixed_and_axes, seeds_of
 from tidegauge.performing.perform_sweep import perform_sweep
-from tidegauge.views.output import fail, print_json, report
+from tidegauge.views.output import print_json, report
 
 
 def sweep_scenario(
@@ -109,15 +110,19 @@ def sweep_scenario(
         _list_figures(scenario, changes or [], as_json=as_json)
         return
     if scenario is None:
-        fail("SCENARIO is missing: a scenario file, or the name of a shipped scenario")
+        raise TidegaugeError(
+            "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
+        )
     if seeds is not None and seed is not None:
-        fail("--seeds and --seed exclude each other")
+        raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(changes or [])
     request = RunRequest(scenario, fixed, seed, trace_level, Hosting(address=address))
     span = None if seeds is None else seeds_of(seeds)
     wanted = SweepRequest(request, axes, span, figures or (), jobs, out)
     if span is None and not axes:
-        fail("--set: no path has several values, such as cluster.brokers=3,6; or use --seeds")
+        raise TidegaugeError(
+            "--set: no path has several values, such as cluster.brokers=3,6; or use --seeds"
+        )
     if analyze:
         need_spark("sweep --analyze")
     with report(as_json=as_json):

@@ -11,7 +11,7 @@ from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import fail, print_json, show_warnings
+from tidegauge.views.output import print_json, show_warnings
 
 if TYPE_CHECKING:
     from tidegauge.engine.prediction import Prediction
@@ -85,16 +85,12 @@ def validate_scenario(
         costs=costs,
     )
     request.check()
-    from tidegauge.engine.contract import EngineError
     from tidegauge.engine.prediction import predict
     from tidegauge.scenario.cluster_plan import ClusterPlan
 
     plan = ClusterPlan(request.load())
-    try:
-        hosting = request.hosting.of(plan)
-        groups = [] if hosting.inline else _groups(plan, hosting.actors)
-    except EngineError as error:
-        fail(str(error))
+    hosting = request.hosting.of(plan)
+    groups = [] if hosting.inline else _groups(plan, hosting.actors)
     prediction = predict(plan)
     show_warnings(plan.scenario)
     if as_json:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import fail, print_json
+from tidegauge.views.output import print_json
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 Hashes = dict[int, tuple[int, int]]
 
 
-class VerificationError(ValueError):
+class VerificationError(TidegaugeError):
     """The trace and the summary do not agree; the message is one line."""
 
 
@@ -42,14 +43,11 @@ def verify_run(
       tidegauge verify runs/rack-outage
       tidegauge verify runs/rack-outage --json
     """
-    from tidegauge.traces.run_files import RunError
     from tidegauge.traces.trace_file import TraceError
 
     try:
         with working(f"reading {run}"):
             found = verified(opened_run(run, "verify"))
-    except RunError as error:
-        fail(str(error))
     except (VerificationError, TraceError) as error:
         if as_json:
             print_json({"is_ok": False, "error": str(error)})

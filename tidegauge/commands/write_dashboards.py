@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -35,15 +35,12 @@ def write_dashboards(
       prometheus --config.file=watching/prometheus/prometheus.yml
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        fail(f"{folder}: is not an empty folder, and no file is overwritten")
-    try:
-        for path, source in _files():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(source.read_bytes())
-            typer.echo(target)
-    except OSError as error:
-        fail(f"{error.filename}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(f"{folder}: is not an empty folder, and no file is overwritten")
+    for path, source in _files():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+        typer.echo(target)
 
 
 def _files() -> Iterator[tuple[Path, Traversable]]:

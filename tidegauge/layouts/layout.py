@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import Mode, Release
 
 #: Of a KRaft cluster, by default.
 CONTROLLERS = 3
 
 
-class LayoutError(ValueError):
+class LayoutError(TidegaugeError):
     """Numbers that make no cluster; the text names the option."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import RequestedRun, fixed_and_axes
 from tidegauge.replication.release_versions import (
@@ -16,7 +17,6 @@ from tidegauge.replication.release_versions import (
     Mode,
     Release,
 )
-from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
     from tidegauge.scenario.other_mode.conversion import Change
@@ -71,7 +71,9 @@ class CompareRequest(NamedTuple):
         labels = [each.label for each in variants]
         for label in labels:
             if labels.count(label) > 1:
-                fail(f"{label}: is compared with itself; two variants have to differ")
+                raise TidegaugeError(
+                    f"{label}: is compared with itself; two variants have to differ"
+                )
         return variants
 
     def _in_modes(self, base: Scenario) -> list[Variant]:
@@ -94,7 +96,7 @@ class CompareRequest(NamedTuple):
                 keeps = is_mode_fixed or base.mode in parsed.modes
                 mode = parsed.mode(base.mode if keeps else None)
             except ValueError as error:
-                fail(f"--releases {release}: {error}")
+                raise TidegaugeError(f"--releases {release}: {error}") from error
             variants.append(converted_variant(data, self.request.scenario, mode, release))
         return variants
 
@@ -154,32 +156,34 @@ def compared_axis(
     fixed, axes = fixed_and_axes(texts)
     for axis in axes:
         if axis.path in {"mode", "release"}:
-            fail(f"--set {axis.path}=...: use --{axis.path}s to compare {axis.path}s")
+            raise TidegaugeError(
+                f"--set {axis.path}=...: use --{axis.path}s to compare {axis.path}s"
+            )
     options = (("mode", modes), ("release", releases))
     axes += [Axis(path, tuple(text.split(","))) for path, text in options if text is not None]
     if not axes:
-        fail(
+        raise TidegaugeError(
             "nothing to compare: use --modes zookeeper,kraft, --releases 3.9,4.1 or --set PATH=A,B"
         )
     if len(axes) > 1:
         names = " and ".join(axis.path for axis in axes)
-        fail(f"{names} are two axes: a comparison has one; give the other one a single value")
+        raise TidegaugeError(
+            f"{names} are two axes: a comparison has one; give the other one a single value"
+        )
     (axis,) = axes
     if not _LEAST_VARIANTS <= len(axis.values) <= _MOST_VARIANTS:
         said = ",".join(axis.values)
-        fail(f"{axis.path} {said}: a comparison has two to four values, not {len(axis.values)}")
+        raise TidegaugeError(
+            f"{axis.path} {said}: a comparison has two to four values, not {len(axis.values)}"
+        )
     return fixed, axis
 
 
 def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> Variant:
     """A scenario in a mode and a release; the command ends if it cannot be converted."""
     from tidegauge.scenario.other_mode.converted import converted
-    from tidegauge.scenario.reading import ScenarioError
 
-    try:
-        found = converted(data, source, mode, release)
-    except ScenarioError as error:
-        fail(str(error))
+    found = converted(data, source, mode, release)
     in_full = found.scenario.release
     setting = (f"mode={mode}", f"release={in_full}")
     return Variant(
@@ -190,5 +194,5 @@ def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release:
 def _mode_of(name: str) -> Mode:
     mode = next((mode for mode in COMPARED_RELEASES if name == mode), None)
     if mode is None:
-        fail(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
+        raise TidegaugeError(f"--modes {name}: must be {ZOOKEEPER_MODE} or {KRAFT_MODE}")
     return mode

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 _PARTS = ("costs", "resources")
 
@@ -23,18 +23,16 @@ CostsFile = Annotated[
 
 def costs_in(file: Path) -> dict[str, object]:
     """The values of a file by their paths in a scenario; the command ends if it has others."""
-    from tidegauge.scenario.reading import ScenarioError
     from tidegauge.scenario.text.yaml_file import read_scenario_file
 
-    try:
-        data = read_scenario_file(file).data
-    except ScenarioError as error:
-        fail(str(error))
+    data = read_scenario_file(file).data
     if not isinstance(data, dict) or not data or not set(data) <= set(_PARTS):
-        fail(f"{file}: must have {' and '.join(_PARTS)}, and nothing else")
+        raise TidegaugeError(f"{file}: must have {' and '.join(_PARTS)}, and nothing else")
     values: dict[str, object] = {}
     for part, fields in data.items():
         if not isinstance(fields, dict):
-            fail(f"{file}: {part}: must be a mapping, with a line for each parameter")
+            raise TidegaugeError(
+                f"{file}: {part}: must be a mapping, with a line for each parameter"
+            )
         values |= {f"{part}.{field}": value for field, value in fields.items()}
     return values

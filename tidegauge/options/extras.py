@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 
 def has_spark() -> bool:
@@ -15,4 +15,6 @@ def has_spark() -> bool:
 def need_spark(command: str) -> None:
     """End a command with one line unless it can use Spark."""
     if not has_spark():
-        fail(f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'")
+        raise TidegaugeError(
+            f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'"
+        )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
@@ -30,7 +30,7 @@ def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
     for name, known in unknown_figures(names, scenarios).items():
         near = _near(name, sorted(known))
         hint = f"did you mean {near}?" if near else "--figures lists them"
-        fail(one_line(f"--figure {name}: no run will have such a figure; {hint}"))
+        raise TidegaugeError(one_line(f"--figure {name}: no run will have such a figure; {hint}"))
 
 
 def _near(name: str, known: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from tidegauge.engine.contract import EngineMaker
@@ -34,7 +34,7 @@ class Hosting(NamedTuple):
     def check(self) -> None:
         """Fail if the options contradict each other."""
         if self.inline and self.asks_for_ray:
-            fail("--inline excludes Ray: leave out --ray, --actors and --address")
+            raise TidegaugeError("--inline excludes Ray: leave out --ray, --actors and --address")
 
     def words(self) -> list[str]:
         """The options as on the command line."""

@@ -10,8 +10,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.watching import spelling_named
-from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
     from tidegauge.real_cluster.rates.label_matchers import Matcher
@@ -34,7 +34,6 @@ class MeasuredRatesRequest(NamedTuple):
 
     def reader(self, rates: Path | None) -> MeasuredClients | None:
         """The reader of measured rates; None: none are wanted. Fails if options are invalid."""
-        from tidegauge.real_cluster.describe.input_file import InputError
         from tidegauge.real_cluster.rates.measured_clients import of_prometheus, of_samples
 
         self._check(rates)
@@ -45,10 +44,7 @@ class MeasuredRatesRequest(NamedTuple):
         spelling = None if self.spelling is None else spelling_named(self.spelling)
         if self.prometheus is None:
             return of_samples(self.samples, at_s, over_s, matchers, spelling)
-        try:
-            return of_prometheus(self.prometheus, _window(at_s, over_s), matchers, spelling)
-        except InputError as error:
-            fail(str(error))
+        return of_prometheus(self.prometheus, _window(at_s, over_s), matchers, spelling)
 
     def source(self, wanted: Collection[str]) -> RateSource | None:
         """The place that has series; None: none is wanted. Fails if it cannot be read.
@@ -56,21 +52,17 @@ class MeasuredRatesRequest(NamedTuple):
         Args:
             wanted: the names, in small letters, of the series that are kept of files.
         """
-        from tidegauge.real_cluster.describe.input_file import InputError
         from tidegauge.real_cluster.rates.measured_clients import DEFAULT_OVER_S
         from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
         from tidegauge.real_cluster.rates.sample_files import SampleReader
 
         self._check(None)
         at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
-        try:
-            if self.prometheus is not None:
-                return PrometheusSource(self.prometheus, _window(at_s, over_s), matchers)
-            if self.samples:
-                reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
-                return reader.source(self.samples, DEFAULT_OVER_S, at_s)
-        except InputError as error:
-            fail(str(error))
+        if self.prometheus is not None:
+            return PrometheusSource(self.prometheus, _window(at_s, over_s), matchers)
+        if self.samples:
+            reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
+            return reader.source(self.samples, DEFAULT_OVER_S, at_s)
         return None
 
     def _check(self, rates: Path | None) -> None:
@@ -82,7 +74,7 @@ class MeasuredRatesRequest(NamedTuple):
         }
         given = [option for option, value in sources.items() if value is not None]
         if len(given) > 1:
-            fail(f"{given[0]} excludes {given[1]}: rates have one origin")
+            raise TidegaugeError(f"{given[0]} excludes {given[1]}: rates have one origin")
         others = {
             "--at": self.at,
             "--over": self.over,
@@ -92,7 +84,7 @@ class MeasuredRatesRequest(NamedTuple):
         if self.prometheus is None and not self.samples:
             for option, value in others.items():
                 if value is not None:
-                    fail(f"{option} needs --prometheus or --samples")
+                    raise TidegaugeError(f"{option} needs --prometheus or --samples")
 
     def _at_s(self) -> float | None:
         """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
@@ -110,11 +102,11 @@ class MeasuredRatesRequest(NamedTuple):
             moment = datetime.fromisoformat(text)
             at_s = moment.timestamp()
         except (ValueError, OverflowError, OSError):
-            fail(f"--at {self.at}: {form}")
+            raise TidegaugeError(f"--at {self.at}: {form}") from None
         if moment.tzinfo is None:
-            fail(f"--at {self.at}: needs a time zone, such as Z or +02:00")
+            raise TidegaugeError(f"--at {self.at}: needs a time zone, such as Z or +02:00")
         if not isfinite(at_s) or at_s < 0:
-            fail(f"--at {self.at}: {form}")
+            raise TidegaugeError(f"--at {self.at}: {form}")
         return at_s
 
     def _over_s(self) -> float | None:
@@ -125,9 +117,9 @@ class MeasuredRatesRequest(NamedTuple):
         try:
             over_us = parse_time(self.over)
         except ValueError as error:
-            fail(f"--over {self.over}: {error}")
+            raise TidegaugeError(f"--over {self.over}: {error}") from error
         if over_us < _LEAST_OVER_US:
-            fail(f"--over {self.over}: must be 1s or more")
+            raise TidegaugeError(f"--over {self.over}: must be 1s or more")
         return over_us / 1e6
 
     def _matchers(self) -> tuple[Matcher, ...]:
@@ -138,7 +130,7 @@ class MeasuredRatesRequest(NamedTuple):
         try:
             return parse_matchers(self.match)
         except ValueError as error:
-            fail(f"--match {self.match}: {error}")
+            raise TidegaugeError(f"--match {self.match}: {error}") from error
 
 
 def _window(at_s: float | None, over_s: float | None) -> Window:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 
 def check_new_file(out: Path, *, force: bool) -> None:
     """Fail unless the file can be written, or overwritten if that is wanted."""
     try:
         if out.is_dir():
-            fail(f"{out}: is a folder")
+            raise TidegaugeError(f"{out}: is a folder")
         if out.exists() and not out.is_file():
-            fail(f"{out}: is a device or a pipe, not a file")
+            raise TidegaugeError(f"{out}: is a device or a pipe, not a file")
         if out.exists() and not force:
-            fail(f"{out}: exists; --force overwrites it")
+            raise TidegaugeError(f"{out}: exists; --force overwrites it")
     except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}")
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
 
 
 def write_new_file(out: Path, text: str) -> None:
@@ -28,7 +28,7 @@ def write_new_file(out: Path, text: str) -> None:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomically(out, text)
     except OSError as error:
-        fail(f"{out}: cannot be written: {error.strerror}")
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
 
 
 def time_in_scenario(option: str, text: str) -> str:
@@ -38,4 +38,4 @@ def time_in_scenario(option: str, text: str) -> str:
     try:
         return format_duration(parse_time(text))
     except ValueError as error:
-        fail(f"{option} {text}: {error}")
+        raise TidegaugeError(f"{option} {text}: {error}") from error

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import fail
 from tidegauge.views.story_lines import LISTED
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def opened_run(folder: Path, command: str) -> RunFolder:
     try:
         return RunFolder(folder)
     except SweepFolderError:
-        fail(_runs_to_choose_from(folder, command))
+        raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
 
 
 def _runs_to_choose_from(folder: Path, command: str) -> str:

@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.costs_file import costs_in
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.watching import WatchRequest
-from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
@@ -38,30 +38,23 @@ class RunRequest(NamedTuple):
         """Fail if the options contradict each other."""
         self.hosting.check()
         if self.speed is not None and not self.speed > 0:
-            fail(f"--speed {self.speed:g}: must be more than 0")
+            raise TidegaugeError(f"--speed {self.speed:g}: must be more than 0")
         self.watched.check()
 
     def file(self) -> Path:
         """The file of the scenario; the command ends if there is none."""
-        from tidegauge.scenario.reading import ScenarioError
         from tidegauge.scenario.shipped import find_scenario
 
-        try:
-            return find_scenario(self.scenario)
-        except ScenarioError as error:
-            fail(str(error))
+        return find_scenario(self.scenario)
 
     def load(self, seed: int | None = None) -> Scenario:
         """The scenario with its changes and this seed; the command ends if it cannot be run."""
-        from tidegauge.scenario.reading import ScenarioError, load_scenario
+        from tidegauge.scenario.reading import load_scenario
 
         file, changes = self.file(), self.scenario_changes()
         if seed is not None:
             changes["seed"] = seed
-        try:
-            return load_scenario(file, changes)
-        except ScenarioError as error:
-            fail(str(error))
+        return load_scenario(file, changes)
 
     def scenario_changes(self) -> dict[str, object]:
         """The changed values by their paths; the command ends if one cannot be read."""
@@ -73,7 +66,7 @@ class RunRequest(NamedTuple):
             try:
                 path, value = parse_change(text)
             except ScenarioError as error:
-                fail(f"--set {error}")
+                raise TidegaugeError(f"--set {error}") from error
             # A path that is given twice has its last value, after what came between.
             changes.pop(path, None)
             changes[path] = value

@@ -8,10 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.figure_names import check_figures
 from tidegauge.options.run_request import RunRequest
 from tidegauge.sweeps.sweep_axis import Axis
-from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
     from tidegauge.scenario.reading import Scenario
@@ -55,16 +55,18 @@ class SweepRequest(NamedTuple):
         """
         paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes)}
         if self.seeds is not None and "seed" in paths:
-            fail("--seeds and --set seed=... exclude each other")
+            raise TidegaugeError("--seeds and --set seed=... exclude each other")
         settings = [
             tuple(f"{axis.path}={value}" for axis, value in zip(self.axes, values, strict=True))
             for values in product(*(axis.values for axis in self.axes))
         ]
         count = len(settings) * (1 if self.seeds is None else len(self.seeds))
         if len(settings) > _MOST_SETTINGS:
-            fail(f"--set: {len(settings):,} settings are too many; {_MOST_SETTINGS:,} are the most")
+            raise TidegaugeError(
+                f"--set: {len(settings):,} settings are too many; {_MOST_SETTINGS:,} are the most"
+            )
         if count > _MOST_RUNS:
-            fail(f"{count:,} runs are too many; {_MOST_RUNS:,} are the most")
+            raise TidegaugeError(f"{count:,} runs are too many; {_MOST_RUNS:,} are the most")
         asked = [self.request._replace(changes=(*self.request.changes, *each)) for each in settings]
         loaded = [each.load(None if self.seeds is None else self.seeds[0]) for each in asked]
         planned = [
@@ -74,7 +76,7 @@ class SweepRequest(NamedTuple):
         ]
         names = {each.name for each in planned}
         if len(names) < len(planned):
-            fail("--set: a value is given twice, or two paths are the same")
+            raise TidegaugeError("--set: a value is given twice, or two paths are the same")
         check_figures(self.figures, loaded)
         return loaded[0], planned
 
@@ -106,7 +108,9 @@ def _values(text: str) -> Axis:
     """A path and its values: YAML, separated by commas."""
     path, equals, values = text.partition("=")
     if not equals or not path or not values:
-        fail(f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6")
+        raise TidegaugeError(
+            f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6"
+        )
     from tidegauge.scenario.text.changes import split_values
 
     return Axis(path, split_values(values))
@@ -116,12 +120,12 @@ def seeds_of(span: str) -> range:
     """The seeds of ``--seeds``, such as ``1..20``; the command ends if it cannot be read."""
     numbers = _RANGE.fullmatch(span)
     if numbers is None:
-        fail(f"--seeds {span}: must be the first and the last one, such as 1..20")
+        raise TidegaugeError(f"--seeds {span}: must be the first and the last one, such as 1..20")
     first, last = map(int, numbers.groups())
     if first > last:
-        fail(f"--seeds {span}: the last one is before the first; {last}..{first}?")
+        raise TidegaugeError(f"--seeds {span}: the last one is before the first; {last}..{first}?")
     if last >= 2**63:
-        fail(f"--seeds {span}: a seed is less than 2**63")
+        raise TidegaugeError(f"--seeds {span}: a seed is less than 2**63")
     if last - first >= _MOST_RUNS:
-        fail(f"--seeds {span}: more than {_MOST_RUNS:,} at once are too many")
+        raise TidegaugeError(f"--seeds {span}: more than {_MOST_RUNS:,} at once are too many")
     return range(first, last + 1)

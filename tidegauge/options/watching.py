@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from tidegauge.engine.contract import Onlooker
@@ -50,9 +50,11 @@ class WatchRequest(NamedTuple):
         if self.metrics is None and self.openmetrics is None:
             for option, value in self._choices().items():
                 if value is not None:
-                    fail(f"{option} needs --metrics or --openmetrics")
+                    raise TidegaugeError(f"{option} needs --metrics or --openmetrics")
         if self.begins is not None and self.openmetrics is None:
-            fail("--openmetrics-start needs --openmetrics: it sets the times in that file")
+            raise TidegaugeError(
+                "--openmetrics-start needs --openmetrics: it sets the times in that file"
+            )
 
     def words(self) -> list[str]:
         """The options as on the command line."""
@@ -79,7 +81,7 @@ def spelling_named(text: str) -> Spelling:
     try:
         return spelling_of(text)
     except SpellingError as error:
-        fail(f"--metrics-spelling {text}: {error}")
+        raise TidegaugeError(f"--metrics-spelling {text}: {error}") from error
 
 
 class Watchers(NamedTuple):
@@ -103,7 +105,7 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
     except ValueError:
         speed = nan
     if not isfinite(speed):
-        fail(f"--speed {text}: must be a number, or max")
+        raise TidegaugeError(f"--speed {text}: must be a number, or max")
     return speed
 
 
@@ -113,7 +115,7 @@ def address_of(text: str) -> tuple[str, int]:
 
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > LAST_PORT:
-        fail(f"--metrics {text}: must be HOST:PORT or PORT, such as 127.0.0.1:9404")
+        raise TidegaugeError(f"--metrics {text}: must be HOST:PORT or PORT, such as 127.0.0.1:9404")
     return (match["host"] or LOOPBACK).strip("[]"), int(match["port"])
 
 
@@ -140,7 +142,7 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
     try:
         endpoint = Endpoint(ClusterPlan(scenario), host, port, _presentation(request))
     except EndpointError as error:
-        fail(f"--metrics {request.metrics}: {error}")
+        raise TidegaugeError(f"--metrics {request.metrics}: {error}") from error
     with endpoint:
         url = f"http://{endpoint.address}"
         typer.echo(f"Metrics: {url}/metrics, and the targets of all brokers: {url}/sd")
@@ -155,7 +157,9 @@ def _presentation(request: WatchRequest) -> Presentation:
     if request.spelling is not None:
         presentation = presentation._replace(spelling=spelling_named(request.spelling))
     if request.controllers not in (None, ACTIVE, FAITHFUL):
-        fail(f"--metrics-controllers {request.controllers}: must be {ACTIVE} or {FAITHFUL}")
+        raise TidegaugeError(
+            f"--metrics-controllers {request.controllers}: must be {ACTIVE} or {FAITHFUL}"
+        )
     return presentation._replace(every_controller=request.controllers == FAITHFUL)
 
 
@@ -167,7 +171,7 @@ def _level(text: str | None) -> Level | None:
     try:
         return Level(text)
     except ValueError:
-        fail(f"--metrics-level {text}: must be one of {', '.join(Level)}")
+        raise TidegaugeError(f"--metrics-level {text}: must be one of {', '.join(Level)}") from None
 
 
 @contextmanager
@@ -183,7 +187,9 @@ def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
             ClusterPlan(scenario), path, _presentation(request), _begin_s(request.begins)
         )
     except OSError as error:
-        fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(
+            f"--openmetrics {path}: cannot be written to: {error.strerror}"
+        ) from error
     try:
         yield Scrapes(_PERIOD_US, file.take)
     finally:
@@ -200,7 +206,9 @@ def _finished(file: OpenMetricsFile, path: Path) -> bool:
     try:
         return file.write()
     except OSError as error:
-        fail(f"--openmetrics {path}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(
+            f"--openmetrics {path}: cannot be written to: {error.strerror}"
+        ) from error
 
 
 def _begin_s(text: str | None) -> float | None:
@@ -212,5 +220,7 @@ def _begin_s(text: str | None) -> float | None:
     try:
         begins = datetime.fromisoformat(text)
     except ValueError:
-        fail(f"--openmetrics-start {text}: must be a time such as 2026-01-31T12:00:00Z")
+        raise TidegaugeError(
+            f"--openmetrics-start {text}: must be a time such as 2026-01-31T12:00:00Z"
+        ) from None
     return (begins if begins.tzinfo is not None else begins.replace(tzinfo=UTC)).timestamp()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.compare_request import Variant, converted_variant
 from tidegauge.options.run_request import RunRequest
 from tidegauge.performing.perform_comparison import Comparison, perform_comparison
@@ -18,7 +19,7 @@ from tidegauge.views.comparison_view import (
     show_figures,
     show_settings_that_end,
 )
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 from tidegauge.views.sweep_report import show_surprises
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def check_target(release: str) -> str:
     try:
         return str(Release.parse(release))
     except ValueError as error:
-        fail(f"--compare-to {release}: {error}")
+        raise TidegaugeError(f"--compare-to {release}: {error}") from error
 
 
 def compare_imported(
@@ -69,7 +70,9 @@ def compare_imported(
     own = imported.scenario
     mode = _target_mode(own, target)
     if (own.mode, own.release) == (mode, target):
-        fail(f"--compare-to {target}: the cluster has this release and mode already")
+        raise TidegaugeError(
+            f"--compare-to {target}: the cluster has this release and mode already"
+        )
     before = converted_variant(data, str(written), own.mode, own.release)
     after = _successor(converted_variant(data, str(written), mode, target), own)
     folder = out or new_run_folder(f"{own.name}-to-{target}")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.views.output import fail
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
@@ -31,13 +30,8 @@ def announce_compilation() -> None:
 
 def compile_with_progress() -> Compilation:
     """Compile all rules that are not cached; the command ends if that fails."""
-    from tidegauge.compiled.compile_all import CompilationError, compile_all
+    from tidegauge.compiled.compile_all import compile_all
 
     title = "compiling the kernel, once for each release of Tidegauge"
     with working(title) as tell:
-        try:
-            return compile_all(
-                lambda done, total: tell(f"{title}: {done:,} of {total:,} functions")
-            )
-        except CompilationError as error:
-            fail(str(error))
+        return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))

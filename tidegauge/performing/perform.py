@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from tidegauge.views.output import INTERRUPTED, fail
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.views.output import INTERRUPTED
 from tidegauge.views.run_progress import progress_bar
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ def perform(
         typer.echo(f"{so_far}: {again}", err=True)
         raise typer.Exit(1) from None
     except (CheckpointError, EngineError, FileExistsError, ScenarioError) as error:
-        fail(str(error))
+        raise TidegaugeError(str(error)) from error
     except OSError as error:
-        fail(f"{out}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {so_far}: {again}")
         raise typer.Exit(INTERRUPTED) from None

@@ -7,10 +7,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.compare_request import Variant, planned_runs
 from tidegauge.options.run_request import RunRequest
 from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
-from tidegauge.views.output import fail
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
 
@@ -109,7 +109,7 @@ def _finished(
         finished = [out / run.folder for run in own if run.outcome.error is None]
         if not finished:
             error = f"{own[0].folder}: {own[0].outcome.error}"
-            fail(f"{variant.label}: no run is finished: {error}")
+            raise TidegaugeError(f"{variant.label}: no run is finished: {error}")
         folders[variant.label] = finished
     return folders
 

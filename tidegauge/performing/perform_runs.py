@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.sweep_request import RequestedRun
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import INTERRUPTED, fail
+from tidegauge.views.output import INTERRUPTED
 from tidegauge.views.run_batch import runs_progress
 
 if TYPE_CHECKING:
@@ -23,18 +24,15 @@ if TYPE_CHECKING:
 @contextmanager
 def folder_of_runs(out: Path) -> Iterator[None]:
     """Lock the folder of many runs while entered; the command ends if they cannot be there."""
-    from tidegauge.engine.contract import EngineError
-    from tidegauge.sweeps.sweep_folder import SweepError, sweep_folder
-    from tidegauge.traces.run_files import RunError
-    from tidegauge.traces.trace_file import TraceError
+    from tidegauge.sweeps.sweep_folder import sweep_folder
 
     try:
         with sweep_folder(out):
             yield
-    except (EngineError, RunError, SweepError, TraceError) as error:
-        fail(str(error))
     except OSError as error:
-        fail(f"{error.filename or out}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(
+            f"{error.filename or out}: cannot be written to: {error.strerror}"
+        ) from error
 
 
 def perform_runs(

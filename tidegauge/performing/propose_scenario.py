@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegauge.views.output import fail
+from tidegauge.compiled.errors import TidegaugeError
 
 if TYPE_CHECKING:
     from tidegauge.real_cluster.incident.proposal import Proposal
@@ -28,29 +28,27 @@ def propose_scenario(
         properties: files of settings; without one those in the folder, and beside it in config.
         file: the file to write.
     """
-    from tidegauge.real_cluster.describe.input_file import InputError
     from tidegauge.real_cluster.describe.properties_files import properties_files
     from tidegauge.real_cluster.incident.log_sightings import log_sightings
     from tidegauge.real_cluster.incident.proposal_text import write_proposal
-    from tidegauge.real_cluster.logs.log_files import LogsError
 
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
         sightings.write(run.path)
         return write_proposal(run, files, file, sightings=sightings)
-    except (InputError, LogsError) as error:
-        fail(str(error))
     except OSError as error:
-        fail(f"{error.filename or file}: cannot be written: {error.strerror}")
+        raise TidegaugeError(
+            f"{error.filename or file}: cannot be written: {error.strerror}"
+        ) from error
 
 
 def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
     """Fail if the file of a proposed scenario is not a new one, or options need one."""
     if file is None and properties:
-        fail("--properties: has no effect without --scenario FILE")
+        raise TidegaugeError("--properties: has no effect without --scenario FILE")
     if file is not None and file.exists():
-        fail(f"{file}: exists; name a file that does not")
+        raise TidegaugeError(f"{file}: exists; name a file that does not")
 
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, write_new_file
-from tidegauge.views.output import fail
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def calibrate_costs(
                                  how much closer to real times the calibrated costs come
     """
     if not logs and not samples and prometheus is None:
-        fail("calibrate needs --logs, --samples or --prometheus")
+        raise TidegaugeError("calibrate needs --logs, --samples or --prometheus")
     if scenario is not None and out is None:
-        fail("--scenario needs -o: the file to write")
+        raise TidegaugeError("--scenario needs -o: the file to write")
     if out is not None:
         check_new_file(out, force=force)
     request = MeasuredRatesRequest(prometheus, tuple(samples or ()), at, over, match)
@@ -155,15 +155,10 @@ def _read(
     from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
     from tidegauge.real_cluster.costs.estimators import MARKERS
     from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
-    from tidegauge.real_cluster.describe.input_file import InputError
-    from tidegauge.real_cluster.logs.log_files import LogsError
 
-    try:
-        logs = [read_cluster_logs(folder, MARKERS, tell) for folder in folders]
-        source = request.source(wanted_names())
-        series = None if source is None else MeasuredSeries(source)
-    except (LogsError, InputError) as error:
-        fail(str(error))
+    logs = [read_cluster_logs(folder, MARKERS, tell) for folder in folders]
+    source = request.source(wanted_names())
+    series = None if source is None else MeasuredSeries(source)
     origins = [each.origin for each in logs]
     return _Read(logs, series, origins if source is None else [*origins, source.place])
 
@@ -172,19 +167,18 @@ def _mode_of(read: _Read, scenario: Path | None) -> Mode:
     """The mode of the logs, else of the scenario, else of the metrics."""
     from tidegauge.real_cluster.costs.measured_series import ZOOKEEPER_LATENCY
     from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
-    from tidegauge.scenario.reading import ScenarioError, load_scenario
+    from tidegauge.scenario.reading import load_scenario
 
     modes = {logs.mode: logs.folder for logs in read.logs if logs.mode is not None}
     if len(modes) > 1:
-        fail(f"{', '.join(map(str, modes.values()))}: are logs of ZooKeeper and of KRaft clusters")
+        raise TidegaugeError(
+            f"{', '.join(map(str, modes.values()))}: are logs of ZooKeeper and of KRaft clusters"
+        )
     mode = next(iter(modes), None)
     if scenario is not None:
-        try:
-            own = load_scenario(scenario).mode
-        except ScenarioError as error:
-            fail(str(error))
+        own = load_scenario(scenario).mode
         if mode is not None and own != mode:
-            fail(
+            raise TidegaugeError(
                 f"{scenario}: is of a {MODE_NAMES[own]} cluster, {modes[mode]} has the logs of a "
                 f"{MODE_NAMES[mode]} cluster"
             )
@@ -193,22 +187,20 @@ def _mode_of(read: _Read, scenario: Path | None) -> Mode:
         has_sessions = read.series.histogram(ZOOKEEPER_LATENCY) is not None
         mode = ZOOKEEPER_MODE if has_sessions else KRAFT_MODE
     if mode is None:
-        fail(f"{read.logs[0].folder}: no line tells whether the cluster has ZooKeeper or KRaft")
+        raise TidegaugeError(
+            f"{read.logs[0].folder}: no line tells whether the cluster has ZooKeeper or KRaft"
+        )
     return mode
 
 
 def _calibrated(read: _Read, mode: Mode) -> Calibration:
     from tidegauge.real_cluster.costs.calibration import calibrate
     from tidegauge.real_cluster.costs.measured_times import measured_parameters
-    from tidegauge.real_cluster.describe.input_file import InputError
 
-    try:
-        measured = [] if read.series is None else list(measured_parameters(read.series, mode))
-    except InputError as error:
-        fail(str(error))
+    measured = [] if read.series is None else list(measured_parameters(read.series, mode))
     calibration = calibrate(mode, read.logs, measured)
     if not calibration.fitted:
-        fail(f"{', '.join(read.origins)}: tells no parameter of the cost model")
+        raise TidegaugeError(f"{', '.join(read.origins)}: tells no parameter of the cost model")
     return calibration
 
 
@@ -226,9 +218,9 @@ def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -
         text = scenario.read_text(encoding="utf-8-sig")
         return scenario_text_with(text, calibration, origins)
     except OSError as error:
-        fail(f"{scenario}: {error.strerror}")
+        raise TidegaugeError(f"{scenario}: {error.strerror}") from error
     except NotBlockStyleError as error:
-        fail(f"{scenario}: {error}")
+        raise TidegaugeError(f"{scenario}: {error}") from error
 
 
 def _show_next(out: Path, scenario: Path | None) -> None:
@@ -242,37 +234,30 @@ def _show_next(out: Path, scenario: Path | None) -> None:
 
 def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
     """The recorded clusters, which must have the mode of the calibration."""
-    from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
     from tidegauge.real_cluster.costs.recorded_times import read_recorded
     from tidegauge.replication.release_versions import MODE_NAMES
 
     found = []
     for file in files:
-        try:
-            recorded = read_recorded(file)
-        except RecordingError as error:
-            fail(str(error))
+        recorded = read_recorded(file)
         own = recorded.schedule.mode
         if own != mode:
-            fail(f"{file}: is of a {MODE_NAMES[own]} cluster, not of a {MODE_NAMES[mode]} cluster")
+            raise TidegaugeError(
+                f"{file}: is of a {MODE_NAMES[own]} cluster, not of a {MODE_NAMES[mode]} cluster"
+            )
         found.append(recorded)
     return found
 
 
 def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int) -> None:
-    from tidegauge.laboratory.conformance.recorded_schedule import RecordingError
     from tidegauge.performing.compilation import announce_compilation
     from tidegauge.real_cluster.costs.calibration_tables import comparison_lines
     from tidegauge.real_cluster.costs.side_by_side import compare_figures
-    from tidegauge.scenario.reading import ScenarioError
 
     announce_compilation()
-    try:
-        with working("plays schedules") as tell:
-            costs = calibration.parts().get("costs", {})
-            compared = compare_figures(recorded, costs, seeds, tell)
-    except (RecordingError, ScenarioError) as error:
-        fail(str(error))
+    with working("plays schedules") as tell:
+        costs = calibration.parts().get("costs", {})
+        compared = compare_figures(recorded, costs, seeds, tell)
     typer.echo("")
     for line in comparison_lines(compared):
         typer.echo(line)

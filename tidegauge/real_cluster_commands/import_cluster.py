@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.compare_imported import check_target, compare_imported
-from tidegauge.views.output import fail, show_warnings
+from tidegauge.views.output import show_warnings
 from tidegauge.views.working import working
 
 if TYPE_CHECKING:
@@ -206,14 +207,10 @@ def import_cluster(
       tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
     """
     from tidegauge.real_cluster.describe.imported_scenario import ImportRequest, import_scenario
-    from tidegauge.real_cluster.describe.input_file import InputError
     from tidegauge.real_cluster.describe.properties_files import properties_files
     from tidegauge.real_cluster.describe.scenario_text import scenario_text
 
-    try:
-        files = properties_files(properties or [])
-    except InputError as error:
-        fail(str(error))
+    files = properties_files(properties or [])
     request = ImportRequest(
         describe,
         out.stem if name is None else name,
@@ -234,13 +231,12 @@ def import_cluster(
     _check_options(request, out, force=force)
     target = None if compare_to is None else check_target(compare_to)
     if target is None and (seeds, jobs, runs) != (None, None, None):
-        fail("--seeds, --jobs and --runs need --compare-to, such as --compare-to 4.1")
+        raise TidegaugeError(
+            "--seeds, --jobs and --runs need --compare-to, such as --compare-to 4.1"
+        )
     span = None if seeds is None else seeds_of(seeds)
-    try:
-        with working(f"reading {describe}"):
-            imported = import_scenario(request)
-    except InputError as error:
-        fail(str(error))
+    with working(f"reading {describe}"):
+        imported = import_scenario(request)
     write_new_file(out, scenario_text(imported))
     show_warnings(imported.scenario)
     _show(imported, out)
@@ -259,11 +255,13 @@ def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     ):
         times_us[option] = parse_duration(text)
     if times_us["--duration"] < _LEAST_US:
-        fail(f"--duration {request.duration}: must be 1s or more")
+        raise TidegaugeError(f"--duration {request.duration}: must be 1s or more")
     if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:
-        fail(f"--reassign-at {request.reassign_at}: the run ends at {request.duration}")
+        raise TidegaugeError(
+            f"--reassign-at {request.reassign_at}: the run ends at {request.duration}"
+        )
     if not request.name or not request.name.isprintable():
-        fail(f"--name {request.name!r}: must have printable characters only")
+        raise TidegaugeError(f"--name {request.name!r}: must have printable characters only")
     check_new_file(out, force=force)
 
 

@@ -8,13 +8,14 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.performing.propose_scenario import (
     check_proposal,
     proposal_content,
     proposal_report,
     propose_scenario,
 )
-from tidegauge.views.output import fail, print_json, report
+from tidegauge.views.output import print_json, report
 from tidegauge.views.working import working
 
 
@@ -76,28 +77,25 @@ def read_logs(
       tidegauge show runs/outage --partition orders-0
       tidegauge describe runs/outage --at 90s
     """
-    from tidegauge.real_cluster.logs.log_files import LogsError, found_logs
+    from tidegauge.real_cluster.logs.log_files import found_logs
     from tidegauge.real_cluster.logs.real_history import real_history
 
     check_proposal(scenario, properties or [])
     if out.exists():
-        fail(f"{out}: exists; name a folder that does not")
-    try:
-        with working(f"reading {folder}") as tell:
-            found = found_logs(folder)
-            history = real_history(
-                found,
-                lambda done, whole: tell(
-                    f"reading {folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
-                ),
-                _import_writing,
-            )
-            tell(f"writing {out}")
-            from tidegauge.real_cluster.logs.run_writing import write_run
+        raise TidegaugeError(f"{out}: exists; name a folder that does not")
+    with working(f"reading {folder}") as tell:
+        found = found_logs(folder)
+        history = real_history(
+            found,
+            lambda done, whole: tell(
+                f"reading {folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
+            ),
+            _import_writing,
+        )
+        tell(f"writing {out}")
+        from tidegauge.real_cluster.logs.run_writing import write_run
 
-            run = write_run(history, out)
-    except LogsError as error:
-        fail(str(error))
+        run = write_run(history, out)
     proposal = None
     if scenario is not None:
         with working(f"proposing {scenario}"):

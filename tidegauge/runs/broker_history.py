@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.row_selection import Mask, is_about_broker, selected
 from tidegauge.runs.story import Names
 from tidegauge.runs.topic_description import PartitionDescription, described_states
@@ -88,14 +89,14 @@ def broker_index(name: str, names: Names) -> int:
     """Index of a broker within the cluster, by its id as text.
 
     Raises:
-        ValueError: there is no such broker; the message lists the known ones.
+        TidegaugeError: there is no such broker; the message lists the known ones.
     """
     ids = names.brokers
     for index, broker in enumerate(ids):
         if name == str(broker):
             return index
     listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
-    raise ValueError(f"--broker {name}: no such broker; there are: {listed}")
+    raise TidegaugeError(f"--broker {name}: no such broker; there are: {listed}")
 
 
 def broker_rows(

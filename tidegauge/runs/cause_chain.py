@@ -15,6 +15,7 @@ import re
 from collections import deque
 from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.moments import FAULTS
 from tidegauge.runs.story import Names
 from tidegauge.traces.run_folder import RunFolder, TraceRow
@@ -42,12 +43,12 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
     """The row with this handle.
 
     Raises:
-        ValueError: the text is not a handle, or there is no such row; the message has the range.
+        TidegaugeError: the text is not a handle, or there is no such row; the message has the range.
         TraceError: a trace file is damaged.
     """
     numbers = _HANDLE.fullmatch(handle)
     if numbers is None:
-        raise ValueError(
+        raise TidegaugeError(
             f"--cause {handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
         )
     process, sequence = map(int, numbers.groups())
@@ -56,14 +57,14 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
         return row
     processes = names.processes
     if process not in processes:
-        raise ValueError(
+        raise TidegaugeError(
             f"--cause {handle}: no such process; there are {min(processes)} "
             f"({names.process(min(processes))}) to {max(processes)} "
             f"({names.process(max(processes))})"
         )
     last = _last_sequence(run, process)
     there_is = "no rows" if last is None else f"rows {process}:0 to {process}:{last}"
-    raise ValueError(f"--cause {handle}: no such row; {names.process(process)} has {there_is}")
+    raise TidegaugeError(f"--cause {handle}: no such row; {names.process(process)} has {there_is}")
 
 
 def _last_sequence(run: RunFolder, process: int) -> int | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.story import Names, spoken
 from tidegauge.simulation.codes.occasions import (
     BROKER_REGISTERS,
@@ -41,10 +42,10 @@ def check_has_quorum(run: RunFolder, view: str) -> None:
     """Check that a run is one of a KRaft cluster.
 
     Raises:
-        ValueError: it has ZooKeeper.
+        TidegaugeError: it has ZooKeeper.
     """
     if not run.directory.controllers:
-        raise ValueError(f"{view}: the cluster has no quorum; --zookeeper shows its ZooKeeper")
+        raise TidegaugeError(f"{view}: the cluster has no quorum; --zookeeper shows its ZooKeeper")
 
 
 def metadata_records(run: RunFolder, names: Names) -> Iterator[NamedRecord]:

@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import Release
 from tidegauge.runs.story import Names
 from tidegauge.runs.znode_paths import FIXED_PATHS, ZnodePaths, ZnodeSort
@@ -80,10 +81,10 @@ def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
 
     Raises:
         TraceError: a trace file is damaged.
-        ValueError: the cluster has no ZooKeeper.
+        TidegaugeError: the cluster has no ZooKeeper.
     """
     if run.directory.controllers:
-        raise ValueError(
+        raise TidegaugeError(
             "--zookeeper: a KRaft cluster has no ZooKeeper; --quorum shows its controllers, "
             "--metadata-log the records that they have committed"
         )

@@ -35,7 +35,7 @@ def show_client(
     """Print the outcome of clients in a few lines, then their story.
 
     Raises:
-        ValueError: there is no such client or group.
+        TidegaugeError: there is no such client or group.
         TraceError: a trace file is damaged.
     """
     from tidegauge.runs.client_history import client_rows, clients_called

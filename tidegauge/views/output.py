@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -29,12 +29,6 @@ def console() -> Console:
     if not made.is_terminal:
         made.width = WIDTH
     return made
-
-
-def fail(message: str) -> NoReturn:
-    """End the command with one line that names the error in its input."""
-    typer.echo(f"tidegauge: {message}", err=True)
-    raise typer.Exit(2)
 
 
 def show_warnings(*scenarios: Scenario) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
 from tidegauge.scenario.text.counted import counted
 from tidegauge.views.story_lines import (
@@ -51,7 +52,7 @@ def partition_number(name: str, names: Names) -> int:
     """Number of a partition within the cluster, by its name such as ``orders-0``.
 
     Raises:
-        ValueError: there is no partition of this name; the message has the nearest names.
+        TidegaugeError: there is no partition of this name; the message has the nearest names.
     """
     from difflib import get_close_matches
 
@@ -60,7 +61,7 @@ def partition_number(name: str, names: Names) -> int:
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
     some = near or list(names.partitions)[:NEAREST]
     hint = "nearest" if near else "there are"
-    raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
+    raise TidegaugeError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
 
 
 def show_partition(

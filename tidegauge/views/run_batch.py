@@ -10,8 +10,9 @@ from pathlib import Path
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
-from tidegauge.views.output import console, fail
+from tidegauge.views.output import console
 
 #: Without a terminal a line shows the progress: after this part of all runs, but not more often
 #: than this, or after this time.
@@ -27,7 +28,7 @@ _IN_MINUTES_S = 5400.0
 def check_jobs(jobs: int | None) -> None:
     """Fail if the number of parallel runs is less than one."""
     if jobs is not None and jobs < 1:
-        fail(f"--jobs {jobs}: must be 1 or more")
+        raise TidegaugeError(f"--jobs {jobs}: must be 1 or more")
 
 
 def jobs_of(jobs: int | None, runs: int) -> int:
@@ -41,9 +42,9 @@ def make_batch_folder(out: Path) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         if any(out.iterdir()):
-            fail(f"{out}: is not empty, and a run never overwrites another")
+            raise TidegaugeError(f"{out}: is not empty, and a run never overwrites another")
     except OSError as error:
-        fail(f"{out}: cannot be written to: {error.strerror}")
+        raise TidegaugeError(f"{out}: cannot be written to: {error.strerror}") from error
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from tidegauge.compiled.errors import TidegaugeError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -115,26 +117,26 @@ def parse_time(option: str, text: str) -> int:
     """Read the time in an option.
 
     Raises:
-        ValueError: the time cannot be read; the message names the option.
+        TidegaugeError: the time cannot be read; the message names the option.
     """
     from tidegauge.simulation import durations
 
     try:
         return durations.parse_time(text)
     except ValueError as error:
-        raise ValueError(f"{option}: {error}") from error
+        raise TidegaugeError(f"{option}: {error}") from error
 
 
 def parse_span(begin: str | None, end: str | None) -> Span:
     """Read --from and --to.
 
     Raises:
-        ValueError: one of them cannot be read, or their order is wrong; the message names it.
+        TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
     begin_us = 0 if begin is None else parse_time("--from", begin)
     end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
     if end_us is not None and end_us < begin_us:
-        raise ValueError(f"--to {end}: is before --from {begin}")
+        raise TidegaugeError(f"--to {end}: is before --from {begin}")
     return Span(begin_us, end_us)
 
 
@@ -163,7 +165,7 @@ def moment_of(run: RunFolder, text: str) -> int:
     """The virtual time that ``--at`` names, in microseconds.
 
     Raises:
-        ValueError: the text is not a time, or the time is after the end of the run.
+        TidegaugeError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
     from tidegauge.simulation.durations import time_text
@@ -174,7 +176,7 @@ def moment_of(run: RunFolder, text: str) -> int:
     # The last thing that happened may be long before the end, or in the liveness phase behind it.
     end_us = max(run.last_time_us, run.end_us)
     if at_us - at_us % 1000 > end_us:
-        raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
+        raise TidegaugeError(f"--at {text}: the run ends at {time_text(end_us)}")
     return at_us
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.durations import short_time_text
 
 if TYPE_CHECKING:
@@ -92,12 +93,12 @@ def axis_of(run: RunFolder, out: Console, span: Span) -> TimeAxis:
     It ends with the run at the latest: tables do not have the liveness phase.
 
     Raises:
-        ValueError: the part is too short, or after the end of the run.
+        TidegaugeError: the part is too short, or after the end of the run.
     """
     end_us = run.end_us if span.end_us is None else min(span.end_us, run.end_us)
     width = min(_MOST, max(_LEAST, (out.width - LABEL_WIDTH) // _MARK_EVERY * _MARK_EVERY))
     if end_us - span.begin_us < width:
-        raise ValueError(
+        raise TidegaugeError(
             f"from {short_time_text(span.begin_us)} to {short_time_text(end_us)} there is nothing "
             f"to draw: --from must be before --to, and before the end of the run"
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import Calibration, Fitted
 from tidegauge.scenario.model.costs import Costs
 from tidegauge.scenario.model.resources import Resources
@@ -14,7 +15,7 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.written_yaml import comment, in_line
 
 
-class NotBlockStyleError(ValueError):
+class NotBlockStyleError(TidegaugeError):
     """A scenario in which parts cannot be replaced; the message says what is wrong."""
 
 
