@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.questions.all_questions import QUESTIONS
+from tidegauge.analysis.questions.question import Question
+from tidegauge.analysis.run_paths import common_folder, runs_at
+from tidegauge.analysis.tables.all_tables import TABLES
+from tidegauge.analysis.tables.run_figures import RUN_FIGURES
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.extras import need_spark
+from tidegauge.report.report import write_report
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.errors import did_you_mean
+from tidegauge.spark_analysis.engine import spark_engine
+from tidegauge.spark_analysis.java import JavaError
+from tidegauge.traces.run_files import RunError
+from tidegauge.traces.trace_file import TraceError
 from tidegauge.views.answers_view import MOST_ROWS, Answer, print_answer, print_questions
 from tidegauge.views.fitting_table import column_widths, fitting_columns
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.run_batch import number_text
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.questions.question import Question
 
 #: Of the table of figures those beside the name of a run, the most important ones first.
 _FIGURES = {
@@ -44,7 +51,6 @@ _OF_SEVERAL = Path("analysis")
 def _list_questions(wanted: bool) -> None:
     if not wanted:
         return
-    from tidegauge.analysis.questions.all_questions import QUESTIONS
 
     print_questions(console(), QUESTIONS)
     raise typer.Exit
@@ -117,14 +123,6 @@ def analyze_runs(
       tidegauge analyze runs/first runs/second --question first-divergence
     """
     need_spark("analyze")
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.questions.all_questions import QUESTIONS
-    from tidegauge.analysis.run_paths import common_folder, runs_at
-    from tidegauge.analysis.tables.all_tables import TABLES
-    from tidegauge.spark_analysis.engine import spark_engine
-    from tidegauge.spark_analysis.java import JavaError
-    from tidegauge.traces.run_files import RunError
-    from tidegauge.traces.trace_file import TraceError
 
     asked, named = questions or [], tables or []
     _check_names("--table", "table", named, TABLES)
@@ -173,16 +171,12 @@ def _figures(
     names: Iterable[str], made: RunTables, begins: Callable[[str], None]
 ) -> list[dict[str, Any]]:
     """Make these tables, and return the figures of all runs."""
-    from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-
     made.make(dict.fromkeys([RUN_FIGURES.name, *names]), begins)
     return made.rows("select * from run_figures order by run")
 
 
 def _written(made: RunTables, folder: Path, begins: Callable[[str], None]) -> Path:
     """Write the report of all runs, and return its file."""
-    from tidegauge.report.report import write_report
-
     return write_report(made, folder, begins)
 
 
@@ -193,8 +187,6 @@ def _text(figure: float | None) -> str:
 
 def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Print a line for each run, with as many figures as fit beside its name."""
-    from rich.table import Table
-
     titles = ["", *_FIGURES.values()]
     shown = figures[:MOST_ROWS]
     rows = [[str(row["run"]), *(_text(row[name]) for name in _FIGURES)] for row in shown]

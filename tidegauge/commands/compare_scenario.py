@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs, SeedOfAll, SharedAddress
@@ -15,6 +16,10 @@ from tidegauge.options.run_argument import opened_run
 from tidegauge.options.run_request import RunRequest
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.perform_comparison import Comparison, perform_comparison
+from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
+from tidegauge.real_cluster.incident.run_pair import run_pair
+from tidegauge.simulation.durations import parse_time
+from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.comparison_view import (
     show_caveats,
     show_changes,
@@ -23,9 +28,7 @@ from tidegauge.views.comparison_view import (
 )
 from tidegauge.views.output import console, print_json, report, show_warnings
 from tidegauge.views.sweep_report import show_surprises
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from tidegauge.views.working import working
 
 
 def compare_scenario(
@@ -180,10 +183,6 @@ def _refuse_options(names: list[str]) -> None:
 
 
 def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -> None:
-    from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
-    from tidegauge.real_cluster.incident.run_pair import run_pair
-    from tidegauge.views.working import working
-
     shift_us = None if shift is None else _shift_us(shift)
     with report(as_json=as_json):
         runs = (opened_run(one, "compare"), opened_run(other, "compare"))
@@ -196,8 +195,6 @@ def _compare_runs(one: Path, other: Path, shift: str | None, *, as_json: bool) -
 
 
 def _shift_us(text: str) -> int:
-    from tidegauge.simulation.durations import parse_time
-
     try:
         return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
     except ValueError as error:
@@ -205,8 +202,6 @@ def _shift_us(text: str) -> int:
 
 
 def _compare(request: CompareRequest) -> Comparison:
-    from tidegauge.traces.run_folder import new_run_folder
-
     variants = request.variants()
     name = variants[0].scenario.name
     out = request.out or new_run_folder(f"{name}-compare")

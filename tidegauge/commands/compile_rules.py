@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from tidegauge.compiled.compile_all import import_kernel
+from tidegauge.compiled.rules import COMPILED, RULES
 from tidegauge.performing.compilation import compile_with_progress
 
 
@@ -14,9 +16,6 @@ def compile_rules() -> None:
     A run compiles them if they are not cached; this command compiles them now. The cache is
     ~/.cache/tidegauge, or the folder in TIDEGAUGE_CACHE_DIR.
     """
-    from tidegauge.compiled.compile_all import import_kernel
-    from tidegauge.compiled.rules import COMPILED, RULES
-
     import_kernel()
     count = len(RULES)
     if not COMPILED:

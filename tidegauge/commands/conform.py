@@ -6,21 +6,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.laboratory.conformance.conform import Conformance, conform
+from tidegauge.laboratory.conformance.known_differences import KnownDifferences, known_differences
+from tidegauge.laboratory.conformance.recorded_schedule import (
+    RecordedSchedule,
+    load_schedule,
+    recorded_files,
+)
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.conformance_report import SEEDS, Again, ConformanceReport
 from tidegauge.views.output import console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.laboratory.conformance.conform import Conformance
-    from tidegauge.laboratory.conformance.known_differences import KnownDifferences
-    from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 
 #: By the files that they stand in.
 Schedules = dict[Path, "RecordedSchedule"]
@@ -71,12 +73,6 @@ def conform_schedules(
       tidegauge conform mine.json --seeds 8 --out runs/mine
                                  keep the run, to look at it with tidegauge show
     """
-    from tidegauge.laboratory.conformance.known_differences import known_differences
-    from tidegauge.laboratory.conformance.recorded_schedule import (
-        load_schedule,
-        recorded_files,
-    )
-
     schedules = {file: load_schedule(file) for file in recorded_files(paths)}
     table = known_differences()
     announce_compilation()
@@ -92,8 +88,6 @@ def _conform_all(
     schedules: Schedules, table: KnownDifferences, seeds: int, out: Path | None, details: bool
 ) -> list[Conformance]:
     """Play all schedules; print the result of each, then the totals."""
-    from tidegauge.laboratory.conformance.conform import conform
-
     results: list[Conformance] = []
     with _progress_bar(len(schedules)) as (shown_on, advance):
         report = ConformanceReport(shown_on, [each.name for each in schedules.values()], details)
@@ -111,8 +105,6 @@ def _conform_all(
 @contextmanager
 def _progress_bar(files: int) -> Iterator[tuple[Console, Callable[[], None]]]:
     """A bar of schedules on a terminal, else nothing; the output, and a function to advance it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     out = console()
     if not out.is_terminal:
         yield out, lambda: None

@@ -9,8 +9,10 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+import tidegauge.scenarios
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.extras import has_spark
+from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import console
 
 _CRASH = "[{name: crash, kind: crash, at: 20s, for: 20s, brokers: [2]}]"
@@ -50,8 +52,6 @@ def demo(
       tidegauge demo --out runs/seen
       tidegauge demo --zookeeper --out runs/before
     """
-    from tidegauge.traces.run_folder import new_run_folder
-
     folder = new_run_folder("demo") if out is None else out
     if folder.exists() and any(folder.iterdir()):
         raise TidegaugeError(f"{folder}: is not empty, and a run never overwrites another")
@@ -140,8 +140,6 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
 
 def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
     """The import of a cluster whose files are of one with ZooKeeper."""
-    import tidegauge.scenarios
-
     real = Path(tidegauge.scenarios.__file__).parent / "real-cluster"
     words = ("import", str(real / "topics.txt"), "--properties", str(real), "-o", scenario)
     why = "2. A real cluster, from the output of kafka-topics.sh and its brokers' files"
@@ -152,8 +150,6 @@ def _import(scenario: str, *, with_zookeeper: bool) -> Scene:
 
 def _worst_partition(run: Path) -> str:
     """Of the partitions with more than one replica, that which lost most records, or any."""
-    from tidegauge.traces.run_folder import RunFolder
-
     folder = RunFolder(run)
     assert folder.summary is not None
     replicated = {

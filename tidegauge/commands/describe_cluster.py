@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
+from tidegauge.runs.log_dirs_description import log_dirs_lines
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.topic_description import (
+    PartitionDescription,
+    TopicDescription,
+    describe_topics,
+    partition_line,
+    topic_lines,
+)
 from tidegauge.views.story_lines import moment_of, print_notes
-
-if TYPE_CHECKING:
-    from tidegauge.runs.topic_description import PartitionDescription, TopicDescription
 
 
 def describe_cluster(
@@ -84,10 +91,6 @@ def describe_cluster(
     if log_dirs and (topic is not None or as_json):
         raise TidegaugeError("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    from tidegauge.runs.log_dirs_description import log_dirs_lines
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.topic_description import describe_topics
-
     try:
         folder = opened_run(run, "describe")
         print_notes(folder)
@@ -123,8 +126,6 @@ def _print_lines(
     wanted: Callable[[PartitionDescription], bool] | None,
     release: str,
 ) -> None:
-    from tidegauge.runs.topic_description import partition_line, topic_lines
-
     if wanted is None:
         lines = list(topic_lines(topics, release))
     else:
@@ -150,8 +151,6 @@ def _print_json(
     *,
     with_quorum: bool,
 ) -> None:
-    import json
-
     said = [
         {
             "topic": topic.topic,

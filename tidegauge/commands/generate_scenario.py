@@ -9,7 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.layouts.generated_layout import generated_scenario
 from tidegauge.layouts.layout import CONTROLLERS, Layout
+from tidegauge.layouts.layout_text import layout_text
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.replication.release_versions import MODE_NAMES
 from tidegauge.scenario.text.counted import counted
@@ -105,9 +107,6 @@ def generate_scenario(
           --size-skew 0.7 --rate-skew 1.2 --batches-per-second 20000 --seed 1 -o big.yaml
       tidegauge generate --release 3.9 --mode kraft --batches-per-second 0 -o idle.yaml
     """
-    from tidegauge.layouts.generated_layout import generated_scenario
-    from tidegauge.layouts.layout_text import layout_text
-
     check_new_file(out, force=force)
     layout = Layout(
         name=out.stem,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
+from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import format_duration
 from tidegauge.views.output import console, print_json
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.scenario.shipped import ShippedScenario
 
 _INDENT = 4 * " "
 
@@ -36,8 +35,6 @@ def list_scenarios(
       tidegauge run isr-storm
                                  run one of them
     """
-    from tidegauge.scenario.shipped import FOLDER, described_scenarios
-
     described = described_scenarios()
     if as_json:
         print_json([{**each._asdict(), "file": str(each.file)} for each in described])
@@ -67,10 +64,6 @@ def list_scenarios(
 
 
 def _print(out: Console, scenario: ShippedScenario) -> None:
-    from rich.text import Text
-
-    from tidegauge.simulation.durations import format_duration
-
     line = Text("\n").append(scenario.name, style="bold cyan")
     line.append(
         f"   {counted(scenario.brokers, 'broker')} of Kafka {scenario.kafka}, "
@@ -85,8 +78,6 @@ def _print(out: Console, scenario: ShippedScenario) -> None:
 
 def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
     """Print a scenario of a long, uniform list: only the first words of its story."""
-    from rich.text import Text
-
     story = scenario.question.split(": ")[0].split(". ")[0].removesuffix(".")
     line = Text.assemble((scenario.name, "bold cyan"), f"   {scenario.kafka}: {story}")
     out.print(line, no_wrap=True, overflow="ellipsis")

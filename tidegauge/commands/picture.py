@@ -9,8 +9,14 @@ import typer
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.story import Names
+from tidegauge.views.cluster_picture import show_cluster
 from tidegauge.views.output import console
+from tidegauge.views.partition_picture import show_partition
+from tidegauge.views.partition_view import partition_number
 from tidegauge.views.story_lines import parse_span, print_notes
+from tidegauge.views.time_axis import axis_of
 
 
 def picture(
@@ -46,13 +52,6 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.story import Names
-    from tidegauge.views.cluster_picture import show_cluster
-    from tidegauge.views.partition_picture import show_partition
-    from tidegauge.views.partition_view import partition_number
-    from tidegauge.views.time_axis import axis_of
-
     try:
         folder = opened_run(run, "picture")
         names = Names.of(folder)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.reconciliation import Reconciliation, ReplicaLog, reconcile
+from tidegauge.replication.release_defaults import defaults_of
+from tidegauge.replication.release_versions import Release
+from tidegauge.replication.releases import rules_of
+from tidegauge.replication.truncation import GENERATION_NAMES
 from tidegauge.views.output import console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
-
-    from tidegauge.replication.reconciliation import Reconciliation, ReplicaLog
 
 #: One release of each generation of truncation (``replication/truncation.py``).
 GENERATIONS = ("0.10.2", "1.1", "2.0.0", "2.6", "3.9")
@@ -98,8 +99,6 @@ def reconcile_logs(
       tidegauge reconcile --leader 0:3,1:1 --follower 0:4 --high-watermark 4
       tidegauge reconcile --leader 0:3 --follower 0:3,1:2 --release 2.0.0 --release 2.0.1
     """
-    from tidegauge.replication.releases import rules_of
-
     releases = tuple(release) if release else GENERATIONS
     try:
         meeting = parse_meeting(leader, follower, leader_epoch, high_watermark, idle_epoch, unclean)
@@ -194,9 +193,6 @@ def show_meeting(out: Console, meeting: Meeting, releases: tuple[str, ...]) -> N
 
 def logs_of(meeting: Meeting, release: str) -> tuple[ReplicaLog, ReplicaLog]:
     """The two logs as replicas of this release have them: leader and follower."""
-    from tidegauge.replication.reconciliation import ReplicaLog
-    from tidegauge.replication.releases import rules_of
-
     rules = rules_of(release)
     leader = ReplicaLog.of(rules, meeting.leader)
     leader.lead(meeting.leader_epoch)
@@ -208,13 +204,6 @@ def logs_of(meeting: Meeting, release: str) -> tuple[ReplicaLog, ReplicaLog]:
 
 
 def _show_outcome(out: Console, picture: MeetingPicture, meeting: Meeting, release: str) -> None:
-    from rich.text import Text
-
-    from tidegauge.replication.reconciliation import reconcile
-    from tidegauge.replication.release_defaults import defaults_of
-    from tidegauge.replication.release_versions import Release
-    from tidegauge.replication.truncation import GENERATION_NAMES
-
     leader, follower = logs_of(meeting, release)
     unclean = defaults_of(release)[UNCLEAN] if meeting.unclean is None else meeting.unclean
     told = reconcile(leader, follower, unclean_election_enabled=bool(unclean))
@@ -228,8 +217,6 @@ def _show_outcome(out: Console, picture: MeetingPicture, meeting: Meeting, relea
 
 
 def _verdict(told: Reconciliation) -> Text:
-    from rich.text import Text
-
     if told.broker_stopped:
         return Text("  STOPPED: the follower's broker has exited", style="bold red")
     if told.stuck:
@@ -262,8 +249,6 @@ class MeetingPicture:
 
     def ruler(self) -> Text:
         """The meaning of the characters below."""
-        from rich.text import Text
-
         if not self.by_record:
             return Text(f"{'':10}a run of records is drawn as leader epoch x records", style="dim")
         places = "".join(str(offset).ljust(5) for offset in range(0, self.length, 5)).rstrip()
@@ -275,8 +260,6 @@ class MeetingPicture:
 
     def drawn(self, runs: Runs) -> Text:
         """A log."""
-        from rich.text import Text
-
         pieces = [
             Text(
                 str(epoch) * count if self.by_record else f"{epoch}x{count}",
@@ -288,8 +271,6 @@ class MeetingPicture:
 
     def line(self, name: str, runs: Runs, note: str = "") -> Text:
         """A log with its name before it and a note after it."""
-        from rich.text import Text
-
         log = self.drawn(runs)
         line = Text(f"{name:10}").append_text(log)
         if note:

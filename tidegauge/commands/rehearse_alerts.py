@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,13 +14,21 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.batch_options import Jobs
 from tidegauge.options.watching import spelling_named
 from tidegauge.performing.compilation import announce_compilation
+from tidegauge.rehearsal.alerts import alerts_of
+from tidegauge.rehearsal.incidents import (
+    Rehearsal,
+    Rehearsed,
+    incident_names,
+    load_incident,
+    rehearse,
+    served_metrics,
+)
+from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
+from tidegauge.rehearsal.rule_files import RuleFile, read_rule_file
+from tidegauge.simulation.durations import parse_time
+from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.run_batch import jobs_of, make_batch_folder
-
-if TYPE_CHECKING:
-    from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed
-    from tidegauge.rehearsal.promtool import Intervals
-    from tidegauge.rehearsal.rule_files import RuleFile
 
 ALL = "all"
 DEFAULT_INTERVAL = "15s"
@@ -106,8 +114,6 @@ def rehearse_alerts(
       tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
                                  keep the input of promtool
     """
-    from tidegauge.views.alert_report import content_of, show_summary
-
     paths = [*rules, *(more_rules or ())]
     names = _incidents_of(incidents or [ALL])
     with report(as_json=as_json):
@@ -139,8 +145,6 @@ def _command(
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
     """The named incidents, each once; the command ends if one cannot be run."""
-    from tidegauge.rehearsal.incidents import incident_names, load_incident
-
     listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
     if not listed:
         raise TidegaugeError("--incidents: must name an incident")
@@ -158,9 +162,6 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
 
 
 def _intervals(scrape: str, evaluation: str) -> Intervals:
-    from tidegauge.rehearsal.promtool import Intervals
-    from tidegauge.simulation.durations import parse_time
-
     found = []
     for option, text in (("--scrape-interval", scrape), ("--evaluation-interval", evaluation)):
         try:
@@ -181,10 +182,6 @@ def _prepared(
     spelling: str,
 ) -> Rehearsal:
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
-    from tidegauge.rehearsal.alerts import alerts_of
-    from tidegauge.rehearsal.incidents import Rehearsal, served_metrics
-    from tidegauge.rehearsal.promtool import check_rules, find_promtool
-
     files = _rule_files(paths)
     named = spelling_named(spelling)
     alerts = alerts_of(files, served_metrics(named))
@@ -199,9 +196,6 @@ def _prepared(
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
-    from tidegauge.rehearsal.incidents import incident_names
-    from tidegauge.rehearsal.rule_files import read_rule_file
-
     for path in paths:
         if str(path) in incident_names() and not path.exists():
             raise TidegaugeError(
@@ -212,8 +206,6 @@ def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
 
 def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:
     """The result of each incident, in their order; each is shown as soon as it is known."""
-    from tidegauge.views.alert_report import show_beginning, show_incident
-
     out = console()
     show_beginning(out, rehearsal, len(names), jobs)
     shown: list[Rehearsed] = []
@@ -228,8 +220,6 @@ def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Re
 
 
 def _in_order(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
-    from tidegauge.rehearsal.incidents import rehearse
-
     waiting = list(names)
     ended: dict[str, Rehearsed] = {}
     for each in rehearse(rehearsal, names, jobs):

@@ -5,25 +5,27 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_argument import opened_run
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.performing.perform import perform
+from tidegauge.replication.releases import RULE_CELLS
+from tidegauge.runs.story import Names, told
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.traces.run_comparison import Difference, RunComparison, row_count
+from tidegauge.traces.run_files import MANIFEST, TRACE, RunError
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.views.output import console
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.story import Names
-    from tidegauge.scenario.reading import Scenario
-    from tidegauge.traces.run_comparison import Difference
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 
 def replay_run(
@@ -89,8 +91,6 @@ def replay_run(
 
 def _note_other_release(run: RunFolder) -> None:
     """Print a note if another version of Tidegauge wrote the run: its results may differ."""
-    from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
-
     writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
     release = tidegauge_version()
     if (writer, schema_version) != (release, SCHEMA_VERSION):
@@ -108,12 +108,6 @@ def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
     Raises:
         RunError: the manifest lacks them, or this release cannot run the scenario.
     """
-    from tidegauge.replication.releases import RULE_CELLS
-    from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
-    from tidegauge.scenario.reading import ScenarioError, scenario_from_mapping
-    from tidegauge.simulation.trace_rows.schema import tidegauge_version
-    from tidegauge.traces.run_files import MANIFEST, RunError
-
     file = run.path / MANIFEST
     switches: Any = run.manifest.get("switches", {})
     known = {*RULE_CELLS, UNCONDITIONAL_ISR}
@@ -133,8 +127,6 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     Raises:
         RunError, TraceError: the trace is damaged or incomplete.
     """
-    from tidegauge.traces.run_files import TRACE, RunError
-
     if run.summary is None:
         return run.last_time_us
     if not isinstance(run.summary.get("trace_sha256"), str):
@@ -148,10 +140,6 @@ def _recorded_until_us(run: RunFolder) -> int | None:
 
 def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     """Print whether both runs are equal, or their first difference."""
-    from tidegauge.runs.story import Names
-    from tidegauge.simulation.durations import time_text
-    from tidegauge.traces.run_comparison import RunComparison, row_count
-
     is_unfinished = recorded.summary is None
     difference = RunComparison(recorded, replayed, one_is_unfinished=is_unfinished).first
     rows = counted(row_count(recorded), "row")
@@ -200,9 +188,6 @@ def _show_difference(
 
 def _row_text(row: TraceRow | None, names: Names) -> str:
     """The row's time, process, number in the trace, and content."""
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
-
     if row is None:
         return "has no more rows"
     number = f"{row['process']}:{row['sequence']}" + (f".{row['minor']}" if row["minor"] else "")

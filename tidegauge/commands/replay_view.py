@@ -7,8 +7,13 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.run_paths import runs_at
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
+from tidegauge.report.one_run import OneRun
+from tidegauge.report.page import page
+from tidegauge.report.replay import section
 from tidegauge.views.output import console
 from tidegauge.views.story_lines import print_notes
 from tidegauge.views.working import working
@@ -37,12 +42,6 @@ def replay_view(
       tidegauge replay-view runs/rack-outage
       tidegauge replay-view runs/rack-outage --out rack-outage.html
     """
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.run_paths import runs_at
-    from tidegauge.report.one_run import OneRun
-    from tidegauge.report.page import page
-    from tidegauge.report.replay import section
-
     try:
         print_notes(opened_run(run, "replay-view"))
         (found,) = runs_at(run)

@@ -7,8 +7,12 @@ from typing import Annotated
 
 import typer
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.run_paths import common_folder, runs_at
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.report.report import write_report
 from tidegauge.scenario.text.counted import counted
+from tidegauge.traces.run_files import RunError
 from tidegauge.views.output import console
 from tidegauge.views.working import working
 
@@ -50,11 +54,6 @@ def report_run(
                                  all runs in a sweep's folder
       tidegauge report 'runs/*' --out analysis
     """
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.analysis.run_paths import common_folder, runs_at
-    from tidegauge.report.report import write_report
-    from tidegauge.traces.run_files import RunError
-
     try:
         found = runs_at(runs)
         folder = out or common_folder(runs, found) or _OF_SEVERAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -17,15 +17,16 @@ from tidegauge.options.watching import WatchRequest, wanted_speed, watched
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.performing.perform import perform
 from tidegauge.performing.perform_sweep import perform_sweep
+from tidegauge.runs.story import Names
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
+from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.check_view import show_verdicts
 from tidegauge.views.output import console, print_json, report, show_warnings
+from tidegauge.views.overview import show_unreachable
 from tidegauge.views.summary_view import show_chance, show_summary
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.reading import Scenario
-    from tidegauge.traces.run_folder import RunFolder
 
 
 def run_scenario(
@@ -229,9 +230,6 @@ def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> No
 
 def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
     """Run a scenario and print its results; return the summary and whether it is as expected."""
-    from tidegauge.scenario.cluster_plan import ClusterPlan
-    from tidegauge.traces.run_folder import new_run_folder
-
     loaded = request.load()
     show_warnings(loaded)
     out = out or new_run_folder(f"{loaded.name}-{loaded.seed}")
@@ -256,9 +254,6 @@ def _run(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, 
 
 def _show(run: RunFolder, request: RunRequest, loaded: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
-    from tidegauge.runs.story import Names
-    from tidegauge.views.overview import show_unreachable
-
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)

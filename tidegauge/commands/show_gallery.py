@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.laboratory.gallery.comparison import Compared, compared
+from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, incidents_named
+from tidegauge.laboratory.gallery.view import content_of, show
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.output import console, print_json, report
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tidegauge.laboratory.gallery.comparison import Compared
-    from tidegauge.laboratory.gallery.incidents import Incident
+from tidegauge.views.run_batch import runs_progress
 
 
 def gallery(
@@ -43,8 +42,6 @@ def gallery(
       tidegauge gallery 3
       tidegauge gallery isolated-controller --json
     """
-    from tidegauge.laboratory.gallery.view import content_of, show
-
     incidents = _incidents_of(name)
     with report(as_json=as_json):
         announce_compilation()
@@ -57,8 +54,6 @@ def gallery(
 
 
 def _incidents_of(name: str | None) -> Sequence[Incident]:
-    from tidegauge.laboratory.gallery.incidents import INCIDENTS, incidents_named
-
     if name is None:
         return INCIDENTS
     try:
@@ -69,9 +64,6 @@ def _incidents_of(name: str | None) -> Sequence[Incident]:
 
 def _compared(incidents: Sequence[Incident]) -> list[Compared]:
     """Run all incidents, each in two releases, and show the progress."""
-    from tidegauge.laboratory.gallery.comparison import compared
-    from tidegauge.views.run_batch import runs_progress
-
     results = []
     with runs_progress(len(incidents)) as advance:
         for incident in incidents:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
+from tidegauge.replication.kraft_rules import KRaftRules
+from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of
+from tidegauge.replication.release_rules import ReleaseRules
+from tidegauge.replication.release_versions import (
+    KRAFT_MODE,
+    ZOOKEEPER_MODE,
+    Cell,
+    Release,
+    Table,
+    all_releases,
+)
+from tidegauge.replication.releases import (
+    DEFAULT_RELEASE,
+    RULE_CELLS,
+    checkpoint_format_of,
+    rule_cells_of,
+    value_name,
+)
 from tidegauge.views.output import WIDTH, console, print_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rich.console import Console
-    from rich.text import Text
-
-    from tidegauge.replication.release_versions import Cell, Table
 
 #: Columns of a name in the output.
 NAME_WIDTH = 47
@@ -79,11 +96,6 @@ def show_releases(
 
 
 def _show_changes(console: Console) -> None:
-    from tidegauge.replication.kraft_releases import KRAFT_CELLS
-    from tidegauge.replication.release_defaults import DEFAULTS
-    from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE, all_releases
-    from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
-
     releases, with_kraft = all_releases(ZOOKEEPER_MODE), all_releases(KRAFT_MODE)
     console.print(
         f"Releases {releases[0]} to {releases[-1]} with ZooKeeper, {with_kraft[0]} to "
@@ -102,11 +114,6 @@ def _show_changes(console: Console) -> None:
 
 
 def _show_one(console: Console, release: str, protocol: str | None, mode: str | None) -> None:
-    from tidegauge.replication.kraft_releases import kraft_cells_of
-    from tidegauge.replication.release_defaults import default_cells_of
-    from tidegauge.replication.release_versions import KRAFT_MODE, Release
-    from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
-
     parsed = Release.parse(release)
     chosen = parsed.mode(mode)
     version = parsed.version(chosen, protocol)
@@ -124,11 +131,6 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
 
 def _changes() -> dict[str, Any]:
     """All values of each rule and default, the first one first."""
-    from tidegauge.replication.kraft_releases import KRAFT_CELLS
-    from tidegauge.replication.release_defaults import DEFAULTS
-    from tidegauge.replication.release_versions import all_releases
-    from tidegauge.replication.releases import DEFAULT_RELEASE, RULE_CELLS
-
     return {
         "releases": [str(release) for release in all_releases()],
         "default_release": DEFAULT_RELEASE,
@@ -142,11 +144,6 @@ def _changes() -> dict[str, Any]:
 
 def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]:
     """The rules and defaults of one release, and the source of each."""
-    from tidegauge.replication.kraft_releases import kraft_cells_of
-    from tidegauge.replication.release_defaults import default_cells_of
-    from tidegauge.replication.release_versions import KRAFT_MODE, Release
-    from tidegauge.replication.releases import checkpoint_format_of, rule_cells_of
-
     parsed = Release.parse(release)
     chosen = parsed.mode(mode)
     defaults = default_cells_of(release, chosen)
@@ -170,8 +167,6 @@ def _meant(rules: Mapping[str, Cell]) -> dict[str, Any]:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     """A value for programs: true, -1, or the name of a constant of the rules."""
-    from tidegauge.replication.releases import value_name
-
     is_constant = type(cell.value) not in {bool, int, str}
     value = value_name(cell.value) if is_constant else cell.value
     return {**cell._asdict(), "value": value}
@@ -179,11 +174,6 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _history(cells: tuple[Cell, ...]) -> Text:
     """``no, 2.7.0 if 2.7-IV2: yes, 3.1.0: no``, the releases in colour; long ones in lines."""
-    from rich.text import Text
-
-    from tidegauge.replication.release_versions import all_releases
-    from tidegauge.replication.releases import value_name
-
     parts = []
     for cell in cells:
         part = Text()
@@ -197,9 +187,6 @@ def _history(cells: tuple[Cell, ...]) -> Text:
 
 
 def _print_histories(console: Console, title: str, rows: Table) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table as Grid
-
     grid = Grid(title, "value", box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
     grid.columns[0].width = NAME_WIDTH
     for name, cells in rows.items():
@@ -209,10 +196,6 @@ def _print_histories(console: Console, title: str, rows: Table) -> None:
 
 def _print_sourced(console: Console, title: str, cells: Mapping[str, Cell]) -> None:
     """Print each name with its value; below it the meaning and the source."""
-    from rich.text import Text
-
-    from tidegauge.replication.releases import value_name
-
     meanings = switch_meanings()
     console.print("", Text(title, style="bold"), sep="\n")
     for name, cell in cells.items():
@@ -224,11 +207,6 @@ def _print_sourced(console: Console, title: str, cells: Mapping[str, Cell]) -> N
 
 def switch_meanings() -> dict[str, str]:
     """The meaning of each switch: the comment above its field in its record."""
-    import inspect
-
-    from tidegauge.replication.kraft_rules import KRaftRules
-    from tidegauge.replication.release_rules import ReleaseRules
-
     meanings: dict[str, str] = {}
     comment: list[str] = []
     sources = inspect.getsource(ReleaseRules) + inspect.getsource(KRaftRules)

@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
+from tidegauge.runs.broker_history import broker_index
+from tidegauge.runs.cause_chain import row_of_handle
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.story import Names
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.broker_view import show_broker, show_broker_at
+from tidegauge.views.cause_view import show_cause
+from tidegauge.views.client_view import show_client
+from tidegauge.views.controller_view import show_controller, show_controller_at, show_zookeeper
+from tidegauge.views.fault_view import faults_for_programs, show_faults
 from tidegauge.views.output import console, print_json
+from tidegauge.views.overview import show_partitions, show_unreachable
+from tidegauge.views.partition_view import partition_number, show_partition
+from tidegauge.views.quorum_view import show_metadata_log, show_quorum
 from tidegauge.views.story_lines import (
     StoryOptions,
     moment_of,
     parse_span,
     print_notes,
 )
-
-if TYPE_CHECKING:
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 
 def show_run(
@@ -147,9 +156,6 @@ def show_run(
         raise TidegaugeError("--json needs --faults")
     _check_options([view for view, wanted in views.items() if wanted], at is not None, narrowed)
 
-    from tidegauge.runs.result_tables import tables_of
-    from tidegauge.runs.story import Names
-
     try:
         folder = opened_run(run, "show")
         names = Names.of(folder)
@@ -197,9 +203,6 @@ def _check_options(views: list[str], has_at: bool, narrowed: bool) -> None:
 def _show_whole_run(
     run: RunFolder, tables: RunTables, names: Names, options: StoryOptions, *, of_metadata_log: bool
 ) -> None:
-    from tidegauge.views.overview import show_partitions, show_unreachable
-    from tidegauge.views.quorum_view import show_metadata_log
-
     if of_metadata_log:
         show_metadata_log(console(), run, names, options.span)
         return
@@ -210,8 +213,6 @@ def _show_whole_run(
 def _show_partition(
     run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
 ) -> None:
-    from tidegauge.views.partition_view import partition_number, show_partition
-
     show_partition(console(), run, tables, names, partition_number(name, names), options)
 
 
@@ -223,9 +224,6 @@ def _show_broker(
     at_us: int | None,
     options: StoryOptions,
 ) -> None:
-    from tidegauge.runs.broker_history import broker_index
-    from tidegauge.views.broker_view import show_broker, show_broker_at
-
     broker = broker_index(name, names)
     if at_us is None:
         show_broker(console(), run, tables, names, broker, options)
@@ -236,16 +234,12 @@ def _show_broker(
 def _show_client(
     run: RunFolder, tables: RunTables, names: Names, name: str, options: StoryOptions
 ) -> None:
-    from tidegauge.views.client_view import show_client
-
     show_client(console(), run, tables, names, name, options)
 
 
 def _show_controller(
     run: RunFolder, tables: RunTables, names: Names, at_us: int | None, options: StoryOptions
 ) -> None:
-    from tidegauge.views.controller_view import show_controller, show_controller_at
-
     if at_us is None:
         show_controller(console(), run, tables, names, options)
     else:
@@ -253,8 +247,6 @@ def _show_controller(
 
 
 def _show_faults(run: RunFolder, tables: RunTables, *, as_json: bool) -> None:
-    from tidegauge.views.fault_view import faults_for_programs, show_faults
-
     if as_json:
         print_json(faults_for_programs(run, tables))
     else:
@@ -262,16 +254,10 @@ def _show_faults(run: RunFolder, tables: RunTables, *, as_json: bool) -> None:
 
 
 def _show_cause(run: RunFolder, names: Names, handle: str) -> None:
-    from tidegauge.runs.cause_chain import row_of_handle
-    from tidegauge.views.cause_view import show_cause
-
     show_cause(console(), run, names, row_of_handle(handle, run, names))
 
 
 def _show_control_plane(run: RunFolder, at_us: int | None, *, of_quorum: bool) -> None:
-    from tidegauge.views.controller_view import show_zookeeper
-    from tidegauge.views.quorum_view import show_quorum
-
     if run.is_of_logs:
         which = "--quorum: logs do not tell the states of all voters"
         if not of_quorum:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from tidegauge.scenario.schema import schema_text
+
 
 def show_schema() -> None:
     """Print the JSON schema of scenario files.
@@ -17,6 +19,4 @@ def show_schema() -> None:
       # and then, as the first line of a scenario:
       # yaml-language-server: $schema=scenario.schema.json
     """
-    from tidegauge.scenario.schema import schema_text
-
     typer.echo(schema_text(), nl=False)

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tidegauge.engine.grouping import grouping_of, usual_broker_groups
+from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.options.costs_file import CostsFile
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.run_request import RunRequest
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.leaned_on import LeanedOn, leaned_on
+from tidegauge.scenario.model.workload import ClientGroup
 from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.timetable import fault_words, timetable
+from tidegauge.scenario.used_resources import UsedResource, used_resources
+from tidegauge.scenario.warnings import warnings_of
+from tidegauge.simulation.durations import format_duration, time_text
 from tidegauge.views.output import print_json, show_warnings
-
-if TYPE_CHECKING:
-    from tidegauge.engine.prediction import Prediction
-    from tidegauge.scenario.cluster_plan import ClusterPlan
-    from tidegauge.scenario.leaned_on import LeanedOn
-    from tidegauge.scenario.model.workload import ClientGroup
-    from tidegauge.scenario.used_resources import UsedResource
+from tidegauge.views.story_lines import duration_text
 
 #: How many faults and steps are listed.
 _LISTED = 40
@@ -85,8 +89,6 @@ def validate_scenario(
         costs=costs,
     )
     request.check()
-    from tidegauge.engine.prediction import predict
-    from tidegauge.scenario.cluster_plan import ClusterPlan
 
     plan = ClusterPlan(request.load())
     hosting = request.hosting.of(plan)
@@ -101,17 +103,10 @@ def validate_scenario(
 
 def _groups(plan: ClusterPlan, actors: int | None) -> list[str]:
     """The groups that actors would host; by default as many as in a run on this machine."""
-    import os
-
-    from tidegauge.engine.grouping import grouping_of, usual_broker_groups
-
     return grouping_of(plan, actors or usual_broker_groups(plan, os.cpu_count() or 1)).names
 
 
 def _print(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> None:
-    from tidegauge.scenario.leaned_on import leaned_on
-    from tidegauge.scenario.used_resources import used_resources
-
     for name, words in _size(plan).items():
         _entry(name, words)
     for topic in _topics(plan):
@@ -146,8 +141,6 @@ def _controllers(plan: ClusterPlan) -> str:
 
 def _size(plan: ClusterPlan) -> dict[str, str]:
     """The scenario in a few lines."""
-    from tidegauge.simulation.durations import format_duration
-
     scenario = plan.scenario
     replicas = sum(len(partition.replicas) for partition in plan.partitions)
     racks = {name: len(brokers) for name, brokers in scenario.cluster.racks.items()}
@@ -212,9 +205,6 @@ def _never(plan: ClusterPlan, group: ClientGroup) -> str:
 
 
 def _print_timetable(plan: ClusterPlan) -> None:
-    from tidegauge.scenario.timetable import fault_words, timetable
-    from tidegauge.simulation.durations import time_text
-
     scenario = plan.scenario
     planned = timetable(scenario)
     typer.echo("\nFaults and steps:" if planned else "\nThere are no faults and no steps.")
@@ -260,8 +250,6 @@ def _memory_words(memory_bytes: float) -> str:
 
 
 def _print_costs(parameters: list[LeanedOn]) -> None:
-    from tidegauge.views.story_lines import duration_text
-
     typer.echo("\nThe result depends on these costs in time (medians; * is a default,")
     typer.echo("not measured on your brokers):")
     for occasion in dict.fromkeys(parameter.occasion for parameter in parameters):
@@ -286,11 +274,6 @@ def _print_resources(resources: list[UsedResource]) -> None:
 
 def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> dict[str, Any]:
     """The prediction for programs; names end in their unit."""
-    from tidegauge.scenario.leaned_on import leaned_on
-    from tidegauge.scenario.timetable import timetable
-    from tidegauge.scenario.used_resources import used_resources
-    from tidegauge.scenario.warnings import warnings_of
-
     scenario = plan.scenario
     return {
         "name": scenario.name,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_argument import opened_run
+from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import TraceError
+from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, trace_sha256
 from tidegauge.views.output import print_json
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from tidegauge.traces.run_folder import RunFolder
 
 Hashes = dict[int, tuple[int, int]]
 
@@ -43,8 +44,6 @@ def verify_run(
       tidegauge verify runs/rack-outage
       tidegauge verify runs/rack-outage --json
     """
-    from tidegauge.traces.trace_file import TraceError
-
     try:
         with working(f"reading {run}"):
             found = verified(opened_run(run, "verify"))
@@ -85,7 +84,6 @@ def verified(run: RunFolder) -> Verified:
     found = _recomputed(run, expected)
     for process in sorted(expected.keys() | found.keys()):
         _compare(run, process, expected.get(process), found.get(process))
-    from tidegauge.traces.trace_hash import trace_sha256
 
     sha256 = trace_sha256(found)
     if sha256 != expected_sha256:
@@ -126,8 +124,6 @@ def _summarised(run: RunFolder) -> tuple[Hashes, str]:
 
 
 def _recomputed(run: RunFolder, expected: Hashes) -> Hashes:
-    from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows
-
     found = hash_of_rows((kind, run.table(kind.name)) for kind in run.kinds.values())
     return {**dict.fromkeys(expected, NO_ROWS), **found}
 
@@ -138,8 +134,6 @@ def _compare(
     expected: tuple[int, int] | None,
     found: tuple[int, int] | None,
 ) -> None:
-    from tidegauge.runs.story import Names
-
     if expected == found:
         return
     who = f"{run.path}: {Names(run.manifest).process(process)} (process {process})"

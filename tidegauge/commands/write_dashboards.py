@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
 
 #: Folders of the package ``tidegauge.deploy`` that are written.
 _FOLDERS = ("grafana", "prometheus")

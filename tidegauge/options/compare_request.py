@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.run_request import RunRequest
@@ -17,11 +17,13 @@ from tidegauge.replication.release_versions import (
     Mode,
     Release,
 )
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.other_mode.conversion import Change
-    from tidegauge.scenario.reading import Scenario
-    from tidegauge.sweeps.sweep_axis import Axis
+from tidegauge.scenario.other_mode.conversion import Change
+from tidegauge.scenario.other_mode.converted import converted
+from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.changes import with_changes
+from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.sweeps.sweep_axis import Axis
+from tidegauge.sweeps.sweep_folder import run_name
 
 #: A table of more variants has no room.
 _MOST_VARIANTS = 4
@@ -107,9 +109,6 @@ class CompareRequest(NamedTuple):
 
     def _written(self) -> dict[str, Any]:
         """The scenario as written, with the changes that all variants have."""
-        from tidegauge.scenario.text.changes import with_changes
-        from tidegauge.scenario.text.yaml_file import read_scenario_file
-
         file = self.request.file()
         data = read_scenario_file(file).data
         assert isinstance(data, Mapping)
@@ -129,8 +128,6 @@ def planned_runs(
         seeds: None: the seed of the scenario.
         out: the folder of the runs, and of the files of variants.
     """
-    from tidegauge.sweeps.sweep_folder import run_name
-
     planned = []
     for variant in variants:
         if variant.data is None:
@@ -151,8 +148,6 @@ def compared_axis(
 
     The command ends unless there is one axis with two to four values.
     """
-    from tidegauge.sweeps.sweep_axis import Axis
-
     fixed, axes = fixed_and_axes(texts)
     for axis in axes:
         if axis.path in {"mode", "release"}:
@@ -181,8 +176,6 @@ def compared_axis(
 
 def converted_variant(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> Variant:
     """A scenario in a mode and a release; the command ends if it cannot be converted."""
-    from tidegauge.scenario.other_mode.converted import converted
-
     found = converted(data, source, mode, release)
     in_full = found.scenario.release
     setting = (f"mode={mode}", f"release={in_full}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.text.yaml_file import read_scenario_file
 
 _PARTS = ("costs", "resources")
 
@@ -23,8 +24,6 @@ CostsFile = Annotated[
 
 def costs_in(file: Path) -> dict[str, object]:
     """The values of a file by their paths in a scenario; the command ends if it has others."""
-    from tidegauge.scenario.text.yaml_file import read_scenario_file
-
     data = read_scenario_file(file).data
     if not isinstance(data, dict) or not data or not set(data) <= set(_PARTS):
         raise TidegaugeError(f"{file}: must have {' and '.join(_PARTS)}, and nothing else")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from difflib import get_close_matches
+from typing import Any
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.named_figures import FigureNames, unknown_figures
+from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.errors import one_line
+from tidegauge.traces.summary_figures import FORMS
 
 #: The number of names that are proposed for an unknown one.
 _PROPOSED = 3
@@ -24,8 +26,6 @@ def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
     """End the command if no run of these scenarios has one of these figures."""
     if not names:
         return
-    from tidegauge.scenario.named_figures import unknown_figures
-    from tidegauge.scenario.text.errors import one_line
 
     for name, known in unknown_figures(names, scenarios).items():
         near = _near(name, sorted(known))
@@ -35,8 +35,6 @@ def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
 
 def _near(name: str, known: Sequence[str]) -> str:
     """The known names that are most similar to a wrong one, or contain it."""
-    from difflib import get_close_matches
-
     found = get_close_matches(name, known[:_MOST_COMPARED], n=_PROPOSED)
     found = found or [each for each in known if name.lower() in each.lower()][:_PROPOSED]
     *others, last = found or [""]
@@ -72,9 +70,6 @@ def figures_for_programs(scenario: Scenario | None) -> list[dict[str, Any]]:
 
 def _listed(scenario: Scenario | None) -> list[dict[str, Any]]:
     """All forms of figures, each with its names."""
-    from tidegauge.scenario.named_figures import FigureNames
-    from tidegauge.traces.summary_figures import FORMS
-
     if scenario is None:
         forms = [(form, [form.name]) for form in FORMS]
     else:

@@ -7,13 +7,14 @@ Inline is the default wherever one group is the fastest, which is nearly everywh
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from tidegauge.engine.contract import EngineMaker
-    from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.engine.contract import EngineMaker
+from tidegauge.engine.grouping import worth_broker_groups
+from tidegauge.engine.inline_engine import inline as all_inline
+from tidegauge.engine.ray_engine import on_ray
+from tidegauge.scenario.cluster_plan import ClusterPlan
 
 
 class Hosting(NamedTuple):
@@ -47,7 +48,6 @@ class Hosting(NamedTuple):
         """These options, with the default decided for this cluster on this machine."""
         if self.inline or self.asks_for_ray:
             return self
-        from tidegauge.engine.grouping import worth_broker_groups
 
         groups = worth_broker_groups(plan, os.cpu_count() or 1)
         return Hosting(inline=True) if groups == 1 else Hosting(ray=True, actors=groups)
@@ -67,9 +67,6 @@ class Hosting(NamedTuple):
     def engine(self) -> EngineMaker:
         """This interpreter, or actors of Ray."""
         if self.asks_for_ray:
-            from tidegauge.engine.ray_engine import on_ray
-
             return on_ray(self.actors, self.address)
-        from tidegauge.engine.inline_engine import inline as all_inline
 
         return all_inline()

@@ -8,15 +8,21 @@ from collections.abc import Collection
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.watching import spelling_named
-
-if TYPE_CHECKING:
-    from tidegauge.real_cluster.rates.label_matchers import Matcher
-    from tidegauge.real_cluster.rates.measured_clients import MeasuredClients
-    from tidegauge.real_cluster.rates.rate_source import RateSource, Window
+from tidegauge.real_cluster.rates.label_matchers import Matcher, parse_matchers
+from tidegauge.real_cluster.rates.measured_clients import (
+    DEFAULT_OVER_S,
+    MeasuredClients,
+    of_prometheus,
+    of_samples,
+)
+from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
+from tidegauge.real_cluster.rates.rate_source import RateSource, Window, in_seconds
+from tidegauge.real_cluster.rates.sample_files import SampleReader
+from tidegauge.simulation.durations import parse_time
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
 _LEAST_OVER_US = 1_000_000
@@ -34,8 +40,6 @@ class MeasuredRatesRequest(NamedTuple):
 
     def reader(self, rates: Path | None) -> MeasuredClients | None:
         """The reader of measured rates; None: none are wanted. Fails if options are invalid."""
-        from tidegauge.real_cluster.rates.measured_clients import of_prometheus, of_samples
-
         self._check(rates)
         if self.prometheus is None and not self.samples:
             return None
@@ -52,10 +56,6 @@ class MeasuredRatesRequest(NamedTuple):
         Args:
             wanted: the names, in small letters, of the series that are kept of files.
         """
-        from tidegauge.real_cluster.rates.measured_clients import DEFAULT_OVER_S
-        from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
-        from tidegauge.real_cluster.rates.sample_files import SampleReader
-
         self._check(None)
         at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
         if self.prometheus is not None:
@@ -88,8 +88,6 @@ class MeasuredRatesRequest(NamedTuple):
 
     def _at_s(self) -> float | None:
         """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
-        from tidegauge.real_cluster.rates.rate_source import in_seconds
-
         if self.at is None:
             return None
         text = self.at.strip()
@@ -110,8 +108,6 @@ class MeasuredRatesRequest(NamedTuple):
         return at_s
 
     def _over_s(self) -> float | None:
-        from tidegauge.simulation.durations import parse_time
-
         if self.over is None:
             return None
         try:
@@ -123,8 +119,6 @@ class MeasuredRatesRequest(NamedTuple):
         return over_us / 1e6
 
     def _matchers(self) -> tuple[Matcher, ...]:
-        from tidegauge.real_cluster.rates.label_matchers import parse_matchers
-
         if self.match is None:
             return ()
         try:
@@ -135,8 +129,5 @@ class MeasuredRatesRequest(NamedTuple):
 
 def _window(at_s: float | None, over_s: float | None) -> Window:
     """The time that a Prometheus is asked about; it ends now, unless a moment is given."""
-    from tidegauge.real_cluster.rates.measured_clients import DEFAULT_OVER_S
-    from tidegauge.real_cluster.rates.rate_source import Window
-
     end_s = time.time() if at_s is None else at_s
     return Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)

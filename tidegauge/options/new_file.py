@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.simulation.durations import format_duration, parse_time
+from tidegauge.traces.run_folder import write_text_atomically
 
 
 def check_new_file(out: Path, *, force: bool) -> None:
@@ -22,8 +24,6 @@ def check_new_file(out: Path, *, force: bool) -> None:
 
 def write_new_file(out: Path, text: str) -> None:
     """Write the whole file, or nothing."""
-    from tidegauge.traces.run_folder import write_text_atomically
-
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         write_text_atomically(out, text)
@@ -33,8 +33,6 @@ def write_new_file(out: Path, text: str) -> None:
 
 def time_in_scenario(option: str, text: str) -> str:
     """A time from the command line, as a scenario has it; the command ends if it is not a time."""
-    from tidegauge.simulation.durations import format_duration, parse_time
-
     try:
         return format_duration(parse_time(text))
     except ValueError as error:

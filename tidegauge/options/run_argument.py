@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
+from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import LISTED
-
-if TYPE_CHECKING:
-    from tidegauge.traces.run_folder import RunFolder
 
 
 def opened_run(folder: Path, command: str) -> RunFolder:
@@ -24,9 +22,6 @@ def opened_run(folder: Path, command: str) -> RunFolder:
     Raises:
         RunError: the folder has no run that this Tidegauge can read.
     """
-    from tidegauge.traces.run_files import SweepFolderError
-    from tidegauge.traces.run_folder import RunFolder
-
     try:
         return RunFolder(folder)
     except SweepFolderError:
@@ -34,8 +29,6 @@ def opened_run(folder: Path, command: str) -> RunFolder:
 
 
 def _runs_to_choose_from(folder: Path, command: str) -> str:
-    from tidegauge.traces.run_files import runs_of_sweep, worst_of_sweep
-
     runs = runs_of_sweep(folder)
     if not runs:
         return f"{folder}: is the folder of a sweep, and no run of it has begun yet"

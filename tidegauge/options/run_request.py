@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.costs_file import costs_in
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.watching import WatchRequest
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import parse_change
 
 #: So many seeds show a spread in a minute or two.
 _SEEDS = "1..20"
@@ -43,14 +43,10 @@ class RunRequest(NamedTuple):
 
     def file(self) -> Path:
         """The file of the scenario; the command ends if there is none."""
-        from tidegauge.scenario.shipped import find_scenario
-
         return find_scenario(self.scenario)
 
     def load(self, seed: int | None = None) -> Scenario:
         """The scenario with its changes and this seed; the command ends if it cannot be run."""
-        from tidegauge.scenario.reading import load_scenario
-
         file, changes = self.file(), self.scenario_changes()
         if seed is not None:
             changes["seed"] = seed
@@ -58,9 +54,6 @@ class RunRequest(NamedTuple):
 
     def scenario_changes(self) -> dict[str, object]:
         """The changed values by their paths; the command ends if one cannot be read."""
-        from tidegauge.scenario.reading import ScenarioError
-        from tidegauge.scenario.text.changes import parse_change
-
         changes = {} if self.costs is None else costs_in(self.costs)
         for text in self.changes:
             try:

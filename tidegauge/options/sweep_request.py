@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.figure_names import check_figures
 from tidegauge.options.run_request import RunRequest
+from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.text.changes import split_values
 from tidegauge.sweeps.sweep_axis import Axis
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.sweeps.sweep_folder import run_name
 
 #: A table of more settings would be of no use.
 _MOST_SETTINGS = 1_000
@@ -81,8 +81,6 @@ class SweepRequest(NamedTuple):
         return loaded[0], planned
 
     def _name(self, setting: Sequence[str], seed: int) -> str:
-        from tidegauge.sweeps.sweep_folder import run_name
-
         fixed = [text.partition("=")[::2] for text in self.request.changes]
         swept = [text.partition("=")[::2] for text in setting]
         # Lists and mappings of all runs would only make the name longer.
@@ -111,7 +109,6 @@ def _values(text: str) -> Axis:
         raise TidegaugeError(
             f"--set {text}: must be PATH=VALUE,VALUE..., such as cluster.brokers=3,6"
         )
-    from tidegauge.scenario.text.changes import split_values
 
     return Axis(path, split_values(values))
 

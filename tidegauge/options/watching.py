@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from math import isfinite, nan
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from tidegauge.engine.contract import Onlooker
-    from tidegauge.engine.simulate import Scrapes
-    from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
-    from tidegauge.metrics.samples.levels import Level
-    from tidegauge.metrics.samples.presentation import Presentation
-    from tidegauge.metrics.spellings.spelling import Spelling
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.engine.contract import Onlooker
+from tidegauge.engine.live_metrics import LiveMetrics
+from tidegauge.engine.simulate import Scrapes
+from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK, Endpoint, EndpointError
+from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
+from tidegauge.metrics.samples.levels import Level
+from tidegauge.metrics.samples.presentation import Presentation
+from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
+from tidegauge.metrics.spellings.spelling import Spelling
+from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.scenario.reading import Scenario
 
 #: The interval between scrapes that are written to a file, in virtual time.
 _PERIOD_US = 5_000_000
@@ -76,8 +79,6 @@ class WatchRequest(NamedTuple):
 
 def spelling_named(text: str) -> Spelling:
     """A spelling by its name or file; the command ends if there is none."""
-    from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
-
     try:
         return spelling_of(text)
     except SpellingError as error:
@@ -111,8 +112,6 @@ def wanted_speed(text: str | None, metrics: str | None) -> float | None:
 
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of an endpoint; the command ends if the text is not an address."""
-    from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK
-
     match = _ADDRESS.fullmatch(text)
     if match is None or int(match["port"]) > LAST_PORT:
         raise TidegaugeError(f"--metrics {text}: must be HOST:PORT or PORT, such as 127.0.0.1:9404")
@@ -133,10 +132,6 @@ def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
 
 @contextmanager
 def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
-    from tidegauge.engine.live_metrics import LiveMetrics
-    from tidegauge.metrics.endpoint.endpoint import Endpoint, EndpointError
-    from tidegauge.scenario.cluster_plan import ClusterPlan
-
     assert request.metrics is not None
     host, port = address_of(request.metrics)
     try:
@@ -151,8 +146,6 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
 
 def _presentation(request: WatchRequest) -> Presentation:
     """The presentation; the command ends if an option has no such value."""
-    from tidegauge.metrics.samples.presentation import Presentation
-
     presentation = Presentation(_level(request.level))
     if request.spelling is not None:
         presentation = presentation._replace(spelling=spelling_named(request.spelling))
@@ -164,8 +157,6 @@ def _presentation(request: WatchRequest) -> Presentation:
 
 
 def _level(text: str | None) -> Level | None:
-    from tidegauge.metrics.samples.levels import Level
-
     if text is None:
         return None
     try:
@@ -176,10 +167,6 @@ def _level(text: str | None) -> Level | None:
 
 @contextmanager
 def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
-    from tidegauge.engine.simulate import Scrapes
-    from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
-    from tidegauge.scenario.cluster_plan import ClusterPlan
-
     path = request.openmetrics
     assert path is not None
     try:
@@ -213,8 +200,6 @@ def _finished(file: OpenMetricsFile, path: Path) -> bool:
 
 def _begin_s(text: str | None) -> float | None:
     """The time of virtual time 0, in seconds since 1970; the command ends if it is not a time."""
-    from datetime import UTC, datetime
-
     if text is None:
         return None
     try:

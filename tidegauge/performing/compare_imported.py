@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.compare_request import Variant, converted_variant
 from tidegauge.options.run_request import RunRequest
 from tidegauge.performing.perform_comparison import Comparison, perform_comparison
-from tidegauge.replication.release_versions import KRAFT_MODE, Release
+from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
+from tidegauge.real_cluster.describe.standard_faults import FaultCase, fault_cases, in_health
+from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
+from tidegauge.scenario.other_mode.conversion import Change
+from tidegauge.scenario.reading import Scenario
+from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.comparison_view import (
     show_changes,
     show_decisions,
@@ -21,14 +26,6 @@ from tidegauge.views.comparison_view import (
 )
 from tidegauge.views.output import console
 from tidegauge.views.sweep_report import show_surprises
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
-    from tidegauge.real_cluster.describe.standard_faults import FaultCase
-    from tidegauge.replication.release_versions import Mode
-    from tidegauge.scenario.reading import Scenario
 
 #: Where eligible leader replicas stay off in a cluster that was upgraded.
 _ELR = "eligible_leader_replicas"
@@ -63,9 +60,6 @@ def compare_imported(
     Returns:
         Whether all runs were as expected.
     """
-    from tidegauge.real_cluster.describe.standard_faults import fault_cases, in_health
-    from tidegauge.traces.run_folder import new_run_folder
-
     data = in_health(imported.data)
     own = imported.scenario
     mode = _target_mode(own, target)
@@ -104,8 +98,6 @@ def _target_mode(own: Scenario, target: str) -> Mode:
 
 def _successor(after: Variant, own: Scenario) -> Variant:
     """The cluster as it is after its upgrade: without what only new clusters have by default."""
-    from tidegauge.scenario.other_mode.conversion import Change
-
     had_it = own.has_kraft and own.has_eligible_leader_replicas()
     if had_it or not after.scenario.has_eligible_leader_replicas():
         return after

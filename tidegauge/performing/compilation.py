@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
 import typer
 
+from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
+from tidegauge.compiled.rules import COMPILED, RUN
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from tidegauge.compiled.compile_all import Compilation
 
 
 def announce_compilation() -> None:
     """Compile the rules that are not cached, and report it: the first run would wait for them."""
-    from tidegauge.compiled.compile_all import import_kernel, is_compiled
-    from tidegauge.compiled.rules import COMPILED, RUN
-
     if not COMPILED:
         return
     # All that a run needs, and no more: the import of every room takes as long as a small run.
@@ -30,8 +25,6 @@ def announce_compilation() -> None:
 
 def compile_with_progress() -> Compilation:
     """Compile all rules that are not cached; the command ends if that fails."""
-    from tidegauge.compiled.compile_all import compile_all
-
     title = "compiling the kernel, once for each release of Tidegauge"
     with working(title) as tell:
         return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))

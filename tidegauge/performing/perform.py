@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.engine.contract import ActorError, EngineError, EngineMaker, Passed, Progress
+from tidegauge.engine.simulate import simulate
+from tidegauge.options.watching import Watchers
+from tidegauge.replication.checkpoint_files import CheckpointError
+from tidegauge.scenario.reading import Scenario, ScenarioError
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import INTERRUPTED
 from tidegauge.views.run_progress import progress_bar
-
-if TYPE_CHECKING:
-    from tidegauge.engine.contract import EngineMaker, Passed, Progress
-    from tidegauge.options.watching import Watchers
-    from tidegauge.scenario.reading import Scenario
-    from tidegauge.traces.run_folder import RunFolder
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
@@ -50,12 +49,6 @@ def perform(
         watchers: the observers of the run.
         over_seeds: the command that runs the scenario with other seeds.
     """
-    from tidegauge.engine.contract import ActorError, EngineError
-    from tidegauge.engine.simulate import simulate
-    from tidegauge.replication.checkpoint_files import CheckpointError
-    from tidegauge.scenario.reading import ScenarioError
-    from tidegauge.traces.run_folder import RunFolder
-
     so_far = f"{out} is unfinished but readable. Again" if is_kept else "Again"
     try:
         with progress_bar(scenario.duration_us) as progress:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.compare_request import Variant, planned_runs
 from tidegauge.options.run_request import RunRequest
 from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
+from tidegauge.runs.compared import ComparedFigure, caveat, compared
+from tidegauge.scenario.text.written_yaml import comment, lines_of
+from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
+from tidegauge.traces.run_files import SWEEP
+from tidegauge.traces.run_folder import write_json_atomically
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from tidegauge.runs.compared import ComparedFigure
-    from tidegauge.sweeps.sweep_content import SweptRun
 
 #: In the folder of a comparison: the figures of all variants.
 COMPARISON = "comparison.json"
@@ -64,8 +65,6 @@ def perform_comparison(
 
     The command ends if a variant has no finished run.
     """
-    from tidegauge.runs.compared import caveat, compared
-
     check_jobs(jobs)
     name = variants[0].scenario.name
     planned = planned_runs(variants, request, seeds, out)
@@ -87,8 +86,6 @@ def perform_comparison(
 
 def _write_scenario(out: Path, variant: Variant) -> None:
     """Write the file of a variant that has one, with the changes at its head."""
-    from tidegauge.scenario.text.written_yaml import comment, lines_of
-
     if variant.data is None:
         return
     head = comment(f"{variant.scenario.name}, {variant.label}: by `tidegauge compare`.")
@@ -171,10 +168,6 @@ def _write(
     content: dict[str, Any],
 ) -> None:
     """Write the comparison, and the table of its runs as a sweep has it."""
-    from tidegauge.sweeps.sweep_content import FIGURES, content_of, worst_of
-    from tidegauge.traces.run_files import SWEEP
-    from tidegauge.traces.run_folder import write_json_atomically
-
     worst = worst_of(runs, FIGURES)
     (variant,) = (each for each in variants if each.setting == worst.changes)
     (planned,) = planned_runs([variant], request, range(worst.seed, worst.seed + 1), out)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,19 +12,16 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.sweep_request import RequestedRun
 from tidegauge.performing.compilation import announce_compilation
 from tidegauge.scenario.text.counted import counted
+from tidegauge.sweeps.many_runs import Outcome, PlannedRun, outcome_of, run_all
+from tidegauge.sweeps.sweep_content import SweptRun
+from tidegauge.sweeps.sweep_folder import finished_run, sweep_folder
 from tidegauge.views.output import INTERRUPTED
 from tidegauge.views.run_batch import runs_progress
-
-if TYPE_CHECKING:
-    from tidegauge.sweeps.many_runs import Outcome
-    from tidegauge.sweeps.sweep_content import SweptRun
 
 
 @contextmanager
 def folder_of_runs(out: Path) -> Iterator[None]:
     """Lock the folder of many runs while entered; the command ends if they cannot be there."""
-    from tidegauge.sweeps.sweep_folder import sweep_folder
-
     try:
         with sweep_folder(out):
             yield
@@ -51,10 +47,6 @@ def perform_runs(
         jobs: the number of parallel runs; None: the number of CPUs.
         address: the Ray cluster to join; None: as :func:`run_all` says.
     """
-    from tidegauge.sweeps.many_runs import outcome_of
-    from tidegauge.sweeps.sweep_content import SweptRun
-    from tidegauge.sweeps.sweep_folder import finished_run
-
     outcomes: dict[str, Outcome] = {}
     for each in planned:
         found = finished_run(out / each.name, each.request.load)
@@ -85,7 +77,6 @@ def _run_missing(
     """Perform these runs, and add the outcome of each as it ends."""
     if not missing:
         return
-    from tidegauge.sweeps.many_runs import PlannedRun, run_all
 
     runs = [
         PlannedRun(each.request.file(), each.request.scenario_changes(), out / each.name)

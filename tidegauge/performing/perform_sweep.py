@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tidegauge.options.hosting import Hosting
 from tidegauge.options.sweep_request import SweepRequest
 from tidegauge.performing.perform_runs import folder_of_runs, perform_runs
+from tidegauge.scenario.reading import Scenario
+from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
+from tidegauge.traces.run_files import SWEEP
+from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.output import console, show_warnings
 from tidegauge.views.run_batch import check_jobs
 from tidegauge.views.sweep_report import show_sweep
-
-if TYPE_CHECKING:
-    from tidegauge.scenario.reading import Scenario
-    from tidegauge.sweeps.sweep_content import SweptRun
 
 
 def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
@@ -25,8 +25,6 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
         The content of ``sweep.json``, the folder of the sweep, and whether all runs were as
         expected.
     """
-    from tidegauge.traces.run_folder import new_run_folder
-
     check_jobs(request.jobs)
     loaded, planned = request.plan()
     show_warnings(loaded)
@@ -43,10 +41,6 @@ def _write(
     request: SweepRequest, loaded: Scenario, runs: Sequence[SweptRun], out: Path
 ) -> dict[str, Any]:
     """Write the results of all runs, and return the written content."""
-    from tidegauge.sweeps.sweep_content import FIGURES, content_of, worst_of
-    from tidegauge.traces.run_files import SWEEP
-    from tidegauge.traces.run_folder import write_json_atomically
-
     figures = request.figures or FIGURES
     worst = worst_of(runs, figures)
     alone = request.request._replace(

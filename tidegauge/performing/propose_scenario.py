@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from tidegauge.real_cluster.incident.proposal import Proposal
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.real_cluster.describe.properties_files import properties_files
+from tidegauge.real_cluster.incident.log_sightings import log_sightings
+from tidegauge.real_cluster.incident.proposal import Proposal
+from tidegauge.real_cluster.incident.proposal_text import proposal_lines, write_proposal
+from tidegauge.traces.run_folder import RunFolder
 
 #: Names of files that say the settings of a node.
 _PROPERTIES = ("server.properties", "controller.properties", "broker.properties")
@@ -28,10 +28,6 @@ def propose_scenario(
         properties: files of settings; without one those in the folder, and beside it in config.
         file: the file to write.
     """
-    from tidegauge.real_cluster.describe.properties_files import properties_files
-    from tidegauge.real_cluster.incident.log_sightings import log_sightings
-    from tidegauge.real_cluster.incident.proposal_text import write_proposal
-
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
@@ -53,8 +49,6 @@ def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     """The lines of a proposal for a terminal, with the next commands."""
-    from tidegauge.real_cluster.incident.proposal_text import proposal_lines
-
     yield ""
     yield f"Scenario: {file}"
     yield from proposal_lines(proposal)

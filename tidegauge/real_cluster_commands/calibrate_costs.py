@@ -5,21 +5,34 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import typer
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, write_new_file
+from tidegauge.performing.compilation import announce_compilation
+from tidegauge.real_cluster.costs.calibration import Calibration, calibrate
+from tidegauge.real_cluster.costs.calibration_tables import calibration_lines, comparison_lines
+from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs, read_cluster_logs
+from tidegauge.real_cluster.costs.cost_text import (
+    NotBlockStyleError,
+    cost_file_text,
+    scenario_text_with,
+)
+from tidegauge.real_cluster.costs.estimators import MARKERS
+from tidegauge.real_cluster.costs.measured_series import (
+    ZOOKEEPER_LATENCY,
+    MeasuredSeries,
+    wanted_names,
+)
+from tidegauge.real_cluster.costs.measured_times import measured_parameters
+from tidegauge.real_cluster.costs.recorded_times import Recorded, read_recorded
+from tidegauge.real_cluster.costs.side_by_side import compare_figures
+from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE, Mode
+from tidegauge.scenario.reading import load_scenario
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from tidegauge.real_cluster.costs.calibration import Calibration
-    from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
-    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries
-    from tidegauge.real_cluster.costs.recorded_times import Recorded
-    from tidegauge.replication.release_versions import Mode
 
 #: Runs of a schedule with each of the two costs.
 _SEEDS = 10
@@ -137,7 +150,6 @@ def calibrate_costs(
         mode = _mode_of(read, scenario)
         recorded = _recorded(schedule or [], mode)
         calibration = _calibrated(read, mode)
-    from tidegauge.real_cluster.costs.calibration_tables import calibration_lines
 
     if out is not None:
         write_new_file(out, _text(calibration, read.origins, scenario))
@@ -152,10 +164,6 @@ def calibrate_costs(
 def _read(
     folders: Sequence[Path], request: MeasuredRatesRequest, tell: Callable[[str], None]
 ) -> _Read:
-    from tidegauge.real_cluster.costs.cluster_logs import read_cluster_logs
-    from tidegauge.real_cluster.costs.estimators import MARKERS
-    from tidegauge.real_cluster.costs.measured_series import MeasuredSeries, wanted_names
-
     logs = [read_cluster_logs(folder, MARKERS, tell) for folder in folders]
     source = request.source(wanted_names())
     series = None if source is None else MeasuredSeries(source)
@@ -165,10 +173,6 @@ def _read(
 
 def _mode_of(read: _Read, scenario: Path | None) -> Mode:
     """The mode of the logs, else of the scenario, else of the metrics."""
-    from tidegauge.real_cluster.costs.measured_series import ZOOKEEPER_LATENCY
-    from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
-    from tidegauge.scenario.reading import load_scenario
-
     modes = {logs.mode: logs.folder for logs in read.logs if logs.mode is not None}
     if len(modes) > 1:
         raise TidegaugeError(
@@ -194,9 +198,6 @@ def _mode_of(read: _Read, scenario: Path | None) -> Mode:
 
 
 def _calibrated(read: _Read, mode: Mode) -> Calibration:
-    from tidegauge.real_cluster.costs.calibration import calibrate
-    from tidegauge.real_cluster.costs.measured_times import measured_parameters
-
     measured = [] if read.series is None else list(measured_parameters(read.series, mode))
     calibration = calibrate(mode, read.logs, measured)
     if not calibration.fitted:
@@ -205,12 +206,6 @@ def _calibrated(read: _Read, mode: Mode) -> Calibration:
 
 
 def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -> str:
-    from tidegauge.real_cluster.costs.cost_text import (
-        NotBlockStyleError,
-        cost_file_text,
-        scenario_text_with,
-    )
-
     if scenario is None:
         return cost_file_text(calibration, origins)
     try:
@@ -234,9 +229,6 @@ def _show_next(out: Path, scenario: Path | None) -> None:
 
 def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
     """The recorded clusters, which must have the mode of the calibration."""
-    from tidegauge.real_cluster.costs.recorded_times import read_recorded
-    from tidegauge.replication.release_versions import MODE_NAMES
-
     found = []
     for file in files:
         recorded = read_recorded(file)
@@ -250,10 +242,6 @@ def _recorded(files: Sequence[Path], mode: Mode) -> list[Recorded]:
 
 
 def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int) -> None:
-    from tidegauge.performing.compilation import announce_compilation
-    from tidegauge.real_cluster.costs.calibration_tables import comparison_lines
-    from tidegauge.real_cluster.costs.side_by_side import compare_figures
-
     announce_compilation()
     with working("plays schedules") as tell:
         costs = calibration.parts().get("costs", {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -14,11 +14,16 @@ from tidegauge.options.measured_rates import MeasuredRatesRequest
 from tidegauge.options.new_file import check_new_file, time_in_scenario, write_new_file
 from tidegauge.options.sweep_request import seeds_of
 from tidegauge.performing.compare_imported import check_target, compare_imported
+from tidegauge.real_cluster.describe.imported_scenario import (
+    ImportedScenario,
+    ImportRequest,
+    import_scenario,
+)
+from tidegauge.real_cluster.describe.properties_files import properties_files
+from tidegauge.real_cluster.describe.scenario_text import scenario_text
+from tidegauge.simulation.durations import parse_duration
 from tidegauge.views.output import show_warnings
 from tidegauge.views.working import working
-
-if TYPE_CHECKING:
-    from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario, ImportRequest
 
 #: A shorter run would end before any process does anything.
 _LEAST_US = 1_000_000
@@ -206,10 +211,6 @@ def import_cluster(
       tidegauge import describe.txt --features features.txt -o mine.yaml
       tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
     """
-    from tidegauge.real_cluster.describe.imported_scenario import ImportRequest, import_scenario
-    from tidegauge.real_cluster.describe.properties_files import properties_files
-    from tidegauge.real_cluster.describe.scenario_text import scenario_text
-
     files = properties_files(properties or [])
     request = ImportRequest(
         describe,
@@ -246,8 +247,6 @@ def import_cluster(
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
     """Fail unless each option is valid by itself."""
-    from tidegauge.simulation.durations import parse_duration
-
     times_us = {}
     for option, text in (
         ("--duration", request.duration),

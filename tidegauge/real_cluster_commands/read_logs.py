@@ -15,6 +15,10 @@ from tidegauge.performing.propose_scenario import (
     proposal_report,
     propose_scenario,
 )
+from tidegauge.real_cluster.logs.log_files import found_logs
+from tidegauge.real_cluster.logs.log_reporting import found_in_logs
+from tidegauge.real_cluster.logs.real_history import real_history
+from tidegauge.real_cluster.logs.run_writing import write_run
 from tidegauge.views.output import print_json, report
 from tidegauge.views.working import working
 
@@ -77,9 +81,6 @@ def read_logs(
       tidegauge show runs/outage --partition orders-0
       tidegauge describe runs/outage --at 90s
     """
-    from tidegauge.real_cluster.logs.log_files import found_logs
-    from tidegauge.real_cluster.logs.real_history import real_history
-
     check_proposal(scenario, properties or [])
     if out.exists():
         raise TidegaugeError(f"{out}: exists; name a folder that does not")
@@ -93,14 +94,12 @@ def read_logs(
             _import_writing,
         )
         tell(f"writing {out}")
-        from tidegauge.real_cluster.logs.run_writing import write_run
 
         run = write_run(history, out)
     proposal = None
     if scenario is not None:
         with working(f"proposing {scenario}"):
             proposal = propose_scenario(run, folder, properties or [], scenario)
-    from tidegauge.real_cluster.logs.log_reporting import found_in_logs
 
     told = found_in_logs(history, run)
     with report(as_json=as_json):
@@ -122,4 +121,3 @@ def read_logs(
 
 def _import_writing() -> None:
     """Import the rooms that write runs: they take two seconds, in which other processes read."""
-    import tidegauge.real_cluster.logs.run_writing  # noqa: F401

@@ -43,7 +43,7 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
     """The row with this handle.
 
     Raises:
-        TidegaugeError: the text is not a handle, or there is no such row; the message has the range.
+        TidegaugeError: the text is no handle, or there is no such row; the message has the range.
         TraceError: a trace file is damaged.
     """
     numbers = _HANDLE.fullmatch(handle)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tidegauge.analysis.questions.question import Question, worth_showing
+from tidegauge.analysis.tables.result_table import Column
 from tidegauge.views.fitting_table import column_widths, fitting_columns, table_width
 from tidegauge.views.story_lines import duration_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.questions.question import Question
-    from tidegauge.analysis.tables.result_table import Column
 
 #: The most rows that are shown.
 MOST_ROWS = 30
@@ -46,8 +46,6 @@ class Answer(NamedTuple):
 
 def print_questions(out: Console, questions: Mapping[str, Question]) -> None:
     """Print all questions with their names."""
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False, show_header=False)
     for question in questions.values():
         table.add_row(question.name, question.asks)
@@ -59,8 +57,6 @@ def print_answer(out: Console, answer: Answer, runs: Sequence[str]) -> None:
 
     A column that adds nothing is left out, such as the run if there is only one.
     """
-    from tidegauge.analysis.questions.question import worth_showing
-
     question = answer.question
     out.print(f"[bold]{question.asks}[/bold]", highlight=False)
     columns = worth_showing(question.columns, answer.rows)
@@ -105,9 +101,6 @@ def title_of(column: Column) -> str:
 
 
 def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
     table = Table(box=None, pad_edge=False)
     widths = column_widths([title_of(column) for column in columns], texts, out.width)
     for column, width in zip(columns, widths, strict=True):
@@ -123,9 +116,6 @@ def _print_table(out: Console, columns: Sequence[Column], texts: Sequence[Sequen
 
 def _print_blocks(out: Console, columns: Sequence[Column], texts: Sequence[Sequence[str]]) -> None:
     """Print rows one below the other: they are too wide for a table."""
-    from rich.markup import escape
-    from rich.table import Table
-
     for row in texts:
         block = Table(box=None, pad_edge=False, show_header=False)
         for column, text in zip(columns, row, strict=True):

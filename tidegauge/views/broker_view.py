@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.broker_history import BrokerState, ReplicaState, broker_rows, broker_state
+from tidegauge.runs.moments import moments, told_moment
+from tidegauge.runs.story import Names, spoken, told
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.views.partition_view import listed
 from tidegauge.views.story_lines import StoryOptions, moment_line, print_lines, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.broker_history import BrokerState, ReplicaState
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: Shown where no row has the value.
 UNTOLD = "?"
@@ -29,9 +30,6 @@ def show_broker(
     options: StoryOptions,
 ) -> None:
     """Print a broker's last state in a few lines, then its story."""
-    from tidegauge.runs.broker_history import broker_rows, broker_state
-    from tidegauge.runs.moments import moments, told_moment
-
     end_us = options.span.end_us
     _print_facts(out, broker_state(run, tables, names, broker, end_us), names, broker, end_us)
     out.print()
@@ -50,8 +48,6 @@ def show_broker_at(
     out: Console, run: RunFolder, tables: RunTables, names: Names, broker: int, at_us: int
 ) -> None:
     """Print a broker's state at a time, with each of its replicas."""
-    from tidegauge.runs.broker_history import broker_state
-
     state = broker_state(run, tables, names, broker, at_us)
     _print_facts(out, state, names, broker, at_us)
     if state.replicas:
@@ -62,8 +58,6 @@ def show_broker_at(
 def _print_facts(
     out: Console, state: BrokerState, names: Names, broker: int, at_us: int | None
 ) -> None:
-    from tidegauge.simulation.durations import time_text
-
     out.print(f"Broker {names.broker_id(broker)} {when_text(at_us)}: {_life(state, names)}",
               style="bold", soft_wrap=True)  # fmt: skip
     for fault in state.faults:
@@ -79,9 +73,6 @@ def _print_facts(
 
 
 def _life(state: BrokerState, names: Names) -> str:
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
-
     life = state.life
     if life is None:
         return "no start is recorded"
@@ -92,8 +83,6 @@ def _life(state: BrokerState, names: Names) -> str:
 
 
 def _session(row: TraceRow | None) -> str:
-    from tidegauge.simulation.durations import time_text
-
     if row is None:
         return "none yet"
     at = time_text(row["time_us"])
@@ -104,9 +93,6 @@ def _session(row: TraceRow | None) -> str:
 
 
 def _registered(row: TraceRow | None) -> str:
-    from tidegauge.simulation.codes.occasions import BROKER_ABSENT
-    from tidegauge.simulation.durations import time_text
-
     if row is None:
         return "not yet"
     return f"{'no' if row['state'] == BROKER_ABSENT else 'yes'}, since {time_text(row['time_us'])}"
@@ -114,9 +100,6 @@ def _registered(row: TraceRow | None) -> str:
 
 def _taken_for(row: TraceRow | None, names: Names) -> str:
     """The state that a quorum has the broker in."""
-    from tidegauge.runs.story import spoken
-    from tidegauge.simulation.durations import time_text
-
     if row is None:
         return "it has not registered"
     state, reason = (spoken(row, column, names) for column in ("state", "state_reason"))
@@ -125,8 +108,6 @@ def _taken_for(row: TraceRow | None, names: Names) -> str:
 
 
 def _seen(row: TraceRow | None) -> str:
-    from tidegauge.simulation.durations import time_text
-
     if row is None:
         return "none has seen it come or go"
     saw = "has registered" if row.kind == "broker_registered" else "is gone"
@@ -147,10 +128,6 @@ def _role_counts(replicas: Sequence[ReplicaState]) -> str:
 
 def _print_replicas(out: Console, replicas: Sequence[ReplicaState], names: Names) -> None:
     """Print all replicas: those with a note first, then those that it leads."""
-    from rich.text import Text
-
-    from tidegauge.simulation.durations import time_text
-
     width = max(len("partition"), *(len(names.partition(each.partition)) for each in replicas))
     isrs = [UNTOLD if each.isr is None else f"[{listed(each.isr)}]" for each in replicas]
     isr_width = max(len("ISR"), *map(len, isrs))

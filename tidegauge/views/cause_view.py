@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.console import Console
 
+from tidegauge.runs.cause_chain import Strand, cause_strands, handle_of
+from tidegauge.runs.moments import told_moment
+from tidegauge.runs.story import Names
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.views.story_lines import LISTED, moment_line, print_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.cause_chain import Strand
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The number of rows shown at the beginning of a chain that is too long to list.
 LAST = 10
@@ -19,8 +16,6 @@ LAST = 10
 
 def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
     """Print a row and what it goes back to, the newest first; then each cause beside that."""
-    from tidegauge.runs.cause_chain import cause_strands, handle_of
-
     strands = cause_strands(run, row)
     out.print("The causes of this row, the newest first", style="bold")
     _print_strand(out, strands[0], run, names)
@@ -33,9 +28,6 @@ def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> Non
 
 
 def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
-    from tidegauge.runs.cause_chain import handle_of
-    from tidegauge.runs.moments import told_moment
-
     lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
     if len(lines) > LISTED:
         print_lines(out, lines[: LISTED - LAST], handles=True)

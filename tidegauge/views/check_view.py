@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+
+from tidegauge.runs.cause_chain import cause_strands
+from tidegauge.runs.misled_replica import misled_replica, misled_words
+from tidegauge.runs.moments import told_moment
+from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.checks import CHECKS
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import moment_line, print_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: The check that counts records.
 _LOSS = "acknowledged_records_lost"
@@ -29,8 +32,6 @@ _KAFKA_14704 = (
 
 def show_verdicts(out: Console, run: RunFolder) -> list[str]:
     """Print a line for each check, and return the names of the unexpected ones."""
-    from tidegauge.runs.story import Names
-
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
     names = Names.of(run)
@@ -76,9 +77,6 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
 
 def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
     """Print the records that a replica took for committed, if its release has KAFKA-14704."""
-    from tidegauge.runs.misled_replica import misled_replica, misled_words
-    from tidegauge.simulation.durations import time_text
-
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
         return
@@ -109,10 +107,6 @@ def _tell_first_event(
     out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
 ) -> None:
     """Print the row that broke a check, and its causes."""
-    from tidegauge.runs.cause_chain import cause_strands
-    from tidegauge.runs.moments import told_moment
-    from tidegauge.traces.checks import CHECKS
-
     first = found["first_event"]
     row = run.canonical_row(first["process"], first["sequence"]) if first else None
     if row is None:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.analysis.tables.unavailable import LABELS
+from tidegauge.runs.client_history import (
+    client_rows,
+    clients_called,
+    outcomes,
+    read_replicas,
+    stalled_times,
+    totals_of,
+    unreachable_times,
+)
+from tidegauge.runs.moments import moments, told_moment
+from tidegauge.runs.reasons import because
+from tidegauge.runs.story import Names, spoken
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.views.story_lines import (
     StoryOptions,
     duration_text,
     moment_line,
     print_lines,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 #: The most lines of one kind among the facts.
 _MOST = 5
@@ -38,9 +48,6 @@ def show_client(
         TidegaugeError: there is no such client or group.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.client_history import client_rows, clients_called
-    from tidegauge.runs.moments import moments, told_moment
-
     processes = clients_called(name, names)
     rows = client_rows(run, processes, details=options.details)
     known = ", ".join(names.clients[process].name for process in processes)
@@ -79,10 +86,6 @@ def _facts(
 
 def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The longest times in which they were stalled, and the faults that were active then."""
-    from tidegauge.analysis.tables.unavailable import LABELS
-    from tidegauge.runs.client_history import stalled_times
-    from tidegauge.simulation.durations import time_text
-
     for each in stalled_times(tables, names, processes)[:_MOST]:
         faults = f", with {', '.join(each.faults)}" if each.faults else ""
         yield (
@@ -97,8 +100,6 @@ def _stalls(tables: RunTables, names: Names, processes: Sequence[int]) -> Iterat
 
 def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """Their records by outcome: those offered are the sum of the others."""
-    from tidegauge.runs.client_history import totals_of
-
     totals = totals_of(run, processes)
     if totals["records_offered"]:
         parts = " + ".join(
@@ -119,11 +120,6 @@ def _records(run: RunFolder, processes: Sequence[int]) -> Iterator[tuple[str, st
 
 
 def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    from tidegauge.runs.client_history import outcomes
-    from tidegauge.runs.reasons import because
-    from tidegauge.runs.story import spoken
-    from tidegauge.simulation.durations import time_text
-
     for outcome in outcomes(rows)[:_MOST]:
         reason = because(outcome.first, run, names)
         first = f"the first at {time_text(outcome.first['time_us'])}"
@@ -136,9 +132,6 @@ def _errors(run: RunFolder, names: Names, rows: Sequence[TraceRow]) -> Iterator[
 
 def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
     """The times without a broker to ask."""
-    from tidegauge.runs.client_history import unreachable_times
-    from tidegauge.simulation.durations import time_text
-
     for each in unreachable_times(run, processes)[:_MOST]:
         until = "the end of the run" if each.end_us is None else time_text(each.end_us)
         known = counted(each.brokers, "broker")
@@ -149,9 +142,6 @@ def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[t
 
 def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
     """What consumers lost, and where they read."""
-    from tidegauge.runs.client_history import read_replicas
-    from tidegauge.simulation.durations import time_text
-
     lost = [row for row in rows if row.kind == "coordinator_lost"]
     if lost:
         missing_us = sum(row["missing_us"] for row in rows if row.kind == "coordinator_found")

@@ -7,16 +7,26 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rich.console import Console
+
+from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED
+from tidegauge.laboratory.conformance.conform import (
+    Conformance,
+    FieldCounts,
+    FieldDifference,
+    exact_fields,
+    figures,
+)
+from tidegauge.laboratory.conformance.known_differences import SHIPPED
+from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.views.controller_view import controller_story
+from tidegauge.views.partition_view import partition_story
 from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
-    from tidegauge.runs.story import Names
 
 #: The default number of seeds.
 SEEDS = 10
@@ -116,9 +126,6 @@ class ConformanceReport:
 
     def _show_parting(self, result: Conformance) -> None:
         """Print the first step that differs, and the number of others."""
-        from tidegauge.laboratory.conformance.comparison import NOT_PLAYED
-        from tidegauge.simulation.durations import time_text
-
         parting = result.parting
         step = parting[0].step
         outcome = result.outcomes.get(step.number)
@@ -135,11 +142,6 @@ class ConformanceReport:
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
-        from tidegauge.runs.result_tables import tables_of
-        from tidegauge.runs.story import Names
-        from tidegauge.views.controller_view import controller_story
-        from tidegauge.views.partition_view import partition_story
-
         commands = [again.command]
         if result.run is not None:
             run, names = result.run, Names.of(result.run)
@@ -171,9 +173,6 @@ class ConformanceReport:
 
     def show_totals(self, results: list[Conformance]) -> None:
         """Print the totals of all schedules."""
-        from tidegauge.laboratory.conformance.comparison import EXACT, TIME, VARIED
-        from tidegauge.laboratory.conformance.conform import exact_fields, figures
-
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
         self._print(
@@ -207,8 +206,6 @@ class ConformanceReport:
 
 def _row(difference: FieldDifference) -> str:
     """The place of the row that explains a difference."""
-    from tidegauge.laboratory.conformance.known_differences import SHIPPED
-
     assert difference.row is not None
     return f"explained by line {difference.row.line} of {SHIPPED.name}"
 

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.runs.controller_history import ControllerTerm, controller_rows, knowledge, terms
+from tidegauge.runs.moments import Moment, moments, told_moment
+from tidegauge.runs.story import Names
+from tidegauge.runs.znode_tree import znode_tree
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import (
     LISTED,
     Line,
@@ -16,15 +26,6 @@ from tidegauge.views.story_lines import (
     when_text,
 )
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.controller_history import ControllerTerm
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
-
 _EVENT = "controller_event"
 #: Room for a duration.
 _WIDTH = 10
@@ -34,8 +35,6 @@ def show_controller(
     out: Console, run: RunFolder, tables: RunTables, names: Names, options: StoryOptions
 ) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
-    from tidegauge.runs.controller_history import terms
-
     _print_terms(out, terms(run), names)
     _print_durations(out, tables, options.span)
     lines = controller_story(run, tables, names, options)
@@ -52,9 +51,6 @@ def controller_story(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.controller_history import controller_rows
-    from tidegauge.runs.moments import moments
-
     taken = tables.rows(
         "select * from controller_events where queued_us is not null order by process, sequence"
     )
@@ -69,8 +65,6 @@ def controller_story(
 def _line(
     moment: Moment, run: RunFolder, names: Names, events: dict[tuple[int, int], dict[str, Any]]
 ) -> Line:
-    from tidegauge.runs.moments import told_moment
-
     event = events.get((moment[0]["process"], moment[0]["sequence"]))
     if event is None and moment[0].kind == _EVENT:  # of the liveness phase
         row = moment[0]
@@ -89,8 +83,6 @@ def _told_event(event: dict[str, Any]) -> str:
 
 
 def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> None:
-    from tidegauge.simulation.durations import time_text
-
     def time_or(time_us: int | None) -> str:
         return "-" if time_us is None else time_text(time_us)
 
@@ -152,8 +144,6 @@ def show_controller_at(
     out: Console, run: RunFolder, tables: RunTables, names: Names, at_us: int
 ) -> None:
     """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
-    from tidegauge.runs.controller_history import knowledge
-
     known = knowledge(run, tables, names, at_us)
     out.print(f"{_controller(known.terms, names)} {when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
@@ -176,8 +166,6 @@ def show_controller_at(
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
-    from tidegauge.simulation.durations import time_text
-
     if not terms:
         return "No controller is active" if names.controllers else "No broker is controller"
     term = terms[0]
@@ -190,10 +178,6 @@ def _controller(terms: list[ControllerTerm], names: Names) -> str:
 
 def show_zookeeper(out: Console, run: RunFolder, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
-    from rich.text import Text
-
-    from tidegauge.runs.znode_tree import znode_tree
-
     znodes = znode_tree(run, at_us)
     out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")
     for znode in znodes:

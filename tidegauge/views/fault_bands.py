@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.report.moved_replicas import moving_us
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
-
-if TYPE_CHECKING:
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.traces.run_folder import RunFolder
 
 #: When a fault was on.
 Times: TypeAlias = list[tuple[int, int]]
@@ -40,8 +39,6 @@ def fault_lines(
 
     A step that moves replicas lasts until the last one is moved.
     """
-    from tidegauge.report.moved_replicas import moving_us
-
     moving = {} if run.summary is None or run.is_of_logs else moving_us(run.summary)
     by_kind: dict[str, dict[str, Times]] = {}
     for each in tables.rows(_BANDS):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout
-from typing import TYPE_CHECKING
 
 import typer
+from rich.console import Console
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.warnings import warnings_of
 
 #: The exit status of an interrupted command.
 INTERRUPTED = 130
@@ -23,8 +21,6 @@ WIDTH = 100
 
 def console() -> Console:
     """A console for the terminal, or for a file or pipe of a fixed width."""
-    from rich.console import Console
-
     made = Console(highlight=False)
     if not made.is_terminal:
         made.width = WIDTH
@@ -33,8 +29,6 @@ def console() -> Console:
 
 def show_warnings(*scenarios: Scenario) -> None:
     """Print likely mistakes in scenarios on standard error, before they are run, each once."""
-    from tidegauge.scenario.warnings import warnings_of
-
     lines = (line for scenario in scenarios for line in warnings_of(scenario))
     for line in dict.fromkeys(lines):
         typer.echo(f"tidegauge: warning: {line}", err=True)

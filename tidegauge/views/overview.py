@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.report.moved_replicas import reassignment_lines
+from tidegauge.report.stalled_partitions import stalled_partitions
+from tidegauge.runs.client_history import unreachable_lines
+from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import LISTED, duration_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
 #: logs, which do not tell of that, the time in which writes were refused.
@@ -56,18 +58,12 @@ _TOLD = {
 
 def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    from tidegauge.runs.client_history import unreachable_lines
-
     for line in unreachable_lines(run, names, run.end_us):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
 def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
-    from rich.text import Text
-
-    from tidegauge.report.moved_replicas import reassignment_lines
-
     partitions = tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
     for each in tables.rows(_LOSSES):
@@ -97,8 +93,6 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
     """Print which partitions were stalled for producers, and what these could not send."""
-    from tidegauge.report.stalled_partitions import stalled_partitions
-
     stalled = stalled_partitions(tables)
     if stalled is None:
         return

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.runs.replica_history import (
     NOTABLE_US,
     Ends,
@@ -14,18 +17,13 @@ from tidegauge.runs.replica_history import (
     replica_times,
     sampled_ends,
 )
+from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text, time_text
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.cluster_picture import conditions_of, scale_text
 from tidegauge.views.fault_bands import fault_lines
 from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: The standing of a replica, in one character.
 MARKS = {
@@ -54,8 +52,6 @@ def show_partition(
     out: Console, run: RunFolder, tables: RunTables, names: Names, partition: int, axis: TimeAxis
 ) -> None:
     """Print the picture of one partition."""
-    from rich.text import Text
-
     tables.make(_TABLES)
     replicas = replica_times(tables, names, partition)
     out.print(f"{names.partition(partition)}; {scale_text(axis)}\n", style="bold")

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
 
+from rich.console import Console
+
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.min_insync_replicas import ACKS_ALL
+from tidegauge.runs.moments import Moment, moments
+from tidegauge.runs.partition_history import history
+from tidegauge.runs.story import Names, told
+from tidegauge.runs.topic_description import described_states
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder, TraceRow
 from tidegauge.views.story_lines import (
     Line,
     Span,
@@ -16,14 +25,6 @@ from tidegauge.views.story_lines import (
     moment_line,
     print_lines,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _ACKNOWLEDGED = "acknowledged"
 #: Kinds of rows of which many share a line, if these columns are equal.
@@ -54,8 +55,6 @@ def partition_number(name: str, names: Names) -> int:
     Raises:
         TidegaugeError: there is no partition of this name; the message has the nearest names.
     """
-    from difflib import get_close_matches
-
     if name in names.partitions:
         return names.partitions[name]
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
@@ -88,10 +87,6 @@ def partition_story(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.moments import moments
-    from tidegauge.runs.partition_history import history
-    from tidegauge.runs.story import told
-    from tidegauge.simulation.durations import time_text
 
     def words(moment: Moment, names: Names) -> str:
         first, last = moment[0], moment[-1]
@@ -151,9 +146,6 @@ def _acknowledgements(moment: Moment) -> str:
 
 def _show_state(out: Console, tables: RunTables, names: Names, partition: int, span: Span) -> None:
     """The last state, in the manner of ``kafka-topics --describe``, and the worst of all times."""
-    from tidegauge.runs.topic_description import described_states
-    from tidegauge.simulation.durations import time_text
-
     tables.make(("described_states", "faults", "unavailable", "lost"))
     topic, number = names.topic_and_partition(partition)
     state = described_states(tables, span.end_us).get(partition)
@@ -201,8 +193,6 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
 
 def _refusing_lines(tables: RunTables, partition: int) -> Iterator[str]:
     """Long times without writes or reads, and the faults that were active when each began."""
-    from tidegauge.simulation.durations import time_text
-
     rows = tables.rows(
         "select u.begin_us, u.end_us, u.condition, runs_end.end_us as run_us, f.fault_kind,"  # noqa: S608 - numbers
         " f.fault_name"

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
+from tidegauge.runs.quorum_history import (
+    DescribedQuorum,
+    described_quorum,
+    quorum_over_time,
+    quorum_terms,
+)
+from tidegauge.runs.story import Names
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import Span, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.quorum_history import DescribedQuorum
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
 
 #: At so many times, in even distances, lags are printed.
 _MOMENTS = 20
@@ -25,9 +30,6 @@ def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    from tidegauge.runs.metadata_log import check_has_quorum
-    from tidegauge.runs.quorum_history import described_quorum
-
     check_has_quorum(run, "--quorum")
     quorum = described_quorum(run, at_us)
     out.print(f"Quorum {when_text(at_us)}", style="bold")
@@ -60,8 +62,6 @@ def _print_status(out: Console, quorum: DescribedQuorum) -> None:
 
 
 def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
-    from tidegauge.simulation.durations import time_text
-
     rows = [
         (
             str(node.node),
@@ -80,9 +80,6 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
 
 def _print_leaders(out: Console, run: RunFolder) -> None:
     """Print who has led in which epoch, from when to when, and what it was next."""
-    from tidegauge.runs.quorum_history import quorum_terms
-    from tidegauge.simulation.durations import time_text
-
     rows = [
         (
             str(term.epoch),
@@ -98,9 +95,6 @@ def _print_leaders(out: Console, run: RunFolder) -> None:
 
 def _print_lags(out: Console, run: RunFolder) -> None:
     """Print how many records each node lacked; ``-``: its process did not run."""
-    from tidegauge.runs.quorum_history import quorum_over_time
-    from tidegauge.simulation.durations import time_text
-
     ids = [*run.directory.controllers, *run.directory.brokers]
     times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
     rows = []
@@ -139,11 +133,6 @@ def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[
 
 def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) -> None:
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    from rich.text import Text
-
-    from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
-    from tidegauge.simulation.durations import time_text
-
     check_has_quorum(run, "--metadata-log")
     count = 0
     for record in metadata_records(run, names):

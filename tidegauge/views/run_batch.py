@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
@@ -58,8 +59,6 @@ def runs_progress(total: int, before: int = 0) -> Iterator[Callable[[], None]]:
     Yields:
         The function to call when a run has ended.
     """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     pace = BatchPace(total, before, time.monotonic())
     out = console()
     if not out.is_terminal:

@@ -6,27 +6,24 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tidegauge.engine.contract import Passed
+from tidegauge.engine.contract import Progress as RunProgress
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.views.output import console
 from tidegauge.views.run_batch import left_text
 from tidegauge.views.working import LINE_S
-
-if TYPE_CHECKING:
-    from tidegauge.engine.contract import Passed, Progress
 
 #: Speeds are those of the last seconds.
 _WINDOW_S = 3.0
 
 
 @contextmanager
-def progress_bar(end_us: int) -> Iterator[Progress | None]:
+def progress_bar(end_us: int) -> Iterator[RunProgress | None]:
     """A bar of virtual time on a terminal; elsewhere a line on standard error every 10 s."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     out = console()
     if not out.is_terminal:
         yield Lines(end_us, time.monotonic()).tell

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from tidegauge.compiled.errors import TidegaugeError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.moments import Moment
-    from tidegauge.runs.story import Names
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.cause_chain import handle_of
+from tidegauge.runs.moments import Moment, reasons, speaker
+from tidegauge.runs.story import Names
+from tidegauge.simulation import durations
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
 LISTED = 40
@@ -78,9 +79,6 @@ def moment_line(
     Raises:
         TraceError: a trace file is damaged.
     """
-    from tidegauge.runs.cause_chain import handle_of
-    from tidegauge.runs.moments import reasons, speaker
-
     first = moment[0]
     return Line(
         first["time_us"],
@@ -94,10 +92,6 @@ def moment_line(
 
 def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
-    from rich.text import Text
-
-    from tidegauge.simulation.durations import time_text
-
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
     handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
@@ -119,8 +113,6 @@ def parse_time(option: str, text: str) -> int:
     Raises:
         TidegaugeError: the time cannot be read; the message names the option.
     """
-    from tidegauge.simulation import durations
-
     try:
         return durations.parse_time(text)
     except ValueError as error:
@@ -147,8 +139,6 @@ def _to_the_millisecond(time_us: int) -> int:
 
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.simulation.durations import time_text
-
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
 
 
@@ -168,8 +158,6 @@ def moment_of(run: RunFolder, text: str) -> int:
         TidegaugeError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.simulation.durations import time_text
-
     at_us = _to_the_millisecond(parse_time("--at", text))
     if run.summary is None or "duration" not in run.manifest.get("scenario", {}):
         return at_us

@@ -6,7 +6,9 @@ from typing import Any
 
 import typer
 
+from tidegauge.report.moved_replicas import reassignment_lines
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
 
 #: Longer times are in seconds.
 _LONG_MS = 1_000
@@ -39,7 +41,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
         f"{counted(summary['isr_removals'], 'removal')} by controllers"
         f"{'' if has_quorum else ', ' + counted(summary['isr_notifications'], 'notification')}"
     )
-    from tidegauge.simulation.durations import time_text
 
     from_us = round(summary["figures_from_seconds"] * 1e6)
     typer.echo(f"figures from {time_text(from_us)} on: start-up does not count")
@@ -60,7 +61,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-    from tidegauge.report.moved_replicas import reassignment_lines
 
     for line in reassignment_lines(summary):
         typer.echo(f"reassignment: {line}")

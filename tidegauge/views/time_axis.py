@@ -6,17 +6,15 @@ Nothing here needs colour. Bars consist of blocks if the output can show them, e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rich.console import Console
+
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.durations import short_time_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.traces.run_folder import RunFolder
-    from tidegauge.views.story_lines import Span
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.views.story_lines import Span
 
 #: Columns before the axis: the name of a line, and its figures.
 LABEL_WIDTH = 37
