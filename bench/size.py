@@ -23,9 +23,8 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidegauge.commands.generated_layout import Layout, generated_scenario
 from tidegauge.engine.simulate import simulate
-from tidegauge.layouts.generated_layout import generated_scenario
-from tidegauge.layouts.layout import Layout
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
     KRAFT_MODE,

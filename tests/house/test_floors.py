@@ -51,10 +51,10 @@ INSIDE: Mapping[str, tuple[set[str], ...]] = {
     "spark_analysis": ({""},),
     "deploy": ({"", "spark"},),
     "tidegauge": (
-        *({"runs", "real_cluster/describe", "real_cluster/logs", "layouts"}, {"report"}),
+        *({"runs", "real_cluster/describe", "real_cluster/logs"}, {"report"}),
         *({"real_cluster/incident", "laboratory/conformance", "laboratory/gallery"},),
         *({"real_cluster/rates", "rehearsal", "sweeps"}, {"real_cluster/costs"}),
-        *({"views"}, {"options"}, {"performing"}, {"commands", "real_cluster_commands"}),
+        *({"views"}, {"commands"}),
         *({"", "real_cluster", "laboratory"}, {"laboratory/manual"}),
     ),
 }
@@ -249,7 +249,7 @@ def test_no_room_hides_a_module_of_python() -> None:
         ("scenario/reading.py", "from tidegauge.scenario.model.faults import Fault"),
         ("scenario/model/faults.py", "from tidegauge.scenario.text.errors import Problem"),
         ("tidegauge/command_line.py", "from tidegauge import __version__"),
-        ("tidegauge/commands/show_run.py", "from tidegauge.runs.story import Names"),
+        ("tidegauge/commands/show.py", "from tidegauge.runs.story import Names"),
     ],
 )
 def test_accepts(path: str, source: str) -> None:

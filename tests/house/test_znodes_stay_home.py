@@ -23,7 +23,7 @@ ROOMS = (
     "tidegauge/runs/znode_tree.py",
     "tidegauge/runs/zookeeper_rows.py",
     "tidegauge/views/controller_view.py",
-    "tidegauge/commands/show_run.py",
+    "tidegauge/commands/show.py",
     "analysis/tables/notifications.py",
 )
 

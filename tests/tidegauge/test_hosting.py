@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegauge.options.hosting import Hosting
+from tidegauge.commands.loading import Hosting
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tidegauge.commands.compilation import announce_compilation
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.conform import Conformance, conform
 from tidegauge.laboratory.conformance.known_differences import KnownDifferences, known_differences
@@ -20,7 +21,6 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
     load_schedule,
     recorded_files,
 )
-from tidegauge.performing.compilation import announce_compilation
 from tidegauge.views.conformance_report import SEEDS, Again, ConformanceReport
 from tidegauge.views.output import console
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import tidegauge.scenarios
+from tidegauge.commands.analyze import has_spark
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.options.extras import has_spark
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import console
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.options.run_argument import opened_run
+from tidegauge.commands import shared_options as options
+from tidegauge.commands.loading import opened_run
 from tidegauge.runs.result_tables import tables_of
 from tidegauge.runs.story import Names
 from tidegauge.views.cluster_picture import show_cluster
@@ -20,7 +19,7 @@ from tidegauge.views.time_axis import axis_of
 
 
 def picture(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder that the run wrote.")],
+    run: options.RunPath,
     partition: Annotated[
         str | None,
         typer.Option(metavar="TOPIC-PARTITION", help="Draw the replicas of this partition."),
@@ -52,16 +51,13 @@ def picture(
       tidegauge picture runs/rack-outage --from 25s --to 45s
       tidegauge picture runs/rack-outage --partition orders-0
     """
-    try:
-        folder = opened_run(run, "picture")
-        names = Names.of(folder)
-        out = console()
-        axis = axis_of(folder, out, parse_span(begin, end))
-        number = None if partition is None else partition_number(partition, names)
-        print_notes(folder)
-        if number is None:
-            show_cluster(out, folder, tables_of(folder), names, axis)
-        else:
-            show_partition(out, folder, tables_of(folder), names, number, axis)
-    except ValueError as error:
-        raise TidegaugeError(str(error)) from error
+    folder = opened_run(run, "picture")
+    names = Names.of(folder)
+    out = console()
+    axis = axis_of(folder, out, parse_span(begin, end))
+    number = None if partition is None else partition_number(partition, names)
+    print_notes(folder)
+    if number is None:
+        show_cluster(out, folder, tables_of(folder), names, axis)
+    else:
+        show_partition(out, folder, tables_of(folder), names, number, axis)

@@ -96,7 +96,7 @@ def broker_index(name: str, names: Names) -> int:
         if name == str(broker):
             return index
     listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
-    raise TidegaugeError(f"--broker {name}: no such broker; there are: {listed}")
+    raise TidegaugeError(f"{name}: no such broker; there are: {listed}")
 
 
 def broker_rows(

@@ -49,7 +49,7 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
     numbers = _HANDLE.fullmatch(handle)
     if numbers is None:
         raise TidegaugeError(
-            f"--cause {handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
+            f"{handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
         )
     process, sequence = map(int, numbers.groups())
     row = run.change_row(process, sequence)
@@ -58,13 +58,13 @@ def row_of_handle(handle: str, run: RunFolder, names: Names) -> TraceRow:
     processes = names.processes
     if process not in processes:
         raise TidegaugeError(
-            f"--cause {handle}: no such process; there are {min(processes)} "
+            f"{handle}: no such process; there are {min(processes)} "
             f"({names.process(min(processes))}) to {max(processes)} "
             f"({names.process(max(processes))})"
         )
     last = _last_sequence(run, process)
     there_is = "no rows" if last is None else f"rows {process}:0 to {process}:{last}"
-    raise TidegaugeError(f"--cause {handle}: no such row; {names.process(process)} has {there_is}")
+    raise TidegaugeError(f"{handle}: no such row; {names.process(process)} has {there_is}")
 
 
 def _last_sequence(run: RunFolder, process: int) -> int | None:

@@ -82,7 +82,7 @@ def clients_called(name: str, names: Names) -> list[int]:
     if name in groups:
         return groups[name]
     listed = ", ".join(list(groups)[:LISTED]) or "none"
-    raise TidegaugeError(f"--client {name}: no such client or group; the groups are: {listed}")
+    raise TidegaugeError(f"{name}: no such client or group; the groups are: {listed}")
 
 
 def client_rows(

@@ -45,7 +45,9 @@ def check_has_quorum(run: RunFolder, view: str) -> None:
         TidegaugeError: it has ZooKeeper.
     """
     if not run.directory.controllers:
-        raise TidegaugeError(f"{view}: the cluster has no quorum; --zookeeper shows its ZooKeeper")
+        raise TidegaugeError(
+            f"show {view}: the cluster has no quorum; show zookeeper has its ZooKeeper"
+        )
 
 
 def metadata_records(run: RunFolder, names: Names) -> Iterator[NamedRecord]:

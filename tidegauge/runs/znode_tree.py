@@ -85,8 +85,8 @@ def znode_tree(run: RunFolder, at_us: int | None = None) -> list[TreeNode]:
     """
     if run.directory.controllers:
         raise TidegaugeError(
-            "--zookeeper: a KRaft cluster has no ZooKeeper; --quorum shows its controllers, "
-            "--metadata-log the records that they have committed"
+            "show zookeeper: a KRaft cluster has no ZooKeeper; show quorum has its controllers, "
+            "show metadata-log the records that they have committed"
         )
     tree = ZnodeTree(run.manifest)
     for row in run.all_rows(wanted=lambda kind: kind.name in _ROWS):

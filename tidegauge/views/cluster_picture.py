@@ -14,8 +14,7 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.traces.directory import Directory
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.fault_bands import fault_lines
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
 
 #: The lines of a picture, of thirty, that are left for faults.
 _MOST_FAULTS = 8

@@ -22,8 +22,7 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text, time_text
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.cluster_picture import conditions_of, scale_text
-from tidegauge.views.fault_bands import fault_lines
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
 
 #: The standing of a replica, in one character.
 MARKS = {

@@ -60,7 +60,7 @@ def partition_number(name: str, names: Names) -> int:
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
     some = near or list(names.partitions)[:NEAREST]
     hint = "nearest" if near else "there are"
-    raise TidegaugeError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
+    raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
 def show_partition(

@@ -30,7 +30,7 @@ def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    check_has_quorum(run, "--quorum")
+    check_has_quorum(run, "quorum")
     quorum = described_quorum(run, at_us)
     out.print(f"Quorum {when_text(at_us)}", style="bold")
     if quorum is None:
@@ -133,7 +133,7 @@ def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[
 
 def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) -> None:
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    check_has_quorum(run, "--metadata-log")
+    check_has_quorum(run, "metadata-log")
     count = 0
     for record in metadata_records(run, names):
         if record.time_us not in span:

@@ -14,8 +14,8 @@ from tidegauge.scenario.text.counted import counted
 from tidegauge.sweeps.sweep_axis import Axis
 from tidegauge.sweeps.sweep_content import SweptRun
 from tidegauge.traces.run_files import SWEEP
-from tidegauge.views.fitting_table import column_widths, fitting_columns
-from tidegauge.views.run_batch import number_text
+from tidegauge.views.answers_view import column_widths, fitting_columns
+from tidegauge.views.progress import number_text
 from tidegauge.views.story_lines import LISTED
 
 

@@ -1,0 +1,146 @@
+"""What commands read and write: the scenario of a request, the run in a folder, a new scenario."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from tidegauge.commands.requests import RunRequest
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
+from tidegauge.scenario.shipped import find_scenario
+from tidegauge.scenario.text.changes import parse_change
+from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.simulation.durations import format_duration, parse_time
+from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
+from tidegauge.traces.run_folder import RunFolder, write_text_atomically
+from tidegauge.views.story_lines import LISTED
+
+_PARTS = ("costs", "resources")
+
+
+def costs_in(file: Path) -> dict[str, object]:
+    """The values of a file by their paths in a scenario; the command ends if it has others."""
+    data = read_scenario_file(file).data
+    if not isinstance(data, dict) or not data or not set(data) <= set(_PARTS):
+        raise TidegaugeError(f"{file}: must have {' and '.join(_PARTS)}, and nothing else")
+    values: dict[str, object] = {}
+    for part, fields in data.items():
+        if not isinstance(fields, dict):
+            raise TidegaugeError(
+                f"{file}: {part}: must be a mapping, with a line for each parameter"
+            )
+        values |= {f"{part}.{field}": value for field, value in fields.items()}
+    return values
+
+
+def opened_run(folder: Path, command: str) -> RunFolder:
+    """The run in a folder; for a folder of a sweep the command lists its runs and ends.
+
+    Args:
+        folder: the argument of the command.
+        command: the name of the command.
+
+    Raises:
+        RunError: the folder has no run that this Tidegauge can read.
+    """
+    try:
+        return RunFolder(folder)
+    except SweepFolderError:
+        raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
+
+
+def _runs_to_choose_from(folder: Path, command: str) -> str:
+    runs = runs_of_sweep(folder)
+    if not runs:
+        return f"{folder}: is the folder of a sweep, and no run of it has begun yet"
+    worst = worst_of_sweep(folder)
+    which, chosen = "the first of them", runs[0]
+    if worst is not None and worst.folder in runs:
+        which, chosen = "the worst of them", worst.folder
+        if worst.figure is not None:
+            which += f" (the {worst.worst_is} {worst.figure.replace('_', ' ')})"
+    lines = [
+        f"{folder}: is the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one",
+        f"  {which}: tidegauge {command} {shlex.quote(str(chosen))}",
+        f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
+        "Its runs:",
+        *(f"  {shlex.quote(str(run))}" for run in runs[:LISTED]),
+    ]
+    if len(runs) > LISTED:
+        lines.append(f"  ... and {len(runs) - LISTED:,} more")
+    return "\n".join(lines)
+
+
+def check_new_file(out: Path, *, force: bool) -> None:
+    """Fail unless the file can be written, or overwritten if that is wanted."""
+    try:
+        if out.is_dir():
+            raise TidegaugeError(f"{out}: is a folder")
+        if out.exists() and not out.is_file():
+            raise TidegaugeError(f"{out}: is a device or a pipe, not a file")
+        if out.exists() and not force:
+            raise TidegaugeError(f"{out}: exists; --force overwrites it")
+    except OSError as error:
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def write_new_file(out: Path, text: str) -> None:
+    """Write the whole file, or nothing."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_text_atomically(out, text)
+    except OSError as error:
+        raise TidegaugeError(f"{out}: cannot be written: {error.strerror}") from error
+
+
+def time_in_scenario(option: str, text: str) -> str:
+    """A time from the command line, as a scenario has it; the command ends if it is not a time."""
+    try:
+        return format_duration(parse_time(text))
+    except ValueError as error:
+        raise TidegaugeError(f"{option} {text}: {error}") from error
+
+
+def scenario_file(request: RunRequest) -> Path:
+    """The file of the scenario of a request.
+
+    Raises:
+        ScenarioError: there is none.
+    """
+    return find_scenario(request.scenario)
+
+
+def loaded(request: RunRequest, seed: int | None = None) -> Scenario:
+    """The scenario of a request with its changes, and with another seed if one is given.
+
+    Raises:
+        ScenarioError: it cannot be run.
+    """
+    changes = changes_of(request)
+    if seed is not None:
+        changes["seed"] = seed
+    return load_scenario(scenario_file(request), changes)
+
+
+def changes_of(request: RunRequest) -> dict[str, object]:
+    """The changed values of a request by their paths.
+
+    Raises:
+        TidegaugeError: a change cannot be read.
+    """
+    changes = {} if request.costs is None else costs_in(request.costs)
+    for text in request.changes:
+        try:
+            path, value = parse_change(text)
+        except ScenarioError as error:
+            raise TidegaugeError(f"--set {error}") from error
+        # A path that is given twice has its last value, after what came between.
+        changes.pop(path, None)
+        changes[path] = value
+    if request.seed is not None:
+        changes["seed"] = request.seed
+    if request.trace_level is not None:
+        changes["trace"] = request.trace_level
+    return changes
