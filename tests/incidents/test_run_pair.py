@@ -43,7 +43,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
 
 
 def compare(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+    return CliRunner().invoke(app, ["compare-runs", *map(str, arguments)])
 
 
 def content(*arguments: str | Path) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_the_first_state_that_differs_is_named_with_commands(
     assert len(found["partitions"]["different"]) == 3
     first = found["partitions"]["different"][0]
     assert first["same_states"] == 1
-    assert first["show"][0] == f"tidegauge show {runs[0]} --partition {first['partition']}"
+    assert first["show"][0] == f"tidegauge show partition {runs[0]} {first['partition']}"
     assert [each["broker"] for each in found["incidents"]] == [1, 2]
     text = " ".join(compare(runs[0], runs[2]).output.split())
     assert "the same in 0 of 3 partitions" in text

@@ -1,4 +1,4 @@
-"""``tidegauge import --compare-to``: "I run 3.9 with ZooKeeper; what changes for my cluster?"."""
+"""``tidegauge upgrade``: "I run 3.9 with ZooKeeper; what changes for my cluster?"."""
 
 from __future__ import annotations
 

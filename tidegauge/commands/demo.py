@@ -97,9 +97,9 @@ def _crash(run: str, scenario: str) -> Iterator[Scene]:
     yield Scene("The cluster over time:", ("picture", run))
     yield Scene(
         "One of its partitions, with the reason for each change:",
-        ("show", run, "--partition", "orders-0", "--to", "60s"),
+        ("show", "partition", run, "orders-0", "--to", "60s"),
     )
-    yield Scene("The cost of the crash:", ("show", run, "--faults"))
+    yield Scene("The cost of the crash:", ("show", "faults", run))
 
 
 def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
@@ -119,9 +119,9 @@ def _loss_of_a_rack(folder: Path, *, with_zookeeper: bool) -> Iterator[Scene]:
     )
     yield Scene(
         "The events that led to the loss:",
-        ("show", rack, "--partition", worst, "--from", "85s", "--to", "240s"),
+        ("show", "partition", rack, worst, "--from", "85s", "--to", "240s"),
     )
-    yield Scene("The cost of each fault:", ("show", rack, "--faults"))
+    yield Scene("The cost of each fault:", ("show", "faults", rack))
     yield Scene(
         "The cluster during the outage, in the format of kafka-topics.sh:",
         ("describe", rack, "--at", "150s", "--topic", "payments", "--under-replicated-partitions"),

@@ -65,12 +65,12 @@ def read_logs(
     broker-2/server.log.
 
     The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
-    controllers. show, picture, describe, report, analyze and compare take it like a simulated run.
+    controllers. show, picture, describe, report, analyze and compare-runs take it like a simulated run.
     What logs do not tell, such as acknowledged records, is absent in it. The offset of each node's
     clock is estimated, and times are corrected by it.
 
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
-    them, and compare puts both runs side by side. Deaths are dated by lost connections, or by
+    them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
     timeouts in server.properties.
 
     \b
@@ -78,7 +78,7 @@ def read_logs(
       tidegauge read-logs /var/log/kafka-cluster -o runs/outage
       tidegauge read-logs logs -o runs/outage --json
       tidegauge read-logs logs -o runs/outage --scenario outage.yaml
-      tidegauge show runs/outage --partition orders-0
+      tidegauge show partition runs/outage orders-0
       tidegauge describe runs/outage --at 90s
     """
     check_proposal(scenario, properties or [])
@@ -107,7 +107,7 @@ def read_logs(
             typer.echo(line)
         typer.echo(f"Run: {out}")
         name = shlex.quote(str(out))
-        typer.echo(f"Next: tidegauge show {name}")
+        typer.echo(f"Next: tidegauge show partitions {name}")
         typer.echo(f"      tidegauge picture {name}")
         if scenario is not None and proposal is not None:
             for line in proposal_report(proposal, out, scenario):
@@ -164,7 +164,7 @@ def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     yield from proposal_lines(proposal)
     again = Path("runs") / f"{file.stem}-again"
     yield f"Next: tidegauge run {shlex.quote(str(file))} --out {shlex.quote(str(again))}"
-    yield f"      tidegauge compare {shlex.quote(str(run))} {shlex.quote(str(again))}"
+    yield f"      tidegauge compare-runs {shlex.quote(str(run))} {shlex.quote(str(again))}"
 
 
 def proposal_content(proposal: Proposal, file: Path) -> dict[str, object]:

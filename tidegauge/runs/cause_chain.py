@@ -35,7 +35,7 @@ class Strand(NamedTuple):
 
 
 def handle_of(row: TraceRow) -> str:
-    """A row's handle for ``--cause``: ``PROCESS:SEQUENCE``; empty for a row without number."""
+    """A row's handle for ``show cause``: ``PROCESS:SEQUENCE``; empty for a row without number."""
     return f"{row['process']}:{row['sequence']}" if row["minor"] == 0 else ""
 
 

@@ -67,7 +67,7 @@ class TraceEvent:
 
     @property
     def handle(self) -> str:
-        """Its handle for ``tidegauge show --cause``; empty for a sample or a single request."""
+        """Its handle for ``tidegauge show cause``; empty for a sample or a single request."""
         return handle_of(self.row)
 
     @property

@@ -1,4 +1,4 @@
-"""``tidegauge show --broker``: the story of one broker, and its state at a time."""
+"""``tidegauge show broker``: the story of one broker, and its state at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tidegauge show --client``: the story of a producer or consumer, or of a group of them."""
+"""``tidegauge show client``: the story of a producer or consumer, or of a group of them."""
 
 from __future__ import annotations
 

@@ -60,11 +60,12 @@ class Again(NamedTuple):
             + more
         )
 
-    def show(self, result: Conformance) -> str:
-        """The command that shows the run, without the option for a view."""
-        return (
-            f"tidegauge show {shlex.quote(str(self.out / self.file.stem / f'seed-{result.seed}'))}"
-        )
+    def show(self, result: Conformance, partition: str | None) -> str:
+        """The command that shows a partition of the run, or else its controllers."""
+        run = shlex.quote(str(self.out / self.file.stem / f"seed-{result.seed}"))
+        if partition is None:
+            return f"tidegauge show controller {run}"
+        return f"tidegauge show partition {run} {partition}"
 
 
 class ConformanceReport:
@@ -156,8 +157,8 @@ class ConformanceReport:
                 self._show_story("the controller", story)
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
-            view = f"--partition {affected[0]}" if affected else "--controller"
-            commands.append(f"{again.show(result)} {view} {_span_options(span)}")
+            shown = again.show(result, affected[0] if affected else None)
+            commands.append(f"{shown} {_span_options(span)}")
         self._print("\n  again:")
         for command in commands:
             self._print(f"    {command}")

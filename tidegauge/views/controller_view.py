@@ -1,4 +1,4 @@
-"""``tidegauge show --controller`` and ``--zookeeper``: controllers, their queues; znodes."""
+"""``tidegauge show controller`` and ``show zookeeper``: controllers, their queues; znodes."""
 
 from __future__ import annotations
 

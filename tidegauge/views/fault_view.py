@@ -1,4 +1,4 @@
-"""The output of ``tidegauge show --faults``: the cost of each fault, and the steps beside them."""
+"""The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""``tidegauge show RUN``: the partitions that are worth a look, those with losses first.
+"""``tidegauge show partitions`` and ``show cause``: where to look first, and where it began.
 
-``tidegauge show --cause``: the chain of triggers of one row, back to the first fault.
+The first lists partitions, those with losses first. The second is the chain of triggers of one row, back to the first fault.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
         out.print(f"... and {len(partitions) - LISTED} more")
     if partitions:
         first = partitions[0]["topic_partition"]
-        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+        out.print(f"\nIts story:   tidegauge show partition {run.path} {first}", soft_wrap=True)
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:

@@ -1,4 +1,4 @@
-"""``tidegauge show --quorum`` and ``--metadata-log``: the control plane of a KRaft cluster."""
+"""``tidegauge show quorum`` and ``show metadata-log``: the control plane of a KRaft cluster."""
 
 from __future__ import annotations
 

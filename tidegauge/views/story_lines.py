@@ -52,7 +52,7 @@ class Line(NamedTuple):
     """One line of a story."""
 
     time_us: int
-    #: Its handle for ``--cause``; empty if it has none.
+    #: Its handle for ``show cause``; empty if it has none.
     handle: str
     speaker: str
     words: str
@@ -67,7 +67,7 @@ class StoryOptions(NamedTuple):
     span: Span
     #: Every row by itself, and those that are left out else.
     details: bool
-    #: Print the handle for ``--cause`` in each line.
+    #: Print the handle for ``show cause`` in each line.
     handles: bool
 
 

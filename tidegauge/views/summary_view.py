@@ -129,7 +129,7 @@ def _show_losses(lost: dict[str, int]) -> None:
     named = ", ".join(f"{name} {count:,}" for name, count in list(lost.items())[:_LISTED])
     more = f" and {len(lost) - _LISTED:,} more" if len(lost) > _LISTED else ""
     typer.echo(f"acknowledged records lost of: {named}{more}")
-    typer.echo(f"  the story: tidegauge show DIR --partition {next(iter(lost))}")
+    typer.echo(f"  the story: tidegauge show partition DIR {next(iter(lost))}")
 
 
 def _about(milliseconds: float) -> str:

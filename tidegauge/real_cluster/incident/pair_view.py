@@ -154,7 +154,7 @@ def _show_sequences(out: Console, pair: RunPair) -> None:
 
 
 def _command(side: RunSide, parted: PartedSequence) -> str:
-    return f"tidegauge show {shlex.quote(str(side.run.path))} --partition {parted.partition}"
+    return f"tidegauge show partition {shlex.quote(str(side.run.path))} {parted.partition}"
 
 
 def _state(side: RunSide, state: PartitionState | None) -> str:
