@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import typer
 from rich.console import Console
 
-from tidegauge.commands.loading import changes_of, loaded, scenario_file
+from tidegauge.commands.loading import changes_of, loaded, scenario_file, show_warnings
 from tidegauge.commands.performing_many import (
     RequestedRun,
     fixed_and_axes,
@@ -40,7 +40,7 @@ from tidegauge.sweeps.sweep_folder import run_name
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.comparison_view import show_caveats, show_changes, show_decisions, show_figures
-from tidegauge.views.output import console, show_warnings
+from tidegauge.views.output import console
 from tidegauge.views.progress import check_jobs, working
 from tidegauge.views.sweep_report import show_surprises
 

@@ -10,7 +10,12 @@ from typing import Annotated
 import typer
 
 from tidegauge.commands import shared_options as options
-from tidegauge.commands.loading import check_new_file, time_in_scenario, write_new_file
+from tidegauge.commands.loading import (
+    check_new_file,
+    show_warnings,
+    time_in_scenario,
+    write_new_file,
+)
 from tidegauge.commands.measured_rates import MeasuredRatesRequest
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (
@@ -21,7 +26,6 @@ from tidegauge.real_cluster.describe.imported_scenario import (
 from tidegauge.real_cluster.describe.properties_files import properties_files
 from tidegauge.real_cluster.describe.scenario_text import scenario_text
 from tidegauge.simulation.durations import parse_duration
-from tidegauge.views.output import show_warnings
 from tidegauge.views.progress import working
 
 #: A shorter run would end before any process does anything.

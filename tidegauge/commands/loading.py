@@ -12,6 +12,7 @@ from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.changes import parse_change
 from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.yaml_file import read_scenario_file
+from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, parse_time
 from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
 from tidegauge.traces.run_folder import RunFolder, write_text_atomically
@@ -144,3 +145,10 @@ def changes_of(request: RunRequest) -> dict[str, object]:
     if request.trace_level is not None:
         changes["trace"] = request.trace_level
     return changes
+
+
+def show_warnings(*scenarios: Scenario) -> None:
+    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
+    lines = (line for scenario in scenarios for line in warnings_of(scenario))
+    for line in dict.fromkeys(lines):
+        typer.echo(f"tidegauge: warning: {line}", err=True)

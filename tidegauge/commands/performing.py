@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from tidegauge.commands.compilation import announce_compilation
-from tidegauge.commands.loading import loaded
+from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.requests import Hosting, RunRequest
 from tidegauge.commands.watching import Watchers, watched
 from tidegauge.compiled.errors import TidegaugeError
@@ -24,7 +24,7 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
-from tidegauge.views.output import INTERRUPTED, console, show_warnings
+from tidegauge.views.output import INTERRUPTED, console
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts

@@ -13,7 +13,7 @@ import typer
 
 from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.figure_names import check_figures, figures_for_programs, show_figures
-from tidegauge.commands.loading import changes_of, loaded, scenario_file
+from tidegauge.commands.loading import changes_of, loaded, scenario_file, show_warnings
 from tidegauge.commands.requests import MOST_RUNS, Hosting, RunRequest
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
@@ -25,7 +25,7 @@ from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_
 from tidegauge.sweeps.sweep_folder import finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
-from tidegauge.views.output import INTERRUPTED, console, print_json, show_warnings
+from tidegauge.views.output import INTERRUPTED, console, print_json
 from tidegauge.views.progress import check_jobs, runs_progress
 from tidegauge.views.sweep_report import show_sweep
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegauge.commands import shared_options as options
-from tidegauge.commands.loading import loaded
+from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.requests import Hosting, RunRequest
 from tidegauge.engine.grouping import grouping_of, usual_broker_groups
@@ -22,7 +22,7 @@ from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.scenario.used_resources import UsedResource, used_resources
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, time_text
-from tidegauge.views.output import print_json, show_warnings
+from tidegauge.views.output import print_json
 from tidegauge.views.story_lines import duration_text
 
 #: How many faults and steps are listed.

@@ -9,9 +9,6 @@ from contextlib import AbstractContextManager, nullcontext, redirect_stdout
 import typer
 from rich.console import Console
 
-from tidegauge.scenario.reading import Scenario
-from tidegauge.scenario.warnings import warnings_of
-
 #: The exit status of an interrupted command.
 INTERRUPTED = 130
 
@@ -25,13 +22,6 @@ def console() -> Console:
     if not made.is_terminal:
         made.width = WIDTH
     return made
-
-
-def show_warnings(*scenarios: Scenario) -> None:
-    """Print likely mistakes in scenarios on standard error, before they are run, each once."""
-    lines = (line for scenario in scenarios for line in warnings_of(scenario))
-    for line in dict.fromkeys(lines):
-        typer.echo(f"tidegauge: warning: {line}", err=True)
 
 
 def report(*, as_json: bool) -> AbstractContextManager[object]:

@@ -32,7 +32,7 @@ replica.lag.time.max.ms=20000
 
 
 def run(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(app, ["import", *map(str, arguments)])
+    return CliRunner().invoke(app, [*map(str, arguments)])
 
 
 def scenario(release: str, **parts: Any) -> Scenario:
@@ -47,11 +47,9 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
     dump, properties = tmp_path / "describe.txt", tmp_path / "server.properties"
     dump.write_text(SMALL)
     properties.write_text(PROPERTIES)
-    runs = tmp_path / "runs"
-    result = run(
-        *(dump, "--properties", properties, "--release", "3.9", "-o", tmp_path / "mine.yaml"),
-        *("--compare-to", "4.1", "--runs", runs),
-    )
+    mine, runs = tmp_path / "mine.yaml", tmp_path / "runs"
+    run("import", dump, "--properties", properties, "--release", "3.9", "-o", mine)
+    result = run("upgrade", mine, "--to", "4.1", "--out", runs)
     assert result.exit_code == 0, result.output
     text = " ".join(result.output.split())
     assert "What changes from ZooKeeper 3.9.2 to KRaft 4.1.1: 3 faults" in text
@@ -74,7 +72,7 @@ def test_a_cluster_with_zookeeper_is_compared_with_its_successor_under_standard_
 @pytest.mark.parametrize("dump", [DOWN, KRAFT])
 def test_the_comparison_begins_with_the_cluster_in_health(dump: Path, tmp_path: Path) -> None:
     out = tmp_path / "mine.yaml"
-    assert run(dump, "-o", out).exit_code == 0
+    assert run("import", dump, "-o", out).exit_code == 0
     written = yaml.safe_load(out.read_text())
     assert written["faults"]
     assert any(topic["state"] for topic in written["topics"])
@@ -116,16 +114,14 @@ def test_defaults_that_change_come_and_go_between_releases() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("scenario", "options", "message"),
     [
-        (("--compare-to", "9.9"), "--compare-to 9.9: no release '9.9'"),
-        (("--seeds", "1..2"), "--seeds, --jobs and --runs need --compare-to"),
-        (("--release", "3.9", "--compare-to", "3.9"), "--compare-to 3.9.2: the cluster has this"),
+        ("quickstart", ("--to", "9.9"), "--to 9.9: no release '9.9'"),
+        ("quickstart-zookeeper", ("--to", "2.6"), "--to 2.6.3: the cluster has this release"),
+        ("nowhere.yaml", ("--to", "4.1"), "nowhere.yaml: "),
     ],
 )
-def test_bad_input_is_refused(tmp_path: Path, options: tuple[str, ...], message: str) -> None:
-    dump = tmp_path / "describe.txt"
-    dump.write_text(SMALL)
-    result = run(dump, "-o", tmp_path / "mine.yaml", *options)
+def test_bad_input_is_refused(scenario: str, options: tuple[str, ...], message: str) -> None:
+    result = run("upgrade", scenario, *options)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"tidegauge: {message}")
