@@ -1,135 +1,93 @@
 """The command ``tidegauge``: a table of contents.
 
-A command is a line of the table here, and a function of its module in ``tidegauge.commands``. The
-module is imported when the command is named, so the list of commands is quick. Errors that users
-read are printed here and nowhere else.
+A command is the class of its options, whose docstring is its help, and the function that performs
+it. The function's module is imported when the command is performed, so ``--help`` of each is quick.
+Errors that users read are printed here and nowhere else.
 """
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple, NoReturn, cast
+from typing import Annotated, Any, NamedTuple, NoReturn, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from tidegauge import __version__
+from tidegauge.commands import (
+    result_options,
+    rule_options,
+    run_options,
+    scenario_options,
+    view_options,
+)
 from tidegauge.commands.old_spellings import new_spelling
-from tidegauge.commands.shared_options import plain_typer
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import INTERRUPTED
 
 
 class Command(NamedTuple):
-    """A command that is not imported yet."""
+    """A command before its module is imported."""
 
-    #: Module and function (or group of commands) below ``tidegauge.commands``.
+    options: type
+    #: Module below ``tidegauge.commands`` and function, which takes the options.
     place: str
-    #: The first sentence of the command's own text; a test compares them.
-    summary: str
 
 
 #: The commands by their aims, in the order in which a newcomer needs them.
-COMMANDS = {
+COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
     "First steps": {
-        "demo": Command(
-            "demo:demo",
-            "Run a demonstration: a crash on Ray, then a real cluster that loses a rack.",
-        ),
-        "scenarios": Command(
-            "scenarios:list_scenarios",
-            "List the shipped scenarios, and the question that each answers.",
-        ),
+        "demo": Command(scenario_options.DemoOptions, "demo:demo"),
+        "scenarios": Command(scenario_options.ScenariosOptions, "scenarios:list_scenarios"),
     },
     "Make and check a scenario": {
-        "import": Command("import_cluster:import_cluster", "Make a scenario of a real cluster."),
-        "calibrate": Command(
-            "calibrate:calibrate_costs",
-            "Fit the costs of work to a real cluster, from its own logs and metrics.",
-        ),
-        "generate": Command(
-            "generate:generate_scenario",
-            "Make a scenario of a cluster of which there are only numbers.",
-        ),
-        "validate": Command(
-            "validate:validate_scenario",
-            "Check a scenario, and predict its run, without running it.",
-        ),
-        "schema": Command("scenarios:show_schema", "Print the JSON schema of scenario files."),
+        "import": Command(scenario_options.ImportOptions, "import_cluster:import_cluster"),
+        "calibrate": Command(scenario_options.CalibrateOptions, "calibrate:calibrate_costs"),
+        "generate": Command(scenario_options.GenerateOptions, "generate:generate_scenario"),
+        "validate": Command(scenario_options.ValidateOptions, "validate:validate_scenario"),
+        "schema": Command(scenario_options.SchemaOptions, "scenarios:show_schema"),
     },
     "Run scenarios": {
-        "run": Command(
-            "run:run_scenario",
-            "Run a scenario in virtual time; write manifest, trace and summary.",
-        ),
-        "sweep": Command(
-            "sweep:sweep_scenario",
-            "Run a scenario with several values of its fields and many seeds, and compare them.",
-        ),
-        "compare": Command(
-            "compare:compare_scenario",
-            "Run a scenario with ZooKeeper and with KRaft, and compare the runs.",
-        ),
-        "upgrade": Command(
-            "upgrade:upgrade_cluster",
-            "Run a cluster and its upgrade under standard faults, and print what changes.",
-        ),
-        "alerts": Command(
-            "alerts:rehearse_alerts", "Test unchanged alert rules on incidents in simulated time."
-        ),
-        "dashboards": Command(
-            "browser_pages:write_dashboards",
-            "Write Grafana's dashboard, alert rules and Prometheus's configuration to a folder.",
-        ),
-        "compile": Command("compilation:compile_rules", "Compile the rules into the cache."),
+        "run": Command(run_options.RunOptions, "performing:run_scenario"),
+        "sweep": Command(run_options.SweepOptions, "performing_many:sweep_scenario"),
+        "compare": Command(run_options.CompareOptions, "comparing:compare_scenario"),
+        "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
+        "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
+        "dashboards": Command(run_options.DashboardsOptions, "browser_pages:write_dashboards"),
+        "compile": Command(run_options.CompileOptions, "performing:compile_rules"),
     },
     "Look at a run": {
-        "show": Command("show:show", "Explain what happened in a run, and why."),
-        "picture": Command("picture:picture", "Draw a run over time, on one screen."),
-        "describe": Command(
-            "describe:describe_cluster",
-            "Print topics and partitions at a moment of a run, as kafka-topics.sh --describe does.",
-        ),
-        "report": Command(
-            "browser_pages:report_run",
-            "Write a report of recorded runs: one HTML file, which opens in any browser.",
-        ),
-        "replay-view": Command(
-            "browser_pages:replay_view",
-            "Write the replay of a run: one HTML file that a browser plays without a network.",
-        ),
-        "analyze": Command(
-            "analyze:analyze_runs",
-            "Make result tables and a report of recorded runs with Spark, and print their figures.",
-        ),
-        "read-logs": Command("read_logs:read_logs", "Turn the logs of a real cluster into a run."),
-        "compare-runs": Command(
-            "replay:compare_runs", "Put two runs side by side: real or simulated ones."
-        ),
-        "replay": Command(
-            "replay:replay_run", "Repeat a run from its manifest, and compare both runs."
-        ),
-        "verify": Command("verify:verify_run", "Check the trace of a run against its summary."),
+        "show": {
+            "partitions": Command(view_options.ShowPartitionsOptions, "show:show_partitions"),
+            "partition": Command(view_options.ShowPartitionOptions, "show:show_partition"),
+            "broker": Command(view_options.ShowBrokerOptions, "show:show_broker"),
+            "client": Command(view_options.ShowClientOptions, "show:show_client"),
+            "controller": Command(view_options.ShowControllerOptions, "show:show_controller"),
+            "faults": Command(view_options.ShowFaultsOptions, "show:show_faults"),
+            "cause": Command(view_options.ShowCauseOptions, "show:show_cause"),
+            "quorum": Command(view_options.ShowQuorumOptions, "show:show_quorum"),
+            "metadata-log": Command(view_options.ShowMetadataLogOptions, "show:show_metadata_log"),
+            "zookeeper": Command(view_options.ShowZookeeperOptions, "show:show_zookeeper"),
+        },
+        "picture": Command(view_options.PictureOptions, "show:picture"),
+        "describe": Command(view_options.DescribeOptions, "describe:describe_cluster"),
+        "report": Command(result_options.ReportOptions, "browser_pages:report_run"),
+        "replay-view": Command(result_options.ReplayViewOptions, "browser_pages:replay_view"),
+        "analyze": Command(result_options.AnalyzeOptions, "analyze:analyze_runs"),
+        "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
+        "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
+        "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
+        "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
     },
     "Look up Kafka's rules": {
-        "releases": Command("releases:show_releases", "Show the rules and defaults of a release."),
-        "reconcile": Command(
-            "reconcile:reconcile_logs", "Show what a follower truncates, by release."
-        ),
-        "divergences": Command(
-            "reconcile:known_divergences",
-            "Show how replicas diverged in old releases, and the fixes.",
-        ),
-        "gallery": Command(
-            "gallery:gallery",
-            "Show known bugs of KRaft: each in an affected release, and absent in a fixed one.",
-        ),
-        "conform": Command(
-            "conform:conform_schedules",
-            "Compare the simulator with schedules that were played on real brokers.",
-        ),
+        "releases": Command(rule_options.ReleasesOptions, "releases:show_releases"),
+        "reconcile": Command(rule_options.ReconcileOptions, "reconcile:reconcile_logs"),
+        "divergences": Command(rule_options.DivergencesOptions, "reconcile:known_divergences"),
+        "gallery": Command(rule_options.GalleryOptions, "conform:gallery"),
+        "conform": Command(rule_options.ConformOptions, "conform:conform_schedules"),
     },
 }
 
@@ -157,45 +115,40 @@ Examples:
   tidegauge compile --help   explain one command
 """
 
+_SHOW = """Explain what happened in a run, and why.
 
-class LoadedCommands(Mapping[str, Any]):
-    """The commands by their names; the module of one is imported when it is looked up."""
+Times are virtual, since the beginning of the run: 10s, 12.345s, 4m.
 
-    def __init__(self) -> None:
-        groups = COMMANDS.values()
-        self._table = {name: entry for group in groups for name, entry in group.items()}
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            module, _, attribute = self._table[name].place.partition(":")
-            found = getattr(import_module(f"tidegauge.commands.{module}"), attribute)
-            if not isinstance(found, typer.Typer):
-                function, found = found, plain_typer(add_completion=False)
-                found.command(name)(function)
-            self._loaded[name] = typer.main.get_command(found)
-        return self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._table)
-
-    def __len__(self) -> int:
-        return len(self._table)
+\b
+Examples:
+  tidegauge show partitions runs/rack-outage
+  tidegauge show partition runs/rack-outage orders-0
+  tidegauge show faults runs/rack-outage
+"""
 
 
-class Commands(TyperGroup):
-    """The commands. Each ends with one line if its input is wrong, and if Ctrl-C stops it."""
+class Group(TyperGroup):
+    """Commands that are listed with the whole first sentence of each."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.commands = cast("Any", LoadedCommands())
+    def sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of the commands below their headings."""
+        return {"Commands": self.commands}
 
     # Typer's release decides whose class a context is of: its own, or click's.
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as inherited
-        """Write the lists of commands, each below its aim."""
-        for aim, group in COMMANDS.items():
-            with formatter.section(aim):
-                formatter.write_dl([(name, entry.summary) for name, entry in group.items()])
+        """Write the lists of commands."""
+        for heading, names in self.sections().items():
+            found = ((name, self.commands[name]) for name in names)
+            with formatter.section(heading):
+                formatter.write_dl([(name, each.get_short_help_str(200)) for name, each in found])
+
+
+class Commands(Group):
+    """All commands. Each ends with one line if its input is wrong, and if Ctrl-C stops it."""
+
+    def sections(self) -> Mapping[str, Iterable[str]]:
+        """The names of the commands below their aims."""
+        return COMMANDS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options before the command; a command of an older release has another name."""
@@ -219,7 +172,48 @@ class Commands(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-app = plain_typer(cls=Commands, epilog=EXAMPLES, no_args_is_help=True)
+def _typer_of(
+    commands: Mapping[str, Command | Mapping[str, Command]], **options: Any
+) -> typer.Typer:
+    """An application without boxes in its help: examples can be copied, and it can be searched."""
+    made = typer.Typer(
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        **options,
+    )
+    for name, command in commands.items():
+        if isinstance(command, Command):
+            made.command(name)(_performed_later(command))
+        else:
+            made.add_typer(_typer_of(command, help=_SHOW, cls=Group), name=name)
+    return made
+
+
+def _performed_later(command: Command) -> Callable[..., None]:
+    """The function of a command for Typer: its parameters are the fields of the options."""
+
+    def perform(**values: Any) -> None:
+        module, _, function = command.place.partition(":")
+        performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
+        performer(command.options(**values))
+
+    hints = get_type_hints(command.options, include_extras=True)
+    fields = inspect.signature(command.options).parameters.values()
+    parameters = [field.replace(annotation=hints[field.name]) for field in fields]
+    described: Any = perform
+    described.__signature__ = inspect.Signature(parameters)
+    described.__annotations__ = hints
+    described.__doc__ = command.options.__doc__
+    return perform
+
+
+app = _typer_of(
+    {name: command for group in COMMANDS.values() for name, command in group.items()},
+    cls=Commands,
+    epilog=EXAMPLES,
+)
 
 
 def main() -> None:

@@ -292,7 +292,11 @@ def test_accepts(path: str, source: str) -> None:
         ("scenario/model/faults.py", "from tidegauge.scenario.reading import x", "above scenario"),
         ("engine/layout/tables.py", "from tidegauge.engine.group import x", "above engine"),
         ("tidegauge/runs/story.py", "from tidegauge.views.output import x", "tidegauge/views"),
-        ("tidegauge/commands/demo.py", "from tidegauge.command_line import app", "above tidegauge"),
+        (
+            "tidegauge/commands/first_steps.py",
+            "from tidegauge.command_line import app",
+            "above tidegauge",
+        ),
         ("analysis/tables/logs.py", "from tidegauge.analysis.making import x", "analysis/making"),
         ("analysis/making/engine.py", "import tidegauge.spark_analysis", "above spark_analysis"),
         # Inside a function, too.

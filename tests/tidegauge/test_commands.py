@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
 from tidegauge import __version__
-from tidegauge.command_line import COMMANDS, app
+from tidegauge.command_line import app
 from tidegauge.commands.releases import switch_meanings
 from tidegauge.compiled import rules
 from tidegauge.compiled.kept_code import cache_folder
@@ -30,14 +28,6 @@ def test_help_shows_commands_that_can_be_copied() -> None:
     for example in examples:
         command = example.split()[1]
         assert run(command, "--help").exit_code == 0
-
-
-def test_the_list_of_commands_has_the_first_sentence_of_each() -> None:
-    """The list is printed without importing the commands."""
-    group: Any = typer.main.get_command(app)
-    summaries = {name: each.summary for those in COMMANDS.values() for name, each in those.items()}
-    said = {name: command.help.split("\n\n")[0] for name, command in group.commands.items()}
-    assert said == summaries
 
 
 def test_version() -> None:

@@ -6,12 +6,11 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
 
 import typer
 
-from tidegauge.commands import shared_options as options
-from tidegauge.commands.compilation import announce_compilation
+from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.run_options import DEFAULT_INTERVAL, DEFAULT_SPELLING, AlertsOptions
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal.alerts import alerts_of
@@ -31,99 +30,32 @@ from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import jobs_of, make_batch_folder
 
 ALL = "all"
-DEFAULT_INTERVAL = "15s"
-DEFAULT_SPELLING = "strimzi"
 #: Prometheus allows less, but no cluster is scraped so often.
 _LEAST_INTERVAL_US = 1_000_000
 
 
-def rehearse_alerts(
-    more_rules: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="More rule files: --rules rules/*.yml"),
-    ] = None,
-    *,
-    rules: Annotated[
-        list[Path],
-        typer.Option(
-            "--rules",
-            metavar="FILE",
-            help="File with Prometheus rules or PrometheusRule objects. Repeatable.",
-        ),
-    ],
-    incidents: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--incidents",
-            metavar="all|NAME[,NAME...]",
-            help="Shipped incidents (tidegauge scenarios lists them), or scenario files with a "
-            "section `alerts`. Repeatable. Default: all shipped incidents.",
-        ),
-    ] = None,
-    metrics_spelling: Annotated[
-        str,
-        typer.Option(
-            "--metrics-spelling",
-            metavar="NAME|FILE",
-            help="Names of Kafka's metrics, as for `tidegauge run`.",
-        ),
-    ] = DEFAULT_SPELLING,
-    promtool: Annotated[
-        str | None,
-        typer.Option(
-            "--promtool",
-            metavar="PATH",
-            help="Path of promtool. Default: the promtool on the PATH.",
-        ),
-    ] = None,
-    scrape_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Interval between scrapes, in virtual time.")
-    ] = DEFAULT_INTERVAL,
-    evaluation_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Interval of all rule groups.")
-    ] = DEFAULT_INTERVAL,
-    jobs: options.Jobs = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            "--keep",
-            metavar="DIR",
-            help="Keep the series of each incident as a promtool test, and promtool's output.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Test unchanged alert rules on incidents in simulated time.
-
-    Tidegauge runs each incident and scrapes it as Prometheus would. promtool evaluates the rules
-    over these series, so `for` and `keep_firing_for` are Prometheus's own. The report has each
-    alert that fired, its delay after the start of the trouble and its duration, beside the
-    expectations of the incident. It shows late rules, misfires and dead rules. Rules about parts
-    that are not simulated (a JVM, for example) are listed but not judged.
-
-    The exit status is 1 if an expectation failed.
-
-    \b
-    Examples:
-      tidegauge alerts --rules kafka-rules.yml
-      tidegauge alerts --rules rules/*.yml --incidents broker-crash,rolling-restart
-      tidegauge alerts --rules kafka-rules.yml --incidents my-incident.yaml
-      tidegauge alerts --rules kafka-rules.yml --json > alerts.json
-      tidegauge alerts --rules kafka-rules.yml --incidents broker-crash --keep kept
-                                 keep the input of promtool
-    """
-    paths = [*rules, *(more_rules or ())]
-    names = _incidents_of(incidents or [ALL])
-    with report(as_json=as_json):
+def rehearse_alerts(options: AlertsOptions) -> None:
+    """Perform ``tidegauge alerts``."""
+    paths = [*options.rules, *(options.more_rules or ())]
+    names = _incidents_of(options.incidents or [ALL])
+    with report(as_json=options.as_json):
         rehearsal = _prepared(
-            *(paths, promtool, _intervals(scrape_interval, evaluation_interval), keep),
-            metrics_spelling,
+            *(
+                paths,
+                options.promtool,
+                _intervals(options.scrape_interval, options.evaluation_interval),
+                options.keep,
+            ),
+            options.metrics_spelling,
         )
         announce_compilation()
-        ended = _rehearsed(rehearsal, names, jobs_of(jobs, len(names)))
-        again = _command(*(paths, promtool, scrape_interval, evaluation_interval), metrics_spelling)
+        ended = _rehearsed(rehearsal, names, jobs_of(options.jobs, len(names)))
+        again = _command(
+            *(paths, options.promtool, options.scrape_interval, options.evaluation_interval),
+            options.metrics_spelling,
+        )
         show_summary(console(), rehearsal, ended, again)
-    if as_json:
+    if options.as_json:
         print_json(content_of(rehearsal, ended))
     if not all(each.is_as_expected for each in ended):
         raise typer.Exit(1)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -17,7 +15,8 @@ from tidegauge.analysis.questions.question import Question
 from tidegauge.analysis.run_paths import common_folder, runs_at
 from tidegauge.analysis.tables.all_tables import TABLES
 from tidegauge.analysis.tables.run_figures import RUN_FIGURES
-from tidegauge.commands import shared_options as options
+from tidegauge.commands.loading import need_spark
+from tidegauge.commands.result_options import AnalyzeOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.report.report import write_report
 from tidegauge.scenario.text.counted import counted
@@ -32,20 +31,6 @@ from tidegauge.views.answers_view import (
 )
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
-
-
-def has_spark() -> bool:
-    """Whether Spark is installed."""
-    return find_spec("pyspark") is not None
-
-
-def need_spark(command: str) -> None:
-    """End a command with one line unless it can use Spark."""
-    if not has_spark():
-        raise TidegaugeError(
-            f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'"
-        )
-
 
 #: Of the table of figures those beside the name of a run, the most important ones first.
 _FIGURES = {
@@ -64,87 +49,27 @@ _SHORTEST = 16
 _OF_SEVERAL = Path("analysis")
 
 
-def _list_questions(wanted: bool) -> None:
-    if not wanted:
+def analyze_runs(options: AnalyzeOptions) -> None:
+    """Perform ``tidegauge analyze``."""
+    if options.list_questions:
+        print_questions(console(), QUESTIONS)
         return
-
-    print_questions(console(), QUESTIONS)
-    raise typer.Exit
-
-
-def analyze_runs(
-    runs: options.RunNames,
-    *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for tables/ and report.html. Default: the folder of the run or of the "
-            "sweep; analysis/ for several runs.",
-        ),
-    ] = None,
-    tables: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table", metavar="NAME", help="Make only this table. Repeatable. Default: all."
-        ),
-    ] = None,
-    questions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--question",
-            metavar="NAME",
-            help="Answer this question from the tables that it needs. Repeatable.",
-        ),
-    ] = None,
-    list_questions: Annotated[  # noqa: ARG001 - its callback is what it does
-        bool,
-        typer.Option(
-            "--questions", help="List all questions.", callback=_list_questions, is_eager=True
-        ),
-    ] = False,
-    cores: Annotated[
-        int | None, typer.Option("--cores", min=1, help="Number of cores. Default: all.")
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the figures or the answers; all else goes to standard error."
-        ),
-    ] = False,
-) -> None:
-    """Make result tables and a report of recorded runs with Spark, and print their figures.
-
-    Tables are Parquet, with a folder for each run. They have intervals of ISRs, leaders, offline
-    partitions and partitions under min ISR; elections with the time of each step; notifications;
-    truncations; acknowledged records; lost records with their cause; faults. TABLES.md in
-    analysis/ describes their columns. An unfinished run is read up to its last row.
-
-    Spark runs on this machine with its Java (17 or later). Under spark-submit it uses the cluster
-    of that session.
-
-    \b
-    Examples:
-      tidegauge analyze runs/first
-      tidegauge analyze 'runs/*' --out analysis
-      tidegauge analyze runs/first --table elections --table lost
-      tidegauge analyze --questions
-      tidegauge analyze runs/first --question failover-budget
-      tidegauge analyze runs/lag-time --question sweep --json
-                                 all runs in a sweep's folder
-      tidegauge analyze runs/first runs/second --question first-divergence
-    """
+    if not options.runs:
+        raise TidegaugeError("RUN is missing: folders of runs or of sweeps, or 'runs/*'")
     need_spark("analyze")
     from tidegauge.spark_analysis.engine import spark_engine  # noqa: PLC0415 - it needs Spark
 
-    asked, named = questions or [], tables or []
+    asked, named = options.questions or [], options.tables or []
     _check_names("--table", "table", named, TABLES)
     _check_names("--question", "question", asked, QUESTIONS)
-    found = runs_at(runs)
-    folder = (out or common_folder(runs, found) or _OF_SEVERAL) / "tables"
+    found = runs_at(options.runs)
+    folder = (options.out or common_folder(options.runs, found) or _OF_SEVERAL) / "tables"
     what = f"Spark reads the traces of {counted(len(found), 'run')}"
-    with report(as_json=as_json), working(what) as tell, spark_engine(found, cores) as engine:
+    with (
+        report(as_json=options.as_json),
+        working(what) as tell,
+        spark_engine(found, options.cores) as engine,
+    ):
         made = RunTables(found, folder, engine)
 
         def begins(name: str) -> None:
@@ -153,14 +78,14 @@ def analyze_runs(
         answers = [_answered(QUESTIONS[name], made, begins) for name in asked]
         figures = [] if asked and not named else _figures(named or TABLES, made, begins)
         written = None if asked or named else _written(made, folder.parent, begins)
-    with report(as_json=as_json):
+    with report(as_json=options.as_json):
         for answer in answers:
-            print_answer(console(), answer, runs)
+            print_answer(console(), answer, options.runs)
         if figures:
             _show(console(), figures, folder)
         if written is not None:
             console().print(f"Report: {written}", soft_wrap=True)
-    if as_json:
+    if options.as_json:
         print_json([each.as_json() for each in answers] if answers else figures)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands import shared_options as options
-from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.loading import check_new_file, write_new_file
 from tidegauge.commands.measured_rates import MeasuredRatesRequest
+from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import Calibration, calibrate
 from tidegauge.real_cluster.costs.calibration_tables import calibration_lines, comparison_lines
@@ -47,103 +47,31 @@ class _Read(NamedTuple):
     origins: list[str]
 
 
-def calibrate_costs(
-    logs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--logs",
-            metavar="DIR",
-            help="A folder with the logs of each node in a folder of its own: server.log, "
-            "controller.log, state-change.log, rotated or compressed. Repeatable, for several "
-            "periods, or clusters of one kind.",
-        ),
-    ] = None,
-    *,
-    samples: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--samples",
-            metavar="FILE",
-            help="Samples of metrics: pages of exporters, OpenMetrics, `promtool tsdb dump`, saved "
-            "responses of Prometheus. Repeatable, in the order of the scrapes.",
-        ),
-    ] = None,
-    prometheus: options.Prometheus = None,
-    at: options.MeasuredAt = None,
-    over: options.MeasuredOver = None,
-    match: options.Matchers = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The file to write: costs for `tidegauge run --costs`, or with --scenario that "
-            "scenario with these costs.",
-        ),
-    ] = None,
-    scenario: Annotated[
-        Path | None,
-        typer.Option("--scenario", metavar="FILE", help="Write a copy of this scenario."),
-    ] = None,
-    schedule: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--schedule",
-            metavar="FILE",
-            help="Play this recorded schedule with default and with calibrated costs, and compare "
-            "times with those in truth.json beside it. Repeatable.",
-        ),
-    ] = None,
-    seeds: Annotated[
-        int,
-        typer.Option("--seeds", min=1, help="Play each schedule with this number of seeds."),
-    ] = _SEEDS,
-    force: options.Force = False,
-) -> None:
-    """Fit the costs of work to a real cluster, from its own logs and metrics.
-
-    Logs tell the costs of starts, stops, log recovery, elections, ISR changes and publications of
-    metadata: each is the time between two lines. Metrics tell those of requests (RequestMetrics)
-    and the bandwidth of disks (node_exporter). Kafka's default log levels are enough.
-
-    The command prints for each parameter the quantiles, the number of samples, their spread (the
-    longest by the shortest), the default, and the lines or metrics that it is from. A parameter
-    without samples stays at its default, with the reason. `tidegauge validate` does not mark
-    calibrated parameters with a star.
-
-    \b
-    Examples:
-      tidegauge calibrate --logs cluster-logs -o costs.yaml
-      tidegauge run mine.yaml --costs costs.yaml
-      tidegauge calibrate --logs cluster-logs --scenario mine.yaml -o mine-calibrated.yaml
-                                 a copy of the scenario with these costs
-      tidegauge calibrate --logs cluster-logs --prometheus http://prometheus:9090 --over 1h \\
-          -o costs.yaml
-      tidegauge calibrate --logs monday --logs tuesday --schedule wednesday/schedule.json
-                                 how much closer to real times the calibrated costs come
-    """
-    if not logs and not samples and prometheus is None:
+def calibrate_costs(options: CalibrateOptions) -> None:
+    """Perform ``tidegauge calibrate``."""
+    if not options.logs and not options.samples and options.prometheus is None:
         raise TidegaugeError("calibrate needs --logs, --samples or --prometheus")
-    if scenario is not None and out is None:
+    if options.scenario is not None and options.out is None:
         raise TidegaugeError("--scenario needs -o: the file to write")
-    if out is not None:
-        check_new_file(out, force=force)
-    request = MeasuredRatesRequest(prometheus, tuple(samples or ()), at, over, match)
+    if options.out is not None:
+        check_new_file(options.out, force=options.force)
+    request = MeasuredRatesRequest(
+        options.prometheus, tuple(options.samples or ()), options.at, options.over, options.match
+    )
     with working("reads logs") as tell:
-        read = _read(logs or [], request, tell)
-        mode = _mode_of(read, scenario)
-        recorded = _recorded(schedule or [], mode)
+        read = _read(options.logs or [], request, tell)
+        mode = _mode_of(read, options.scenario)
+        recorded = _recorded(options.schedule or [], mode)
         calibration = _calibrated(read, mode)
 
-    if out is not None:
-        write_new_file(out, _text(calibration, read.origins, scenario))
+    if options.out is not None:
+        write_new_file(options.out, _text(calibration, read.origins, options.scenario))
     for line in calibration_lines(calibration):
         typer.echo(line)
-    if out is not None:
-        _show_next(out, scenario)
+    if options.out is not None:
+        _show_next(options.out, options.scenario)
     if recorded:
-        _compare(recorded, calibration, seeds)
+        _compare(recorded, calibration, options.seeds)
 
 
 def _read(

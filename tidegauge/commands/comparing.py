@@ -1,4 +1,4 @@
-"""A comparison as commands perform it: variants of a scenario, their runs, and their figures."""
+"""``tidegauge compare``: variants of a scenario, their runs, and their figures side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tidegauge.commands.performing_many import (
     folder_of_runs,
     perform_runs,
 )
-from tidegauge.commands.requests import RunRequest
+from tidegauge.commands.requests import Hosting, RunRequest, seeds_of
+from tidegauge.commands.run_options import CompareOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
@@ -40,7 +41,7 @@ from tidegauge.sweeps.sweep_folder import run_name
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.comparison_view import show_caveats, show_changes, show_decisions, show_figures
-from tidegauge.views.output import console
+from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import check_jobs, working
 from tidegauge.views.sweep_report import show_surprises
 
@@ -403,3 +404,21 @@ def _show_next(screen: Console, comparison: Comparison) -> None:
     lines.append(f"tidegauge report '{comparison.folder}'")
     for place, line in enumerate(lines):
         screen.print(f"{'     ' if place else 'Next:'} {line}", soft_wrap=True, markup=False)
+
+
+def compare_scenario(options: CompareOptions) -> None:
+    """Perform ``tidegauge compare``."""
+    if options.seeds is not None and options.seed is not None:
+        raise TidegaugeError("--seeds and --seed exclude each other")
+    fixed, axis = compared_axis(options.modes, options.releases, options.changes or [])
+    asked = RunRequest(
+        options.scenario, fixed, options.seed, options.trace_level, Hosting(address=options.address)
+    )
+    span = None if options.seeds is None else seeds_of(options.seeds)
+    request = CompareRequest(asked, axis, span, options.jobs, options.out)
+    with report(as_json=options.as_json):
+        comparison = compare_and_show(request)
+    if options.as_json:
+        print_json(comparison.content)
+    if not comparison.is_well:
+        raise typer.Exit(1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
 import tidegauge.scenarios
-from tidegauge.commands.analyze import has_spark
+from tidegauge.commands.loading import has_spark
+from tidegauge.commands.scenario_options import DemoOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import console
@@ -29,39 +30,18 @@ class Scene(NamedTuple):
     words: tuple[str, ...]
 
 
-def demo(
-    context: typer.Context,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Folder for the runs. Default: runs/demo."),
-    ] = None,
-    *,
-    zookeeper: Annotated[
-        bool,
-        typer.Option("--zookeeper", help="Clusters with ZooKeeper, of Kafka 2.6, in their place."),
-    ] = False,
-) -> None:
-    """Run a demonstration: a crash on Ray, then a real cluster that loses a rack.
-
-    It takes a minute. The clusters are of Kafka 4.1, with KRaft. Each step is a command, which is
-    printed and run as if typed.
-
-    \b
-    Examples:
-      tidegauge demo
-      tidegauge demo --out runs/seen
-      tidegauge demo --zookeeper --out runs/before
-    """
-    folder = new_run_folder("demo") if out is None else out
+def demo(options: DemoOptions) -> None:
+    """Perform ``tidegauge demo``."""
+    folder = new_run_folder("demo") if options.out is None else options.out
     if folder.exists() and any(folder.iterdir()):
         raise TidegaugeError(f"{folder}: is not empty, and a run never overwrites another")
     folder.mkdir(parents=True, exist_ok=True)
     screen = console()
-    for scene in _scenes(folder, with_zookeeper=zookeeper):
+    for scene in _scenes(folder, with_zookeeper=options.zookeeper):
         screen.rule(style="dim")
         screen.print(scene.why, style="bold")
         screen.print(f"$ tidegauge {shlex.join(scene.words)}\n", style="cyan", soft_wrap=True)
-        _perform(context.find_root().command, scene.words)
+        _perform(options.context.find_root().command, scene.words)
         screen.print()
     screen.rule(style="dim")
     if not has_spark():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tidegauge.commands import shared_options as options
 from tidegauge.commands.loading import opened_run
+from tidegauge.commands.view_options import DescribeOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.log_dirs_description import log_dirs_lines
 from tidegauge.runs.result_tables import tables_of
@@ -23,89 +23,38 @@ from tidegauge.runs.topic_description import (
 from tidegauge.views.story_lines import moment_of, print_notes
 
 
-def describe_cluster(
-    run: options.RunPath,
-    *,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Virtual time: 0s, 12.345s, 4m. Default: the end, after all faults.",
-        ),
-    ] = None,
-    topic: Annotated[str | None, typer.Option(help="Print this topic only.")] = None,
-    under_replicated: Annotated[
-        bool,
-        typer.Option(
-            "--under-replicated-partitions", help="Only partitions with a replica out of the ISR."
-        ),
-    ] = False,
-    unavailable: Annotated[
-        bool,
-        typer.Option(
-            "--unavailable-partitions", help="Only partitions without an available leader."
-        ),
-    ] = False,
-    under_min_isr: Annotated[
-        bool,
-        typer.Option(
-            "--under-min-isr-partitions",
-            help="Only partitions with an ISR below min.insync.replicas, or without a leader.",
-        ),
-    ] = False,
-    log_dirs: Annotated[
-        bool,
-        typer.Option(
-            "--log-dirs", help="Print the sizes of logs, as kafka-log-dirs.sh --describe does."
-        ),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON.")] = False,
-) -> None:
-    """Print topics and partitions at a moment of a run, as kafka-topics.sh --describe does.
-
-    The layout is that of the scenario's release. Compare it with the output of a real cluster's
-    tool, or import it with `tidegauge import`. The data are those of ZooKeeper, or of a quorum of
-    controllers: a leader that has died is listed until its session expires.
-
-    \b
-    Examples:
-      tidegauge describe runs/rack-outage
-      tidegauge describe runs/rack-outage --at 4m --under-replicated-partitions
-      tidegauge describe runs/rack-outage --at 30s --topic orders > orders.txt
-      tidegauge describe runs/rack-outage --at 30s --json
-      tidegauge describe runs/rack-outage --at 30s --log-dirs > log-dirs.txt
-    """
+def describe_cluster(options: DescribeOptions) -> None:
+    """Perform ``tidegauge describe``."""
     chosen = [
         name
         for name, wanted in (
-            ("--under-replicated-partitions", under_replicated),
-            ("--unavailable-partitions", unavailable),
-            ("--under-min-isr-partitions", under_min_isr),
-            ("--log-dirs", log_dirs),
+            ("--under-replicated-partitions", options.under_replicated),
+            ("--unavailable-partitions", options.unavailable),
+            ("--under-min-isr-partitions", options.under_min_isr),
+            ("--log-dirs", options.log_dirs),
         )
         if wanted
     ]
     if len(chosen) > 1:
         raise TidegaugeError(f"{chosen[0]} and {chosen[1]} exclude each other")
 
-    if log_dirs and (topic is not None or as_json):
+    if options.log_dirs and (options.topic is not None or options.as_json):
         raise TidegaugeError("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    folder = opened_run(run, "describe")
+    folder = opened_run(options.run, "describe")
     print_notes(folder)
-    at_us = None if at is None else moment_of(folder, at)
-    if log_dirs:
+    at_us = None if options.at is None else moment_of(folder, options.at)
+    if options.log_dirs:
         typer.echo("\n".join(log_dirs_lines(folder, at_us)))
         return
     topics = describe_topics(folder, tables_of(folder), at_us)
-    if topic is not None:
-        topics = [each for each in topics if each.topic == topic]
+    if options.topic is not None:
+        topics = [each for each in topics if each.topic == options.topic]
         if not topics:
-            raise TidegaugeError(
-                f"--topic {topic}: there is no such topic {'then' if at else 'at the end'}"
-            )
+            when = "then" if options.at else "at the end"
+            raise TidegaugeError(f"--topic {options.topic}: there is no such topic {when}")
     wanted = _WANTED[chosen[0]] if chosen else None
-    if as_json:
+    if options.as_json:
         _print_json(topics, wanted, with_quorum=bool(folder.directory.controllers))
     else:
         _print_lines(topics, wanted, folder.manifest["scenario"]["release"])

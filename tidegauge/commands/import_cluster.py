@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 import shlex
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from tidegauge.commands import shared_options as options
 from tidegauge.commands.loading import (
     check_new_file,
     show_warnings,
@@ -17,6 +15,7 @@ from tidegauge.commands.loading import (
     write_new_file,
 )
 from tidegauge.commands.measured_rates import MeasuredRatesRequest
+from tidegauge.commands.scenario_options import ImportOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (
     ImportedScenario,
@@ -32,145 +31,37 @@ from tidegauge.views.progress import working
 _LEAST_US = 1_000_000
 
 
-def import_cluster(
-    describe: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DESCRIBE",
-            help="A file with the output of kafka-topics.sh --describe; - for standard input.",
-        ),
-    ],
-    out: options.NewFile,
-    properties: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A broker's server.properties, a folder of such files, or a pattern in quotes; "
-            "repeatable.",
-        ),
-    ] = None,
-    reassignment: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The JSON input of kafka-reassign-partitions."),
-    ] = None,
-    reassign_at: Annotated[
-        str, typer.Option(metavar="TIME", help="The start of that reassignment.")
-    ] = "60s",
-    rates: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="CSV with the columns topic,messages_per_second,bytes_per_second, and acks if "
-            "wanted.",
-        ),
-    ] = None,
-    prometheus: options.Prometheus = None,
-    samples: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="SCRAPE",
-            help="The same from files. A scrape is a file, or a folder or a pattern in quotes with "
-            "a file for each broker: the text format of Prometheus or OpenMetrics, lines of "
-            "`promtool tsdb dump`, or the JSON of /api/v1/query or /api/v1/query_range. Given "
-            "twice for two scrapes, the earlier first: rates are those between them.",
-        ),
-    ] = None,
-    at: options.MeasuredAt = None,
-    over: options.MeasuredOver = None,
-    match: options.Matchers = None,
-    metrics_spelling: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics-spelling",
-            metavar="NAME|FILE",
-            help="The names of those series, as in `tidegauge run`; a file of rules for the JMX "
-            "exporter is one. Default: recognised.",
-        ),
-    ] = None,
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the output of kafka-features.sh describe, of a KRaft cluster.",
-        ),
-    ] = None,
-    log_dirs: Annotated[
-        Path | None,
-        typer.Option(
-            "--log-dirs",
-            metavar="FILE",
-            help="A file with the output of kafka-log-dirs.sh --describe: the sizes of all logs.",
-        ),
-    ] = None,
-    up: Annotated[
-        list[int] | None,
-        typer.Option(metavar="ID", help="This broker is up, though it looks down."),
-    ] = None,
-    down: Annotated[
-        list[int] | None, typer.Option(metavar="ID", help="This broker is down.")
-    ] = None,
-    release: Annotated[
-        str | None,
-        typer.Option(metavar="RELEASE", help="Release of Kafka. Default: guessed from the files."),
-    ] = None,
-    duration: Annotated[
-        str, typer.Option(metavar="TIME", help="Duration of the run, in virtual time.")
-    ] = "5m",
-    name: Annotated[
-        str | None, typer.Option(help="Name of the scenario. Default: the name of its file.")
-    ] = None,
-    *,
-    force: options.Force = False,
-) -> None:
-    """Make a scenario of a real cluster.
-
-    Brokers, racks, settings, partitions, leaders and ISRs are those of the files. Brokers that
-    were down are down in the scenario. Missing facts are assumed, and each assumption is printed.
-    The scenario is YAML: add faults to it, and run it.
-
-    \b
-    Examples:
-      kafka-topics.sh --bootstrap-server kafka:9092 --describe > describe.txt
-      tidegauge import describe.txt -o mine.yaml
-      kafka-topics.sh --bootstrap-server kafka:9092 --describe | tidegauge import - -o mine.yaml
-      tidegauge import describe.txt --properties 'server-*.properties' -o mine.yaml
-      tidegauge import describe.txt --properties server-1.properties \\
-          --properties server-2.properties --rates rates.csv -o mine.yaml
-      tidegauge import describe.txt --prometheus http://prometheus:9090 -o mine.yaml
-      tidegauge import describe.txt --prometheus http://prometheus:9090 \\
-          --match 'cluster="a"' --at 2026-11-24T17:40:00Z --over 1h -o mine.yaml
-      tidegauge import describe.txt --samples first/ --samples second/ -o mine.yaml
-      tidegauge import describe.txt --reassignment move.json --reassign-at 90s -o move.yaml
-      kafka-log-dirs.sh --bootstrap-server kafka:9092 --describe > log-dirs.txt
-      tidegauge import describe.txt --log-dirs log-dirs.txt -o mine.yaml
-      tidegauge import describe.txt --up 102 --release 2.4 -o mine.yaml
-      tidegauge import describe.txt --features features.txt -o mine.yaml
-      tidegauge import describe.txt --release 3.9 -o mine.yaml
-    """
-    files = properties_files(properties or [])
+def import_cluster(options: ImportOptions) -> None:
+    """Perform ``tidegauge import``."""
+    files = properties_files(options.properties or [])
     request = ImportRequest(
-        describe,
-        out.stem if name is None else name,
+        options.describe,
+        options.out.stem if options.name is None else options.name,
         files,
-        reassignment,
-        rates,
-        features,
-        release,
-        time_in_scenario("--duration", duration),
-        time_in_scenario("--reassign-at", reassign_at),
-        up or [],
-        down or [],
-        log_dirs,
+        options.reassignment,
+        options.rates,
+        options.features,
+        options.release,
+        time_in_scenario("--duration", options.duration),
+        time_in_scenario("--reassign-at", options.reassign_at),
+        options.up or [],
+        options.down or [],
+        options.log_dirs,
         MeasuredRatesRequest(
-            prometheus, tuple(samples or ()), at, over, match, metrics_spelling
-        ).reader(rates),
+            options.prometheus,
+            tuple(options.samples or ()),
+            options.at,
+            options.over,
+            options.match,
+            options.metrics_spelling,
+        ).reader(options.rates),
     )
-    _check_options(request, out, force=force)
-    with working(f"reading {describe}"):
+    _check_options(request, options.out, force=options.force)
+    with working(f"reading {options.describe}"):
         imported = import_scenario(request)
-    write_new_file(out, scenario_text(imported))
+    write_new_file(options.out, scenario_text(imported))
     show_warnings(imported.scenario)
-    _show(imported, out)
+    _show(imported, options.out)
 
 
 def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:

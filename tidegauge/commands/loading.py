@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
+
+import typer
 
 from tidegauge.commands.requests import RunRequest
 from tidegauge.compiled.errors import TidegaugeError
@@ -152,3 +155,16 @@ def show_warnings(*scenarios: Scenario) -> None:
     lines = (line for scenario in scenarios for line in warnings_of(scenario))
     for line in dict.fromkeys(lines):
         typer.echo(f"tidegauge: warning: {line}", err=True)
+
+
+def has_spark() -> bool:
+    """Whether Spark is installed."""
+    return find_spec("pyspark") is not None
+
+
+def need_spark(command: str) -> None:
+    """End a command with one line unless it can use Spark."""
+    if not has_spark():
+        raise TidegaugeError(
+            f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'"
+        )

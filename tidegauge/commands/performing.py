@@ -1,7 +1,8 @@
-"""A run as commands perform it: with a bar, and with one line for each early end."""
+"""``tidegauge run`` and ``compile``: one run with its progress, after the rules are compiled."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 
 import typer
 
-from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.loading import loaded, show_warnings
-from tidegauge.commands.requests import Hosting, RunRequest
+from tidegauge.commands.requests import Hosting, RunRequest, WatchRequest, seeds_of, wanted_speed
+from tidegauge.commands.run_options import CompileOptions, RunOptions
 from tidegauge.commands.watching import Watchers, watched
+from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.rules import COMPILED, RULES, RUN
 from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
 from tidegauge.engine.grouping import worth_broker_groups
 from tidegauge.engine.inline_engine import inline
@@ -24,10 +27,44 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
-from tidegauge.views.output import INTERRUPTED, console
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
-from tidegauge.views.progress import progress_bar
+from tidegauge.views.progress import progress_bar, working
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
+
+
+def announce_compilation() -> None:
+    """Compile the rules that are not cached, and report it: the first run would wait for them."""
+    if not COMPILED:
+        return
+    # All that a run needs, and no more: the import of every room takes as long as a small run.
+    importlib.import_module(RUN)
+    if not is_compiled():
+        import_kernel()
+        done = compile_with_progress()
+        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
+
+
+def compile_with_progress() -> Compilation:
+    """Compile all rules that are not cached; the command ends if that fails."""
+    title = "compiling the kernel, once for each release of Tidegauge"
+    with working(title) as tell:
+        return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))
+
+
+def compile_rules(_options: CompileOptions) -> None:
+    """Perform ``tidegauge compile``."""
+    import_kernel()
+    count = len(RULES)
+    if not COMPILED:
+        typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
+        return
+    done = compile_with_progress()
+    if done.compiled:
+        typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
+    else:
+        typer.echo(f"All {done.rules} rules were in the cache")
+    typer.echo(f"The cache is {done.folder}")
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error
@@ -173,3 +210,51 @@ def _show(run: RunFolder, request: RunRequest, scenario: Scenario, again: str) -
     if unexpected:
         typer.echo(f"Not as expected, with seed {scenario.seed}: {', '.join(unexpected)}", err=True)
     return not (waited_in_vain or unexpected)
+
+
+def run_scenario(options: RunOptions) -> None:
+    """Perform ``tidegauge run``."""
+    request = RunRequest(
+        *(options.scenario, tuple(options.changes or ()), options.seed, options.trace_level),
+        Hosting(
+            inline=options.inline, ray=options.ray, actors=options.actors, address=options.address
+        ),
+        wanted_speed(options.speed, options.metrics),
+        WatchRequest(
+            *(options.metrics, options.metrics_level),
+            *(options.openmetrics, options.openmetrics_start),
+            *(options.metrics_spelling, options.metrics_controllers),
+        ),
+        options.costs,
+    )
+    request.check()
+    _check_seeds(request, options.seeds, options.jobs)
+    with report(as_json=options.as_json):
+        if options.seeds is None:
+            content, is_well = run_and_show(request, options.out)
+        else:
+            # It needs Ray, which takes a second to be imported.
+            from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
+
+            content, is_well = sweep_over_seeds(
+                request, seeds_of(options.seeds), options.jobs, options.out
+            )
+    if options.as_json:
+        print_json(content)
+    if not is_well:
+        raise typer.Exit(1)
+
+
+def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> None:
+    """Fail if the options contradict each other."""
+    if seeds is None and jobs is not None:
+        raise TidegaugeError("--jobs needs --seeds: one run is one job")
+    if seeds is not None and request.seed is not None:
+        raise TidegaugeError("--seeds and --seed exclude each other")
+    # Before the speed: a watched run has one by default.
+    if seeds is not None and request.watched != WatchRequest():
+        raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
+    if seeds is not None and (request.hosting.actors, request.speed) != (None, None):
+        raise TidegaugeError(
+            "--seeds runs each seed in one process at full speed: no --actors, no --speed"
+        )

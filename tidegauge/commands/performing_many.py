@@ -1,4 +1,4 @@
-"""Many runs as commands perform them: planned, run where they are missing, and told as a table."""
+"""``tidegauge sweep``: many runs, planned, run where they are missing, and told as a table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.figure_names import check_figures, figures_for_programs, show_figures
-from tidegauge.commands.loading import changes_of, loaded, scenario_file, show_warnings
-from tidegauge.commands.requests import MOST_RUNS, Hosting, RunRequest
+from tidegauge.commands.loading import changes_of, loaded, need_spark, scenario_file, show_warnings
+from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.requests import MOST_RUNS, Hosting, RunRequest, seeds_of
+from tidegauge.commands.result_options import AnalyzeOptions
+from tidegauge.commands.run_options import SweepOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import split_values
@@ -25,7 +27,7 @@ from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_
 from tidegauge.sweeps.sweep_folder import finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
-from tidegauge.views.output import INTERRUPTED, console, print_json
+from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import check_jobs, runs_progress
 from tidegauge.views.sweep_report import show_sweep
 
@@ -251,3 +253,39 @@ def list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None
         print_json(figures_for_programs(scenario))
     else:
         show_figures(scenario)
+
+
+def sweep_scenario(options: SweepOptions) -> None:
+    """Perform ``tidegauge sweep``."""
+    if options.list_figures:
+        list_figures(options.scenario, options.changes or [], as_json=options.as_json)
+        return
+    if options.scenario is None:
+        raise TidegaugeError(
+            "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
+        )
+    if options.seeds is not None and options.seed is not None:
+        raise TidegaugeError("--seeds and --seed exclude each other")
+    fixed, axes = fixed_and_axes(options.changes or [])
+    request = RunRequest(
+        options.scenario, fixed, options.seed, options.trace_level, Hosting(address=options.address)
+    )
+    span = None if options.seeds is None else seeds_of(options.seeds)
+    wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, options.out)
+    if span is None and not axes:
+        raise TidegaugeError(
+            "--set: no path has several values, such as cluster.brokers=3,6; or use --seeds"
+        )
+    if options.analyze:
+        need_spark("sweep --analyze")
+    with report(as_json=options.as_json):
+        content, folder, is_well = perform_sweep(wanted)
+        if options.analyze:
+            # The report takes a second to be imported.
+            from tidegauge.commands.analyze import analyze_runs  # noqa: PLC0415
+
+            analyze_runs(AnalyzeOptions([str(folder)]))
+    if options.as_json:
+        print_json(content)
+    if not is_well:
+        raise typer.Exit(1)

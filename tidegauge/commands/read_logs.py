@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.properties_files import properties_files
 from tidegauge.real_cluster.incident.log_sightings import log_sightings
@@ -23,99 +23,45 @@ from tidegauge.views.output import print_json, report
 from tidegauge.views.progress import working
 
 
-def read_logs(
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            help="A folder with a folder of logs for each node, or with the logs of one node.",
-        ),
-    ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="The folder of the run to write.")
-    ],
-    *,
-    scenario: Annotated[
-        Path | None,
-        typer.Option(
-            "--scenario",
-            metavar="FILE",
-            help="Also propose the scenario that would leave such logs: topology, faults, steps "
-            "and times, with the evidence of each. A file that does not exist yet.",
-        ),
-    ] = None,
-    properties: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--properties",
-            metavar="FILE",
-            help="With --scenario: server.properties of a node, or a folder of such files; "
-            "repeatable. Default: those below DIR.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
-    ] = False,
-) -> None:
-    """Turn the logs of a real cluster into a run.
-
-    The command reads server.log, controller.log and state-change.log of each node, with their
-    rotated and compressed files. Brokers 2.x with ZooKeeper to 4.x with KRaft are known, with
-    Kafka's own log4j and log4j2 layouts. Nodes are told apart by folder: broker-1/server.log,
-    broker-2/server.log.
-
-    The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
-    controllers. show, picture, describe, report, analyze and compare-runs take it like a simulated run.
-    What logs do not tell, such as acknowledged records, is absent in it. The offset of each node's
-    clock is estimated, and times are corrected by it.
-
-    --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
-    them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
-    timeouts in server.properties.
-
-    \b
-    Examples:
-      tidegauge read-logs /var/log/kafka-cluster -o runs/outage
-      tidegauge read-logs logs -o runs/outage --json
-      tidegauge read-logs logs -o runs/outage --scenario outage.yaml
-      tidegauge show partition runs/outage orders-0
-      tidegauge describe runs/outage --at 90s
-    """
-    check_proposal(scenario, properties or [])
-    if out.exists():
-        raise TidegaugeError(f"{out}: exists; name a folder that does not")
-    with working(f"reading {folder}") as tell:
-        found = found_logs(folder)
+def read_logs(options: ReadLogsOptions) -> None:
+    """Perform ``tidegauge read-logs``."""
+    check_proposal(options.scenario, options.properties or [])
+    if options.out.exists():
+        raise TidegaugeError(f"{options.out}: exists; name a folder that does not")
+    with working(f"reading {options.folder}") as tell:
+        found = found_logs(options.folder)
         history = real_history(
             found,
             lambda done, whole: tell(
-                f"reading {folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
+                f"reading {options.folder}: {done >> 20:,} of {max(whole >> 20, 1):,} MiB"
             ),
             _import_writing,
         )
-        tell(f"writing {out}")
+        tell(f"writing {options.out}")
 
-        run = write_run(history, out)
+        run = write_run(history, options.out)
     proposal = None
-    if scenario is not None:
-        with working(f"proposing {scenario}"):
-            proposal = propose_scenario(run, folder, properties or [], scenario)
+    if options.scenario is not None:
+        with working(f"proposing {options.scenario}"):
+            proposal = propose_scenario(
+                run, options.folder, options.properties or [], options.scenario
+            )
 
     told = found_in_logs(history, run)
-    with report(as_json=as_json):
+    with report(as_json=options.as_json):
         for line in told.lines():
             typer.echo(line)
-        typer.echo(f"Run: {out}")
-        name = shlex.quote(str(out))
+        typer.echo(f"Run: {options.out}")
+        name = shlex.quote(str(options.out))
         typer.echo(f"Next: tidegauge show partitions {name}")
         typer.echo(f"      tidegauge picture {name}")
-        if scenario is not None and proposal is not None:
-            for line in proposal_report(proposal, out, scenario):
+        if options.scenario is not None and proposal is not None:
+            for line in proposal_report(proposal, options.out, options.scenario):
                 typer.echo(line)
-    if as_json:
-        content = {"run": str(out), **told.as_json()}
-        if scenario is not None and proposal is not None:
-            content["scenario"] = proposal_content(proposal, scenario)
+    if options.as_json:
+        content = {"run": str(options.out), **told.as_json()}
+        if options.scenario is not None and proposal is not None:
+            content["scenario"] = proposal_content(proposal, options.scenario)
         print_json(content)
 
 

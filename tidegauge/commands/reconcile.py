@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
+from tidegauge.commands.rule_options import DivergencesOptions, ReconcileOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.reconciliation import Reconciliation, ReplicaLog, reconcile
 from tidegauge.replication.release_defaults import defaults_of
@@ -48,60 +48,18 @@ class Meeting:
     unclean: bool | None = None
 
 
-def reconcile_logs(
-    leader: Annotated[str, typer.Option(metavar="LOG", help="Log of the leader.")],
-    follower: Annotated[str, typer.Option(metavar="LOG", help="Log of the follower.")],
-    leader_epoch: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="EPOCH", help="Epoch of the leader. Default: the latest of all."
-        ),
-    ] = None,
-    high_watermark: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="OFFSET",
-            help="High watermark of the follower. Default: the offset up to which the logs agree.",
-        ),
-    ] = None,
-    idle_epoch: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="EPOCH",
-            help="An epoch in which the follower led last and wrote nothing.",
-        ),
-    ] = None,
-    unclean: Annotated[
-        bool | None,
-        typer.Option(
-            "--unclean/--no-unclean",
-            help="unclean.leader.election.enable. Default: the release's own default.",
-        ),
-    ] = None,
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RELEASE",
-            help="Release to try. Repeatable. Default: one release of each generation.",
-        ),
-    ] = None,
-) -> None:
-    """Show what a follower truncates, by release.
-
-    A log is written as EPOCH:RECORDS,EPOCH:RECORDS,... with the first record at offset 0. For
-    example, 0:3,2:1 is three records of leader epoch 0 and then one of epoch 2.
-
-    \b
-    Examples:
-      tidegauge reconcile --leader 0:3,1:2 --follower 0:5
-      tidegauge reconcile --leader 0:3,1:1 --follower 0:4 --high-watermark 4
-      tidegauge reconcile --leader 0:3 --follower 0:3,1:2 --release 2.0.0 --release 2.0.1
-    """
-    releases = tuple(release) if release else GENERATIONS
+def reconcile_logs(options: ReconcileOptions) -> None:
+    """Perform ``tidegauge reconcile``."""
+    releases = tuple(options.release) if options.release else GENERATIONS
     try:
-        meeting = parse_meeting(leader, follower, leader_epoch, high_watermark, idle_epoch, unclean)
+        meeting = parse_meeting(
+            options.leader,
+            options.follower,
+            options.leader_epoch,
+            options.high_watermark,
+            options.idle_epoch,
+            options.unclean,
+        )
         for name in releases:
             rules_of(name)
     except ValueError as error:
@@ -287,13 +245,8 @@ class Story(NamedTuple):
     releases: tuple[str, ...]
 
 
-def known_divergences() -> None:
-    """Show how replicas diverged in old releases, and the fixes.
-
-    \b
-    Example:
-      tidegauge divergences
-    """
+def known_divergences(_options: DivergencesOptions) -> None:
+    """Perform ``tidegauge divergences``."""
     out = console()
     for number, story in enumerate(_stories(), 1):
         out.rule(f"[bold]{number}. {story.title}", align="left")

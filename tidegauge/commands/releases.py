@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from tidegauge.commands.rule_options import ReleasesOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, kraft_cells_of
 from tidegauge.replication.kraft_rules import KRaftRules
@@ -38,59 +38,27 @@ from tidegauge.views.output import WIDTH, console, print_json
 NAME_WIDTH = 47
 
 
-def show_releases(
-    release: Annotated[
-        str | None,
-        typer.Argument(help="A release such as 2.6.3, or a line such as 2.6 for its last patch."),
-    ] = None,
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="inter.broker.protocol.version of the brokers, or with KRaft metadata.version of "
-            "the cluster. Default: the release's own.",
-        ),
-    ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE",
-            help="zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the same as JSON, with all sources.")
-    ] = False,
-) -> None:
-    """Show the rules and defaults of a release.
-
-    Without a release the command prints the differences between releases.
-
-    Each rule is a switch from Kafka's source. The method and release of the source are printed
-    with it.
-
-    \b
-    Examples:
-      tidegauge releases                           each rule, and where it changed
-      tidegauge releases 2.6                       rules and defaults of 2.6.3
-      tidegauge releases 2.0.0                     rules and defaults of 2.0.0
-      tidegauge releases 2.6.3 --protocol 0.10.2   with the protocol of 0.10.2
-      tidegauge releases 3.9 --mode kraft          without ZooKeeper
-      tidegauge releases 4.1 --protocol 4.0        with metadata.version 4.0-IV3
-      tidegauge releases 2.6 --json                JSON for programs
-    """
-    for option, value, example in (("protocol", protocol, "2.0"), ("mode", mode, "kraft")):
-        if release is None and value is not None:
+def show_releases(options: ReleasesOptions) -> None:
+    """Perform ``tidegauge releases``."""
+    for option, value, example in (
+        ("protocol", options.protocol, "2.0"),
+        ("mode", options.mode, "kraft"),
+    ):
+        if options.release is None and value is not None:
             raise TidegaugeError(
                 f"--{option} needs a release, as in: tidegauge releases 3.9 --{option} {example}"
             )
     try:
-        if as_json:
-            print_json(_changes() if release is None else _one(release, protocol, mode))
-        elif release is None:
+        if options.as_json:
+            print_json(
+                _changes()
+                if options.release is None
+                else _one(options.release, options.protocol, options.mode)
+            )
+        elif options.release is None:
             _show_changes(console())
         else:
-            _show_one(console(), release, protocol, mode)
+            _show_one(console(), options.release, options.protocol, options.mode)
     except ValueError as error:
         raise TidegaugeError(str(error)) from error
 

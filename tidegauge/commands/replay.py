@@ -5,16 +5,15 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from rich.console import Console
 
-from tidegauge.commands import shared_options as options
-from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.loading import opened_run
-from tidegauge.commands.performing import engine_of, perform
+from tidegauge.commands.performing import announce_compilation, engine_of, perform
 from tidegauge.commands.requests import Hosting
+from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
 from tidegauge.real_cluster.incident.run_pair import run_pair
@@ -32,63 +31,34 @@ from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import working
 
 
-def replay_run(
-    run: options.RunPath,
-    *,
-    inline: Annotated[
-        bool, typer.Option("--inline", help="Run in this interpreter, without Ray. The default.")
-    ] = False,
-    ray: Annotated[bool, typer.Option("--ray", help="Run in actors of Ray.")] = False,
-    actors: Annotated[
-        int | None,
-        typer.Option("--actors", min=1, help="Number of Ray actors that host brokers."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="DIR", help="Keep the new run in this folder; new or empty."),
-    ] = None,
-) -> None:
-    """Repeat a run from its manifest, and compare both runs.
-
-    The same scenario and seed give the same rows and the same trace_sha256, however the processes
-    are hosted. If the runs differ, the command prints the first different row, in order of time.
-
-    A run that ended early is compared up to its last row.
-
-    The exit status is 0 if the runs are equal, and 1 if they differ. It is 2 if RUN is not a run,
-    its trace is damaged, or this release cannot run its scenario.
-
-    \b
-    Examples:
-      tidegauge replay runs/first
-      tidegauge replay runs/first --actors 2
-      tidegauge replay runs/first --out runs/again
-                                 keep the new run, for tidegauge show
-    """
-    hosting = Hosting(inline=inline, ray=ray, actors=actors)
+def replay_run(options: ReplayOptions) -> None:
+    """Perform ``tidegauge replay``."""
+    hosting = Hosting(inline=options.inline, ray=options.ray, actors=options.actors)
     hosting.check()
 
-    recorded = opened_run(run, "replay")
+    recorded = opened_run(options.run, "replay")
     if recorded.is_of_logs:
-        raise TidegaugeError(f"{run}: is a real cluster's, made of its logs: it cannot be repeated")
+        raise TidegaugeError(
+            f"{options.run}: is a real cluster's, made of its logs: it cannot be repeated"
+        )
     _note_other_release(recorded)
     scenario, switches = _manifest_parts(recorded)
     end_us = _recorded_until_us(recorded)
     announce_compilation()
     with TemporaryDirectory(prefix="tidegauge-") as temporary:
-        folder = out or Path(temporary) / "run"
+        folder = options.out or Path(temporary) / "run"
         replayed = perform(
             scenario,
             folder,
             engine_of(hosting),
-            f"tidegauge replay {shlex.quote(str(run))}",
+            f"tidegauge replay {shlex.quote(str(options.run))}",
             switches=switches,
             until_us=end_us,
-            is_kept=out is not None,
+            is_kept=options.out is not None,
         )
         is_equal = _compare(recorded, replayed)
-    if out is not None:
-        typer.echo(f"Next: tidegauge show partitions {out}")
+    if options.out is not None:
+        typer.echo(f"Next: tidegauge show partitions {options.out}")
     if not is_equal:
         raise typer.Exit(1)
 
@@ -199,41 +169,16 @@ def _row_text(row: TraceRow | None, names: Names) -> str:
     return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {told(row, names)}"
 
 
-def compare_runs(
-    one: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the first run.")],
-    other: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the second run.")],
-    *,
-    shift: Annotated[
-        str | None,
-        typer.Option(
-            "--shift",
-            metavar="TIME",
-            help="The time that is added to times of the second run, such as 12s or -3.5s. "
-            "Default: by the first changes that both have.",
-        ),
-    ] = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Put two runs side by side: real or simulated ones.
-
-    A real run is made by `tidegauge read-logs`. The output has elections, ISR changes, times
-    without a leader, brokers, controllers, and the partitions that went through other leaders and
-    ISRs, with the first state that differs. What logs do not tell is "not told by logs". The exit
-    status is 0.
-
-    \b
-    Examples:
-      tidegauge compare-runs runs/real runs/proposed
-      tidegauge compare-runs runs/real runs/proposed --shift 12s --json
-    """
-    shift_us = None if shift is None else _shift_us(shift)
-    with report(as_json=as_json):
-        runs = (opened_run(one, "compare-runs"), opened_run(other, "compare-runs"))
-        with working(f"comparing {one} and {other}"):
+def compare_runs(options: CompareRunsOptions) -> None:
+    """Perform ``tidegauge compare-runs``."""
+    shift_us = None if options.shift is None else _shift_us(options.shift)
+    with report(as_json=options.as_json):
+        runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
+        with working(f"comparing {options.one} and {options.other}"):
             pair = run_pair(*runs, shift_us=shift_us)
-        if not as_json:
+        if not options.as_json:
             show_run_pair(console(), pair)
-    if as_json:
+    if options.as_json:
         print_json(pair_content(pair))
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
+from tidegauge.commands.scenario_options import ScenariosOptions, SchemaOptions
 from tidegauge.scenario.schema import schema_text
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
 from tidegauge.scenario.text.counted import counted
@@ -18,26 +18,10 @@ from tidegauge.views.output import console, print_json
 _INDENT = 4 * " "
 
 
-def list_scenarios(
-    *,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the list as JSON, with the files' paths.")
-    ] = False,
-) -> None:
-    """List the shipped scenarios, and the question that each answers.
-
-    The list has the number of partitions at the start, and durations in virtual time. Run a
-    scenario by its name, or copy and change its file.
-
-    \b
-    Examples:
-      tidegauge scenarios
-      tidegauge scenarios --json
-      tidegauge run isr-storm
-                                 run one of them
-    """
+def list_scenarios(options: ScenariosOptions) -> None:
+    """Perform ``tidegauge scenarios``."""
     described = described_scenarios()
-    if as_json:
+    if options.as_json:
         print_json([{**each._asdict(), "file": str(each.file)} for each in described])
         return
     out = console()
@@ -84,16 +68,6 @@ def _print_in_a_line(out: Console, scenario: ShippedScenario) -> None:
     out.print(line, no_wrap=True, overflow="ellipsis")
 
 
-def show_schema() -> None:
-    """Print the JSON schema of scenario files.
-
-    With the schema editors complete names, show their meanings and underline errors. The shipped
-    scenarios refer to it in their first line.
-
-    \b
-    Examples:
-      tidegauge schema > scenario.schema.json
-      # and then, as the first line of a scenario:
-      # yaml-language-server: $schema=scenario.schema.json
-    """
+def show_schema(_options: SchemaOptions) -> None:
+    """Perform ``tidegauge schema``."""
     typer.echo(schema_text(), nl=False)

@@ -3,20 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-
-
-def plain_typer(**options: Any) -> typer.Typer:
-    """An application without boxes in its help: examples can be copied, and it can be searched."""
-    return typer.Typer(
-        rich_markup_mode=None,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        **options,
-    )
-
 
 # The input.
 ScenarioName = Annotated[

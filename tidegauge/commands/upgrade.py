@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tidegauge.commands import shared_options as options
 from tidegauge.commands.comparing import (
     Comparison,
     Variant,
@@ -18,6 +17,7 @@ from tidegauge.commands.comparing import (
 )
 from tidegauge.commands.loading import loaded
 from tidegauge.commands.requests import RunRequest, seeds_of
+from tidegauge.commands.run_options import UpgradeOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.standard_faults import FaultCase, fault_cases, in_health
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
@@ -38,54 +38,19 @@ from tidegauge.views.sweep_report import show_surprises
 _ELR = "eligible_leader_replicas"
 
 
-def upgrade_cluster(
-    scenario: options.ScenarioName,
-    target: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="RELEASE",
-            help="The release to compare with. From 4.0 on a release has KRaft only.",
-        ),
-    ],
-    *,
-    seeds: options.Seeds = None,
-    jobs: options.Jobs = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for all runs, with one comparison for each fault. Default: a new folder "
-            "runs/NAME-to-RELEASE.",
-        ),
-    ] = None,
-) -> None:
-    """Run a cluster and its upgrade under standard faults, and print what changes.
-
-    The command answers what another release, or KRaft, would change. A broker is killed, some are
-    restarted, the active controller and a rack are lost: each fault has a table of its figures in
-    both. Lists of settings follow: other defaults, and settings without a meaning.
-
-    SCENARIO is a real cluster (tidegauge import), or any other. Its own faults and steps are left
-    out: all runs begin with all brokers up and with preferred leaders.
-
-    \b
-    Examples:
-      tidegauge upgrade mine.yaml --to 4.1
-      tidegauge upgrade mine.yaml --to 4.1 --seeds 1..5 --out runs/upgrade
-    """
-    request = RunRequest(scenario)
+def upgrade_cluster(options: UpgradeOptions) -> None:
+    """Perform ``tidegauge upgrade``."""
+    request = RunRequest(options.scenario)
     own = loaded(request)
-    release = _release(target)
+    release = _release(options.target)
     mode = own.mode if own.mode in release.modes else release.mode()
     if (own.mode, own.release) == (mode, str(release)):
         raise TidegaugeError(f"--to {release}: the cluster has this release and mode already")
     data = _in_health(written_scenario(request), own)
-    before = converted_variant(data, scenario, own.mode, own.release)
-    after = _successor(converted_variant(data, scenario, mode, str(release)), own)
-    folder = out or new_run_folder(f"{own.name}-to-{release}")
-    span = None if seeds is None else seeds_of(seeds)
+    before = converted_variant(data, options.scenario, own.mode, own.release)
+    after = _successor(converted_variant(data, options.scenario, mode, str(release)), own)
+    folder = options.out or new_run_folder(f"{own.name}-to-{release}")
+    span = None if options.seeds is None else seeds_of(options.seeds)
     screen = console()
     cases = list(fault_cases(before.scenario))
     screen.print(
@@ -93,7 +58,7 @@ def upgrade_cluster(
         " its own. They begin with all brokers up, and with preferred leaders.",
         soft_wrap=True,
     )
-    found = [_case(case, before, after, span, jobs, folder / case.name) for case in cases]
+    found = [_case(case, before, after, span, options.jobs, folder / case.name) for case in cases]
     _show(before, after, {case.title: one for case, one in zip(cases, found, strict=True)})
     if not all(comparison.is_well for comparison in found):
         raise typer.Exit(1)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from tidegauge.commands import shared_options as options
 from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.performing import hosted
 from tidegauge.commands.requests import Hosting, RunRequest
+from tidegauge.commands.scenario_options import ValidateOptions
 from tidegauge.engine.grouping import grouping_of, usual_broker_groups
 from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -34,51 +34,14 @@ _TOO_MANY_SECONDS = 180
 _GIBIBYTE = 2**30
 
 
-def validate_scenario(
-    scenario: options.ScenarioName,
-    *,
-    inline: options.Inline = False,
-    ray: options.OnRay = False,
-    actors: options.Actors = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a field of the scenario."),
-    ] = None,
-    costs: options.CostsFile = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Another seed; it draws other faults.")
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, for other programs.")
-    ] = False,
-) -> None:
-    """Check a scenario, and predict its run, without running it.
-
-    The command prints the size of the cluster, the timetable of faults and steps, the settings
-    without effect, and the cost parameters and resources on which the result depends. It predicts
-    time and memory of an inline run on this machine; most predictions are within a factor of 2.
-
-    Likely mistakes, such as min.insync.replicas above the replication factor, are printed first,
-    on standard error.
-
-    The exit status is 0 if the scenario can be run. It is 2 if not; then each error names the line
-    of the file and the reason.
-
-    \b
-    Examples:
-      tidegauge validate my-cluster.yaml
-      tidegauge validate rack-power-loss --actors 2
-      tidegauge validate isr-storm --set topics.orders.partitions=100000
-      tidegauge validate my-cluster.yaml --costs costs.yaml
-                                 costs of your own cluster, from `tidegauge calibrate`
-      tidegauge validate my-cluster.yaml --json
-    """
+def validate_scenario(options: ValidateOptions) -> None:
+    """Perform ``tidegauge validate``."""
     request = RunRequest(
-        scenario,
-        tuple(changes or ()),
-        seed,
-        hosting=Hosting(inline=inline, ray=ray, actors=actors),
-        costs=costs,
+        options.scenario,
+        tuple(options.changes or ()),
+        options.seed,
+        hosting=Hosting(inline=options.inline, ray=options.ray, actors=options.actors),
+        costs=options.costs,
     )
     request.check()
 
@@ -87,7 +50,7 @@ def validate_scenario(
     groups = [] if hosting.inline else _groups(plan, hosting.actors)
     prediction = predict(plan)
     show_warnings(plan.scenario)
-    if as_json:
+    if options.as_json:
         print_json(_as_json(plan, prediction, groups))
     else:
         _print(plan, prediction, groups)

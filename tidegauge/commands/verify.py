@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands import shared_options as options
 from tidegauge.commands.loading import opened_run
+from tidegauge.commands.result_options import VerifyOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
@@ -24,35 +24,17 @@ class VerificationError(TidegaugeError):
     """The trace and the summary do not agree; the message is one line."""
 
 
-def verify_run(
-    run: options.RunPath,
-    *,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
-    ] = False,
-) -> None:
-    """Check the trace of a run against its summary.
-
-    The command computes the hash of each process from the canonical rows of the trace files, and
-    compares it with the hash in the summary. It detects any row that was lost, added or changed.
-
-    The exit status is 0 if the hashes are equal. It is 1 if they differ or the run is unfinished,
-    and 2 if RUN is not a run.
-
-    \b
-    Examples:
-      tidegauge verify runs/rack-outage
-      tidegauge verify runs/rack-outage --json
-    """
+def verify_run(options: VerifyOptions) -> None:
+    """Perform ``tidegauge verify``."""
     try:
-        with working(f"reading {run}"):
-            found = verified(opened_run(run, "verify"))
+        with working(f"reading {options.run}"):
+            found = verified(opened_run(options.run, "verify"))
     except (VerificationError, TraceError) as error:
-        if as_json:
+        if options.as_json:
             print_json({"is_ok": False, "error": str(error)})
         typer.echo(f"not ok: {error}", err=True)
         raise typer.Exit(1) from error
-    if as_json:
+    if options.as_json:
         print_json({"is_ok": True, **found._asdict()})
     else:
         typer.echo(f"ok: {found}")

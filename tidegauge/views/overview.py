@@ -1,6 +1,7 @@
 """``tidegauge show partitions`` and ``show cause``: where to look first, and where it began.
 
-The first lists partitions, those with losses first. The second is the chain of triggers of one row, back to the first fault.
+The first lists partitions, those with losses first. The second is the chain of triggers of one row,
+back to the first fault.
 """
 
 from __future__ import annotations

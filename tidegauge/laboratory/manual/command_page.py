@@ -55,10 +55,8 @@ def documentation() -> str:
     group: Any = typer.main.get_command(app)
     parts = [_OPENING]
     for aim, commands in COMMANDS.items():
-        rows = [
-            (f"[{name}](#{name})", with_options_as_code(each.summary))
-            for name, each in commands.items()
-        ]
+        tasks = ((name, _paragraphs(group.commands[name])[0]) for name in commands)
+        rows = ((f"[{name}](#{name})", with_options_as_code(task)) for name, task in tasks)
         parts.append(table((aim, "task"), rows))
     for name, command in group.commands.items():
         parts.append(_section(name, command))
