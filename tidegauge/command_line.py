@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "browser_pages:write_dashboards"),
-        "compile": Command(run_options.CompileOptions, "performing:compile_rules"),
+        "compile": Command(run_options.CompileOptions, "compilation:compile_rules"),
     },
     "Look at a run": {
         "show": {

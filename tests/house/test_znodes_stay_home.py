@@ -24,6 +24,7 @@ ROOMS = (
     "tidegauge/runs/zookeeper_rows.py",
     "tidegauge/views/controller_view.py",
     "tidegauge/commands/show.py",
+    "tidegauge/commands/view_options.py",
     "analysis/tables/notifications.py",
 )
 

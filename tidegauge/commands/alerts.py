@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.run_options import DEFAULT_INTERVAL, DEFAULT_SPELLING, AlertsOptions
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError

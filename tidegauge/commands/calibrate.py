@@ -11,7 +11,7 @@ import typer
 
 from tidegauge.commands.loading import check_new_file, write_new_file
 from tidegauge.commands.measured_rates import MeasuredRatesRequest
-from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import Calibration, calibrate

@@ -1,4 +1,4 @@
-"""``tidegauge run`` and ``compile``: one run with its progress, after the rules are compiled."""
+"""``tidegauge run``: one run with its progress, and with one line for each early end."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from tidegauge.commands.compilation import announce_compilation
 
 from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.requests import Hosting, RunRequest, WatchRequest, seeds_of, wanted_speed
@@ -31,40 +32,6 @@ from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar, working
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
-
-
-def announce_compilation() -> None:
-    """Compile the rules that are not cached, and report it: the first run would wait for them."""
-    if not COMPILED:
-        return
-    # All that a run needs, and no more: the import of every room takes as long as a small run.
-    importlib.import_module(RUN)
-    if not is_compiled():
-        import_kernel()
-        done = compile_with_progress()
-        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
-
-
-def compile_with_progress() -> Compilation:
-    """Compile all rules that are not cached; the command ends if that fails."""
-    title = "compiling the kernel, once for each release of Tidegauge"
-    with working(title) as tell:
-        return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))
-
-
-def compile_rules(_options: CompileOptions) -> None:
-    """Perform ``tidegauge compile``."""
-    import_kernel()
-    count = len(RULES)
-    if not COMPILED:
-        typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
-        return
-    done = compile_with_progress()
-    if done.compiled:
-        typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
-    else:
-        typer.echo(f"All {done.rules} rules were in the cache")
-    typer.echo(f"The cache is {done.folder}")
 
 
 class _FarEnough(Exception):  # noqa: N818 - it is what was asked for, no error

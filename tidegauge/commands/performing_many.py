@@ -13,7 +13,7 @@ import typer
 
 from tidegauge.commands.figure_names import check_figures, figures_for_programs, show_figures
 from tidegauge.commands.loading import changes_of, loaded, need_spark, scenario_file, show_warnings
-from tidegauge.commands.performing import announce_compilation
+from tidegauge.commands.compilation import announce_compilation
 from tidegauge.commands.requests import MOST_RUNS, Hosting, RunRequest, seeds_of
 from tidegauge.commands.result_options import AnalyzeOptions
 from tidegauge.commands.run_options import SweepOptions

@@ -11,7 +11,8 @@ import typer
 from rich.console import Console
 
 from tidegauge.commands.loading import opened_run
-from tidegauge.commands.performing import announce_compilation, engine_of, perform
+from tidegauge.commands.compilation import announce_compilation
+from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.requests import Hosting
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions
 from tidegauge.compiled.errors import TidegaugeError

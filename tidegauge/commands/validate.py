@@ -182,10 +182,11 @@ def _print_prediction(prediction: Prediction) -> None:
     )
     typer.echo("\nPrediction of an inline run, mostly within a factor of 2:")
     typer.echo(f"  events  {_rounded(events.total)} ({parts})")
+    if prediction.seconds is None or prediction.memory_bytes is None:
+        typer.echo("  time    unknown until the rules are compiled: tidegauge compile")
+        return
     typer.echo(f"  time    {_time_words(prediction.seconds)}, of which 2 s or so is the start")
     typer.echo(f"  memory  {_memory_words(prediction.memory_bytes)}")
-    if prediction.events_per_second is None:
-        typer.echo("  The rules are not compiled yet: the first run takes a minute or two longer.")
 
 
 def _rounded(count: float) -> str:
@@ -246,8 +247,8 @@ def _as_json(plan: ClusterPlan, prediction: Prediction, groups: list[str]) -> di
             "total": round(prediction.events.total),
             **{name: round(count) for name, count in prediction.events._asdict().items()},
         },
-        "expected_seconds": round(prediction.seconds, 1),
-        "expected_memory_bytes": round(prediction.memory_bytes),
+        "expected_seconds": prediction.seconds,
+        "expected_memory_bytes": prediction.memory_bytes,
         "warnings": warnings_of(scenario),
         "settings_not_modelled": scenario.settings_not_modelled(),
         "leans_on": [parameter._asdict() for parameter in leaned_on(scenario)],
