@@ -57,7 +57,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "upgrade": Command(run_options.UpgradeOptions, "upgrade:upgrade_cluster"),
         "alerts": Command(run_options.AlertsOptions, "alerts:rehearse_alerts"),
         "dashboards": Command(run_options.DashboardsOptions, "browser_pages:write_dashboards"),
-        "compile": Command(run_options.CompileOptions, "compilation:compile_rules"),
+        "compile": Command(run_options.CompileOptions, "loading:compile_rules"),
     },
     "Look at a run": {
         "show": {
@@ -73,14 +73,14 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
             "zookeeper": Command(view_options.ShowZookeeperOptions, "show:show_zookeeper"),
         },
         "picture": Command(view_options.PictureOptions, "show:picture"),
-        "describe": Command(view_options.DescribeOptions, "describe:describe_cluster"),
+        "describe": Command(view_options.DescribeOptions, "show:describe_cluster"),
         "report": Command(result_options.ReportOptions, "browser_pages:report_run"),
         "replay-view": Command(result_options.ReplayViewOptions, "browser_pages:replay_view"),
         "analyze": Command(result_options.AnalyzeOptions, "analyze:analyze_runs"),
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
-        "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
+        "verify": Command(result_options.VerifyOptions, "replay:verify_run"),
     },
     "Look up Kafka's rules": {
         "releases": Command(rule_options.ReleasesOptions, "releases:show_releases"),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tidegauge.commands.performing import hosted
-from tidegauge.commands.requests import Hosting
+from tidegauge.commands.shared_options import Hosting
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario
 

@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 
 import typer
 
-from tidegauge.commands.compilation import announce_compilation
-from tidegauge.commands.run_options import DEFAULT_INTERVAL, DEFAULT_SPELLING, AlertsOptions
+from tidegauge.commands.loading import announce_compilation
+from tidegauge.commands.run_options import AlertsOptions
+from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal.alerts import alerts_of
@@ -39,38 +40,16 @@ def rehearse_alerts(options: AlertsOptions) -> None:
     paths = [*options.rules, *(options.more_rules or ())]
     names = _incidents_of(options.incidents or [ALL])
     with report(as_json=options.as_json):
-        rehearsal = _prepared(
-            *(
-                paths,
-                options.promtool,
-                _intervals(options.scrape_interval, options.evaluation_interval),
-                options.keep,
-            ),
-            options.metrics_spelling,
-        )
+        rehearsal = _prepared(options, paths)
         announce_compilation()
         ended = _rehearsed(rehearsal, names, jobs_of(options.jobs, len(names)))
-        again = _command(
-            *(paths, options.promtool, options.scrape_interval, options.evaluation_interval),
-            options.metrics_spelling,
-        )
+        asked = options._replace(rules=paths, more_rules=None, incidents=None, jobs=None, keep=None)
+        again = shlex.join(["tidegauge", "alerts", *words_of(asked._replace(as_json=False))])
         show_summary(console(), rehearsal, ended, again)
     if options.as_json:
         print_json(content_of(rehearsal, ended))
     if not all(each.is_as_expected for each in ended):
         raise typer.Exit(1)
-
-
-def _command(
-    paths: Sequence[Path], promtool: str | None, scrape: str, evaluation: str, spelling: str
-) -> str:
-    """The shell command that tries the same rules again."""
-    words = ["tidegauge", "alerts", *(f"--rules={path}" for path in paths)]
-    words += [] if spelling == DEFAULT_SPELLING else [f"--metrics-spelling={spelling}"]
-    words += [] if promtool is None else [f"--promtool={promtool}"]
-    words += [] if scrape == DEFAULT_INTERVAL else [f"--scrape-interval={scrape}"]
-    words += [] if evaluation == DEFAULT_INTERVAL else [f"--evaluation-interval={evaluation}"]
-    return shlex.join(words)
 
 
 def _incidents_of(options: Sequence[str]) -> list[str]:
@@ -104,25 +83,20 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
     return Intervals(*found)
 
 
-def _prepared(
-    paths: Sequence[Path],
-    promtool: str | None,
-    intervals: Intervals,
-    keep: Path | None,
-    spelling: str,
-) -> Rehearsal:
+def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> Rehearsal:
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
+    intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
-    named = spelling_named(spelling)
+    named = spelling_named(options.metrics_spelling)
     alerts = alerts_of(files, served_metrics(named))
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
-    if keep is not None:
-        make_batch_folder(keep)
-    program = find_promtool(promtool)
+    if options.keep is not None:
+        make_batch_folder(options.keep)
+    program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    return Rehearsal(files, alerts, program, intervals, keep, named)
+    return Rehearsal(files, alerts, program, intervals, options.keep, named)
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:

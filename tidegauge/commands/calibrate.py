@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands.loading import check_new_file, write_new_file
-from tidegauge.commands.measured_rates import MeasuredRatesRequest
-from tidegauge.commands.compilation import announce_compilation
+from tidegauge.commands.import_cluster import MeasuredRatesRequest
+from tidegauge.commands.loading import announce_compilation, check_new_file, write_new_file
 from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import Calibration, calibrate

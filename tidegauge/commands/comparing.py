@@ -17,8 +17,8 @@ from tidegauge.commands.performing_many import (
     folder_of_runs,
     perform_runs,
 )
-from tidegauge.commands.requests import Hosting, RunRequest, seeds_of
-from tidegauge.commands.run_options import CompareOptions
+from tidegauge.commands.run_options import CompareOptions, RunOptions
+from tidegauge.commands.shared_options import seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
@@ -73,7 +73,7 @@ class CompareRequest(NamedTuple):
     """The variants to compare, and the options of their runs."""
 
     #: With the changes that all variants have.
-    request: RunRequest
+    request: RunOptions
     #: ``mode``, ``release``, or the path of a field.
     axis: Axis
     #: None: the scenario's own.
@@ -110,7 +110,7 @@ class CompareRequest(NamedTuple):
 
     def _in_releases(self, base: Scenario) -> list[Variant]:
         data = written_scenario(self.request)
-        is_mode_fixed = any(change.startswith("mode=") for change in self.request.changes)
+        is_mode_fixed = any(change.startswith("mode=") for change in self.request.changes or ())
         variants = []
         for release in self.axis.values:
             try:
@@ -124,11 +124,11 @@ class CompareRequest(NamedTuple):
 
     def _with_value(self, value: str) -> Variant:
         setting = f"{self.axis.path}={value}"
-        changed = self.request._replace(changes=(*self.request.changes, setting))
+        changed = self.request.changed(setting)
         return Variant(f"{self.axis.name}={value}", (setting,), loaded(changed))
 
 
-def written_scenario(request: RunRequest) -> dict[str, Any]:
+def written_scenario(request: RunOptions) -> dict[str, Any]:
     """The scenario of a request as written, with the changes of the request."""
     file = scenario_file(request)
     data = read_scenario_file(file).data
@@ -139,7 +139,7 @@ def written_scenario(request: RunRequest) -> dict[str, Any]:
 
 
 def planned_runs(
-    variants: Sequence[Variant], request: RunRequest, seeds: range | None, out: Path
+    variants: Sequence[Variant], request: RunOptions, seeds: range | None, out: Path
 ) -> list[RequestedRun]:
     """The runs of variants: each with each seed.
 
@@ -152,9 +152,9 @@ def planned_runs(
     planned = []
     for variant in variants:
         if variant.data is None:
-            asked = request._replace(changes=(*request.changes, *variant.setting))
+            asked = request.changed(*variant.setting)
         else:
-            asked = RunRequest(str(out / variant.file_name), hosting=request.hosting)
+            asked = RunOptions(str(out / variant.file_name), address=request.address)
         for seed in seeds or [variant.scenario.seed]:
             pairs = (text.partition("=")[::2] for text in variant.setting)
             name = run_name(dict(pairs), seed)
@@ -248,7 +248,7 @@ class Comparison(NamedTuple):
 
 
 def perform_comparison(
-    request: RunRequest,
+    request: RunOptions,
     variants: Sequence[Variant],
     seeds: range | None,
     out: Path,
@@ -264,7 +264,7 @@ def perform_comparison(
     with folder_of_runs(out):
         for variant in variants:
             _write_scenario(out, variant)
-        runs = perform_runs(name, planned, out, jobs, request.hosting.address)
+        runs = perform_runs(name, planned, out, jobs, request.address)
         folders = _finished(variants, runs, out)
         with (
             working("the figures of all runs"),
@@ -355,7 +355,7 @@ def _content(
 def _write(
     out: Path,
     name: str,
-    request: RunRequest,
+    request: RunOptions,
     variants: Sequence[Variant],
     runs: Sequence[SweptRun],
     content: dict[str, Any],
@@ -411,8 +411,12 @@ def compare_scenario(options: CompareOptions) -> None:
     if options.seeds is not None and options.seed is not None:
         raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axis = compared_axis(options.modes, options.releases, options.changes or [])
-    asked = RunRequest(
-        options.scenario, fixed, options.seed, options.trace_level, Hosting(address=options.address)
+    asked = RunOptions(
+        options.scenario,
+        address=options.address,
+        changes=list(fixed),
+        seed=options.seed,
+        trace_level=options.trace_level,
     )
     span = None if options.seeds is None else seeds_of(options.seeds)
     request = CompareRequest(asked, axis, span, options.jobs, options.out)

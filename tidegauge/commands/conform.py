@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tidegauge.commands.compilation import announce_compilation
+from tidegauge.commands.loading import announce_compilation
 from tidegauge.commands.rule_options import ConformOptions, GalleryOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.conform import Conformance, conform

@@ -22,6 +22,7 @@ import typer
 
 from tidegauge.commands.loading import check_new_file, time_in_scenario, write_new_file
 from tidegauge.commands.scenario_options import GenerateOptions
+from tidegauge.commands.shared_options import words_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, Release
 from tidegauge.scenario.placement.java_random import JavaRandom
@@ -239,7 +240,8 @@ def generate_scenario(options: GenerateOptions) -> None:
     layout = options._replace(duration=time_in_scenario("--duration", options.duration))
     with working(f"generating {options.out}"):
         data = generated_scenario(layout)
-    command = shlex.join(["tidegauge", "generate", *layout.words(), "-o", options.out.name])
+    named = layout._replace(out=Path(options.out.name))
+    command = shlex.join(["tidegauge", "generate", *words_of(named._replace(force=False))])
     write_new_file(options.out, layout_text(layout, data, command))
     _show(layout, data, options.out)
 

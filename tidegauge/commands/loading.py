@@ -1,15 +1,21 @@
-"""What commands read and write: the scenario of a request, the run in a folder, a new scenario."""
+"""What a command begins with: a scenario, a run in a folder, a new file, Spark, compiled rules.
+
+``tidegauge compile`` is here, too.
+"""
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
 import typer
 
-from tidegauge.commands.requests import RunRequest
+from tidegauge.commands.run_options import CompileOptions, RunOptions
+from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.compiled.rules import COMPILED, RULES, RUN
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.changes import parse_change
@@ -19,6 +25,7 @@ from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, parse_time
 from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
 from tidegauge.traces.run_folder import RunFolder, write_text_atomically
+from tidegauge.views.progress import working
 from tidegauge.views.story_lines import LISTED
 
 _PARTS = ("costs", "resources")
@@ -107,7 +114,7 @@ def time_in_scenario(option: str, text: str) -> str:
         raise TidegaugeError(f"{option} {text}: {error}") from error
 
 
-def scenario_file(request: RunRequest) -> Path:
+def scenario_file(request: RunOptions) -> Path:
     """The file of the scenario of a request.
 
     Raises:
@@ -116,7 +123,7 @@ def scenario_file(request: RunRequest) -> Path:
     return find_scenario(request.scenario)
 
 
-def loaded(request: RunRequest, seed: int | None = None) -> Scenario:
+def loaded(request: RunOptions, seed: int | None = None) -> Scenario:
     """The scenario of a request with its changes, and with another seed if one is given.
 
     Raises:
@@ -128,14 +135,14 @@ def loaded(request: RunRequest, seed: int | None = None) -> Scenario:
     return load_scenario(scenario_file(request), changes)
 
 
-def changes_of(request: RunRequest) -> dict[str, object]:
+def changes_of(request: RunOptions) -> dict[str, object]:
     """The changed values of a request by their paths.
 
     Raises:
         TidegaugeError: a change cannot be read.
     """
     changes = {} if request.costs is None else costs_in(request.costs)
-    for text in request.changes:
+    for text in request.changes or ():
         try:
             path, value = parse_change(text)
         except ScenarioError as error:
@@ -168,3 +175,37 @@ def need_spark(command: str) -> None:
         raise TidegaugeError(
             f"{command} needs Spark, which is not installed: pip install 'tidegauge[spark]'"
         )
+
+
+def announce_compilation() -> None:
+    """Compile the rules that are not cached, and report it: the first run would wait for them."""
+    if not COMPILED:
+        return
+    # All that a run needs, and no more: the import of every room takes as long as a small run.
+    importlib.import_module(RUN)
+    if not is_compiled():
+        import_kernel()
+        done = compile_with_progress()
+        typer.echo(f"Compiled in {done.seconds:.0f} s", err=True)
+
+
+def compile_with_progress() -> Compilation:
+    """Compile all rules that are not cached; the command ends if that fails."""
+    title = "compiling the kernel, once for each release of Tidegauge"
+    with working(title) as tell:
+        return compile_all(lambda done, total: tell(f"{title}: {done:,} of {total:,} functions"))
+
+
+def compile_rules(_options: CompileOptions) -> None:
+    """Perform ``tidegauge compile``."""
+    import_kernel()
+    count = len(RULES)
+    if not COMPILED:
+        typer.echo(f"TIDEGAUGE_COMPILED=0: {count} rules run as plain Python, none to compile")
+        return
+    done = compile_with_progress()
+    if done.compiled:
+        typer.echo(f"Compiled {done.compiled} of {done.rules} rules in {done.seconds:.1f} s")
+    else:
+        typer.echo(f"All {done.rules} rules were in the cache")
+    typer.echo(f"The cache is {done.folder}")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Mapping
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
 import typer
-from tidegauge.commands.compilation import announce_compilation
 
-from tidegauge.commands.loading import loaded, show_warnings
-from tidegauge.commands.requests import Hosting, RunRequest, WatchRequest, seeds_of, wanted_speed
-from tidegauge.commands.run_options import CompileOptions, RunOptions
+from tidegauge.commands.loading import announce_compilation, loaded, show_warnings
+from tidegauge.commands.run_options import RunOptions
+from tidegauge.commands.shared_options import Hosting, seeds_of
 from tidegauge.commands.watching import Watchers, watched
-from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.compiled.rules import COMPILED, RULES, RUN
 from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
 from tidegauge.engine.grouping import worth_broker_groups
 from tidegauge.engine.inline_engine import inline
@@ -30,7 +27,7 @@ from tidegauge.simulation.durations import format_duration
 from tidegauge.traces.run_folder import RunFolder, new_run_folder
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
-from tidegauge.views.progress import progress_bar, working
+from tidegauge.views.progress import progress_bar
 from tidegauge.views.summary_view import show_chance, show_summary, show_verdicts
 
 
@@ -130,11 +127,45 @@ def engine_of(hosting: Hosting) -> EngineMaker:
     return on_ray(hosting.actors, hosting.address)
 
 
-def run_and_show(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] | None, bool]:
+def run_scenario(options: RunOptions) -> None:
+    """Perform ``tidegauge run``."""
+    options.check()
+    with report(as_json=options.as_json):
+        if options.seeds is None:
+            content, is_well = _run(options)
+        else:
+            # It needs Ray, which takes a second to be imported.
+            from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
+
+            content, is_well = sweep_over_seeds(options, seeds_of(options.seeds))
+    if options.as_json:
+        print_json(content)
+    if not is_well:
+        raise typer.Exit(1)
+
+
+def _speed(options: RunOptions) -> float | None:
+    """The speed limit, by default that of real time if metrics are served; None: no limit."""
+    if options.speed is None:
+        return None if options.metrics is None else 1.0
+    if options.speed == "max":
+        return None
+    try:
+        speed = float(options.speed)
+    except ValueError:
+        speed = nan
+    if not isfinite(speed):
+        raise TidegaugeError(f"--speed {options.speed}: must be a number, or max")
+    if speed <= 0:
+        raise TidegaugeError(f"--speed {speed:g}: must be more than 0")
+    return speed
+
+
+def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     """Run a scenario and print its results; return the summary and whether it is as expected."""
     scenario = loaded(request)
     show_warnings(scenario)
-    out = out or new_run_folder(f"{scenario.name}-{scenario.seed}")
+    out = request.out or new_run_folder(f"{scenario.name}-{scenario.seed}")
     announce_compilation()
     hosting = hosted(request.hosting, ClusterPlan(scenario))
     typer.echo(
@@ -145,17 +176,18 @@ def run_and_show(request: RunRequest, out: Path | None) -> tuple[dict[str, Any] 
         f"{hosting.told(request.hosting)}"
     )
     again = request.command(scenario.seed, scenario.trace)
-    with watched(request.watched, scenario, request.speed) as watchers:
+    speed = _speed(request)
+    with watched(request, scenario, speed) as watchers:
         run = perform(
             *(scenario, out, engine_of(hosting), again),
-            speed=request.speed,
+            speed=speed,
             watchers=watchers,
             over_seeds=request.over_seeds(),
         )
     return run.summary, _show(run, request, scenario, again)
 
 
-def _show(run: RunFolder, request: RunRequest, scenario: Scenario, again: str) -> bool:
+def _show(run: RunFolder, request: RunOptions, scenario: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
     assert run.summary is not None
     for warning in run.summary["warnings"]:
@@ -177,51 +209,3 @@ def _show(run: RunFolder, request: RunRequest, scenario: Scenario, again: str) -
     if unexpected:
         typer.echo(f"Not as expected, with seed {scenario.seed}: {', '.join(unexpected)}", err=True)
     return not (waited_in_vain or unexpected)
-
-
-def run_scenario(options: RunOptions) -> None:
-    """Perform ``tidegauge run``."""
-    request = RunRequest(
-        *(options.scenario, tuple(options.changes or ()), options.seed, options.trace_level),
-        Hosting(
-            inline=options.inline, ray=options.ray, actors=options.actors, address=options.address
-        ),
-        wanted_speed(options.speed, options.metrics),
-        WatchRequest(
-            *(options.metrics, options.metrics_level),
-            *(options.openmetrics, options.openmetrics_start),
-            *(options.metrics_spelling, options.metrics_controllers),
-        ),
-        options.costs,
-    )
-    request.check()
-    _check_seeds(request, options.seeds, options.jobs)
-    with report(as_json=options.as_json):
-        if options.seeds is None:
-            content, is_well = run_and_show(request, options.out)
-        else:
-            # It needs Ray, which takes a second to be imported.
-            from tidegauge.commands.performing_many import sweep_over_seeds  # noqa: PLC0415
-
-            content, is_well = sweep_over_seeds(
-                request, seeds_of(options.seeds), options.jobs, options.out
-            )
-    if options.as_json:
-        print_json(content)
-    if not is_well:
-        raise typer.Exit(1)
-
-
-def _check_seeds(request: RunRequest, seeds: str | None, jobs: int | None) -> None:
-    """Fail if the options contradict each other."""
-    if seeds is None and jobs is not None:
-        raise TidegaugeError("--jobs needs --seeds: one run is one job")
-    if seeds is not None and request.seed is not None:
-        raise TidegaugeError("--seeds and --seed exclude each other")
-    # Before the speed: a watched run has one by default.
-    if seeds is not None and request.watched != WatchRequest():
-        raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
-    if seeds is not None and (request.hosting.actors, request.speed) != (None, None):
-        raise TidegaugeError(
-            "--seeds runs each seed in one process at full speed: no --actors, no --speed"
-        )

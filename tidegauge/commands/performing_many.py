@@ -12,11 +12,17 @@ from typing import Any, NamedTuple
 import typer
 
 from tidegauge.commands.figure_names import check_figures, figures_for_programs, show_figures
-from tidegauge.commands.loading import changes_of, loaded, need_spark, scenario_file, show_warnings
-from tidegauge.commands.compilation import announce_compilation
-from tidegauge.commands.requests import MOST_RUNS, Hosting, RunRequest, seeds_of
+from tidegauge.commands.loading import (
+    announce_compilation,
+    changes_of,
+    loaded,
+    need_spark,
+    scenario_file,
+    show_warnings,
+)
 from tidegauge.commands.result_options import AnalyzeOptions
-from tidegauge.commands.run_options import SweepOptions
+from tidegauge.commands.run_options import RunOptions, SweepOptions
+from tidegauge.commands.shared_options import MOST_RUNS, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import split_values
@@ -43,14 +49,14 @@ class RequestedRun(NamedTuple):
     seed: int
     #: Of its folder.
     name: str
-    request: RunRequest
+    request: RunOptions
 
 
 class SweepRequest(NamedTuple):
     """The runs of a sweep, and their options."""
 
     #: With the changes that all runs have.
-    request: RunRequest
+    request: RunOptions
     axes: Sequence[Axis]
     #: None: the scenario's own.
     seeds: range | None
@@ -65,7 +71,7 @@ class SweepRequest(NamedTuple):
         All settings are read before the first run, so that invalid values and unknown figures are
         errors at once.
         """
-        paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes)}
+        paths = {*(axis.path for axis in self.axes), *map(_path_of, self.request.changes or ())}
         if self.seeds is not None and "seed" in paths:
             raise TidegaugeError("--seeds and --set seed=... exclude each other")
         settings = [
@@ -79,7 +85,7 @@ class SweepRequest(NamedTuple):
             )
         if count > MOST_RUNS:
             raise TidegaugeError(f"{count:,} runs are too many; {MOST_RUNS:,} are the most")
-        asked = [self.request._replace(changes=(*self.request.changes, *each)) for each in settings]
+        asked = [self.request.changed(*each) for each in settings]
         scenarios = [loaded(each, None if self.seeds is None else self.seeds[0]) for each in asked]
         planned = [
             RequestedRun(setting, seed, self._name(setting, seed), request._replace(seed=seed))
@@ -93,7 +99,7 @@ class SweepRequest(NamedTuple):
         return scenarios[0], planned
 
     def _name(self, setting: Sequence[str], seed: int) -> str:
-        fixed = [text.partition("=")[::2] for text in self.request.changes]
+        fixed = [text.partition("=")[::2] for text in self.request.changes or ()]
         swept = [text.partition("=")[::2] for text in setting]
         # Lists and mappings of all runs would only make the name longer.
         named = [each for each in fixed if not set(each[1]) & {*"[{"}] + swept
@@ -210,7 +216,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     show_warnings(scenario)
     out = request.out or new_run_folder(f"{scenario.name}-sweep")
     with folder_of_runs(out):
-        address = request.request.hosting.address
+        address = request.request.address
         runs = perform_runs(scenario.name, planned, out, request.jobs, address)
         content = _write_sweep(request, scenario, runs, out)
     show_sweep(console(), request.axes, content, runs, out)
@@ -223,8 +229,8 @@ def _write_sweep(
     """Write the results of all runs, and return the written content."""
     figures = request.figures or FIGURES
     worst = worst_of(runs, figures)
-    alone = request.request._replace(
-        changes=(*request.request.changes, *worst.changes), hosting=Hosting()
+    alone = request.request.changed(*worst.changes)._replace(
+        inline=False, ray=False, actors=None, address=None
     )
     over = {axis.path: axis.values for axis in request.axes}
     command = alone.command(worst.seed, scenario.trace)
@@ -233,11 +239,9 @@ def _write_sweep(
     return content
 
 
-def sweep_over_seeds(
-    request: RunRequest, seeds: range, jobs: int | None, out: Path | None
-) -> tuple[dict[str, Any], bool]:
+def sweep_over_seeds(request: RunOptions, seeds: range) -> tuple[dict[str, Any], bool]:
     """Perform a run with each of these seeds; the content of ``sweep.json``, and all is well."""
-    sweep = SweepRequest(request, (), seeds, jobs=jobs, out=out)
+    sweep = SweepRequest(request, (), seeds, jobs=request.jobs, out=request.out)
     content, _, is_well = perform_sweep(sweep)
     return content, is_well
 
@@ -248,7 +252,7 @@ def list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None
     if name is not None:
         fixed, axes = fixed_and_axes(changes)
         first = (f"{axis.path}={axis.values[0]}" for axis in axes)
-        scenario = loaded(RunRequest(name, (*fixed, *first)))
+        scenario = loaded(RunOptions(name, changes=[*fixed, *first]))
     if as_json:
         print_json(figures_for_programs(scenario))
     else:
@@ -267,8 +271,12 @@ def sweep_scenario(options: SweepOptions) -> None:
     if options.seeds is not None and options.seed is not None:
         raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(options.changes or [])
-    request = RunRequest(
-        options.scenario, fixed, options.seed, options.trace_level, Hosting(address=options.address)
+    request = RunOptions(
+        options.scenario,
+        address=options.address,
+        changes=list(fixed),
+        seed=options.seed,
+        trace_level=options.trace_level,
     )
     span = None if options.seeds is None else seeds_of(options.seeds)
     wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, options.out)

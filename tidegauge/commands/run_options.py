@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from tidegauge.commands import shared_options as shared
-
-DEFAULT_INTERVAL = "15s"
-DEFAULT_SPELLING = "strimzi"
+from tidegauge.compiled.errors import TidegaugeError
 
 
 class RunOptions(NamedTuple):
@@ -141,6 +140,61 @@ class RunOptions(NamedTuple):
             "--json", help="Print summary.json or sweep.json; all else goes to standard error."
         ),
     ] = False
+
+    @property
+    def hosting(self) -> shared.Hosting:
+        """The options about processes."""
+        return shared.Hosting(self.inline, self.ray, self.actors, self.address)
+
+    def check(self) -> None:
+        """Check that the options agree.
+
+        Raises:
+            TidegaugeError: two of them contradict each other, or one needs another.
+        """
+        self.hosting.check()
+        of_metrics = {
+            "--metrics-level": self.metrics_level,
+            "--metrics-spelling": self.metrics_spelling,
+            "--metrics-controllers": self.metrics_controllers,
+        }
+        if self.metrics is None and self.openmetrics is None:
+            for option, value in of_metrics.items():
+                if value is not None:
+                    raise TidegaugeError(f"{option} needs --metrics or --openmetrics")
+        if self.openmetrics_start is not None and self.openmetrics is None:
+            raise TidegaugeError(
+                "--openmetrics-start needs --openmetrics: it sets the times in that file"
+            )
+        if self.seeds is None:
+            if self.jobs is not None:
+                raise TidegaugeError("--jobs needs --seeds: one run is one job")
+            return
+        if self.seed is not None:
+            raise TidegaugeError("--seeds and --seed exclude each other")
+        if self.metrics is not None or self.openmetrics is not None:
+            raise TidegaugeError("--seeds excludes --metrics and --openmetrics")
+        if self.actors is not None or self.speed is not None:
+            raise TidegaugeError(
+                "--seeds runs each seed in one process at full speed: no --actors, no --speed"
+            )
+
+    def changed(self, *changes: str) -> RunOptions:
+        """The same with more changes."""
+        return self._replace(changes=[*(self.changes or ()), *changes])
+
+    def command(self, seed: int, trace_level: str) -> str:
+        """The shell command that repeats the run with this seed."""
+        again = self._replace(
+            seed=seed, trace_level=trace_level, out=None, seeds=None, jobs=None, as_json=False
+        )
+        return shlex.join(["tidegauge", "run", *shared.words_of(again)])
+
+    def over_seeds(self) -> str:
+        """The shell command that shows how the figures of the run spread over seeds."""
+        # So many seeds show a spread in a minute or two.
+        again = RunOptions(self.scenario, changes=self.changes, costs=self.costs, seeds="1..20")
+        return shlex.join(["tidegauge", "run", *shared.words_of(again)])
 
 
 class SweepOptions(NamedTuple):
@@ -376,17 +430,17 @@ class AlertsOptions(NamedTuple):
     metrics_spelling: Annotated[
         str,
         typer.Option(metavar="NAME|FILE", help="Names of Kafka's metrics, as for `tidegauge run`."),
-    ] = DEFAULT_SPELLING
+    ] = "strimzi"
     promtool: Annotated[
         str | None,
         typer.Option(metavar="PATH", help="Path of promtool. Default: the promtool on the PATH."),
     ] = None
     scrape_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Interval between scrapes, in virtual time.")
-    ] = DEFAULT_INTERVAL
+    ] = "15s"
     evaluation_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Interval of all rule groups.")
-    ] = DEFAULT_INTERVAL
+    ] = "15s"
     jobs: shared.Jobs = None
     keep: Annotated[
         Path | None,

@@ -354,16 +354,6 @@ class GenerateOptions(NamedTuple):
         """The number of topics without clients; at least one topic has some."""
         return min(round(self.topics * self.idle), self.topics - 1)
 
-    def words(self) -> list[str]:
-        """The options of the layout that differ from their defaults, as on the command line."""
-        words = []
-        for field, default in self._field_defaults.items():
-            value = getattr(self, field)
-            if field != "force" and value != default:
-                text = f"{value:g}" if isinstance(value, float) else str(value)
-                words += [f"--{field.replace('_', '-')}", text]
-        return words
-
 
 class ValidateOptions(NamedTuple):
     """Check a scenario, and predict its run, without running it.

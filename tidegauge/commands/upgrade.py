@@ -16,8 +16,8 @@ from tidegauge.commands.comparing import (
     written_scenario,
 )
 from tidegauge.commands.loading import loaded
-from tidegauge.commands.requests import RunRequest, seeds_of
-from tidegauge.commands.run_options import UpgradeOptions
+from tidegauge.commands.run_options import RunOptions, UpgradeOptions
+from tidegauge.commands.shared_options import seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.standard_faults import FaultCase, fault_cases, in_health
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
@@ -40,7 +40,7 @@ _ELR = "eligible_leader_replicas"
 
 def upgrade_cluster(options: UpgradeOptions) -> None:
     """Perform ``tidegauge upgrade``."""
-    request = RunRequest(options.scenario)
+    request = RunOptions(options.scenario)
     own = loaded(request)
     release = _release(options.target)
     mode = own.mode if own.mode in release.modes else release.mode()
@@ -119,7 +119,7 @@ def _case(
 ) -> Comparison:
     typer.echo(case.title)
     variants = [_with_fault(each, case) for each in (before, after)]
-    return perform_comparison(RunRequest(before.scenario.name), variants, seeds, out, jobs)
+    return perform_comparison(RunOptions(before.scenario.name), variants, seeds, out, jobs)
 
 
 def _with_fault(variant: Variant, case: FaultCase) -> Variant:

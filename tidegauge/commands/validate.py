@@ -10,7 +10,7 @@ import typer
 
 from tidegauge.commands.loading import loaded, show_warnings
 from tidegauge.commands.performing import hosted
-from tidegauge.commands.requests import Hosting, RunRequest
+from tidegauge.commands.run_options import RunOptions
 from tidegauge.commands.scenario_options import ValidateOptions
 from tidegauge.engine.grouping import grouping_of, usual_broker_groups
 from tidegauge.engine.prediction import Prediction, predict
@@ -36,15 +36,16 @@ _GIBIBYTE = 2**30
 
 def validate_scenario(options: ValidateOptions) -> None:
     """Perform ``tidegauge validate``."""
-    request = RunRequest(
+    request = RunOptions(
         options.scenario,
-        tuple(options.changes or ()),
-        options.seed,
-        hosting=Hosting(inline=options.inline, ray=options.ray, actors=options.actors),
+        inline=options.inline,
+        ray=options.ray,
+        actors=options.actors,
+        changes=options.changes,
         costs=options.costs,
+        seed=options.seed,
     )
     request.check()
-
     plan = ClusterPlan(loaded(request))
     hosting = hosted(request.hosting, plan)
     groups = [] if hosting.inline else _groups(plan, hosting.actors)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands.requests import WatchRequest
+from tidegauge.commands.run_options import RunOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import Onlooker
 from tidegauge.engine.live_metrics import LiveMetrics
@@ -59,7 +59,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Watchers]:
+def watched(request: RunOptions, scenario: Scenario, speed: float | None) -> Iterator[Watchers]:
     """Serve or record the metrics of a run while entered; the command ends if that fails."""
     with ExitStack() as open_:
         onlooker = scrapes = None
@@ -71,7 +71,7 @@ def watched(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
 
 
 @contextmanager
-def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
+def _served(request: RunOptions, scenario: Scenario, speed: float | None) -> Iterator[Onlooker]:
     assert request.metrics is not None
     host, port = address_of(request.metrics)
     try:
@@ -84,16 +84,16 @@ def _served(request: WatchRequest, scenario: Scenario, speed: float | None) -> I
         yield LiveMetrics(endpoint, speed)
 
 
-def _presentation(request: WatchRequest) -> Presentation:
+def _presentation(request: RunOptions) -> Presentation:
     """The presentation; the command ends if an option has no such value."""
-    presentation = Presentation(_level(request.level))
-    if request.spelling is not None:
-        presentation = presentation._replace(spelling=spelling_named(request.spelling))
-    if request.controllers not in (None, ACTIVE, FAITHFUL):
+    presentation = Presentation(_level(request.metrics_level))
+    if request.metrics_spelling is not None:
+        presentation = presentation._replace(spelling=spelling_named(request.metrics_spelling))
+    if request.metrics_controllers not in (None, ACTIVE, FAITHFUL):
         raise TidegaugeError(
-            f"--metrics-controllers {request.controllers}: must be {ACTIVE} or {FAITHFUL}"
+            f"--metrics-controllers {request.metrics_controllers}: must be {ACTIVE} or {FAITHFUL}"
         )
-    return presentation._replace(every_controller=request.controllers == FAITHFUL)
+    return presentation._replace(every_controller=request.metrics_controllers == FAITHFUL)
 
 
 def _level(text: str | None) -> Level | None:
@@ -106,12 +106,12 @@ def _level(text: str | None) -> Level | None:
 
 
 @contextmanager
-def _written(request: WatchRequest, scenario: Scenario) -> Iterator[Scrapes]:
+def _written(request: RunOptions, scenario: Scenario) -> Iterator[Scrapes]:
     path = request.openmetrics
     assert path is not None
     try:
         file = OpenMetricsFile(
-            ClusterPlan(scenario), path, _presentation(request), _begin_s(request.begins)
+            ClusterPlan(scenario), path, _presentation(request), _begin_s(request.openmetrics_start)
         )
     except OSError as error:
         raise TidegaugeError(
