@@ -17,6 +17,8 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from tidegauge.compiled.errors import TidegaugeError
+
 #: The first Java that Spark 4 runs on.
 OLDEST_JAVA = 17
 
@@ -29,7 +31,7 @@ exec '{java}' "$@"
 """
 
 
-class JavaError(RuntimeError):
+class JavaError(TidegaugeError):
     """No suitable Java for Spark was found; the message is one line."""
 
 

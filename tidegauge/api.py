@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
 from tidegauge.engine.simulate import simulate
@@ -80,7 +81,7 @@ def run(
         OSError: the folder cannot be written.
     """
     if speed is not None and not speed > 0:
-        raise ValueError(f"speed {speed:g}: must be more than 0")
+        raise TidegaugeError(f"speed {speed:g}: must be more than 0")
     changes = dict(changes or {})
     if seed is not None:
         changes["seed"] = seed
@@ -280,4 +281,4 @@ class Result:
 
 def _check_known(what: str, name: str, known: Mapping[str, object] | set[str]) -> None:
     if name not in known:
-        raise ValueError(one_line(f"{what} {name}: is unknown; {did_you_mean(name, known)}"))
+        raise TidegaugeError(one_line(f"{what} {name}: is unknown; {did_you_mean(name, known)}"))

@@ -49,6 +49,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.enumerations import ALL_ENUMERATIONS, ENUMERATIONS, Enumerations
 from tidegauge.simulation.trace_rows.schema import (
     COMMON_COLUMNS,
@@ -85,7 +86,7 @@ _LOWEST_64_BITS = (1 << 64) - 1
 Table = dict[str, NDArray[np.int64]]
 
 
-class TraceError(ValueError):
+class TraceError(TidegaugeError):
     """A trace that cannot be read; the message is one line that names the file."""
 
 

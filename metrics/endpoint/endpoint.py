@@ -13,6 +13,7 @@ import threading
 from types import TracebackType
 from typing import Self
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.endpoint.pages import Pages
 from tidegauge.metrics.endpoint.server import Server, joined_address
 from tidegauge.metrics.samples.health import Health
@@ -26,7 +27,7 @@ DEFAULT_PORT = 9404
 LAST_PORT = 65_535
 
 
-class EndpointError(Exception):
+class EndpointError(TidegaugeError):
     """The endpoint cannot listen at its address; the message is the reason, in one line."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.text.errors import Path, Problem, path_text
@@ -21,7 +22,7 @@ class Change(NamedTuple):
         return f"{path_text(self.path)}: {self.text}"
 
 
-class NotConvertibleError(ValueError):
+class NotConvertibleError(TidegaugeError):
     """A part of a scenario that the target has no counterpart of."""
 
     def __init__(self, path: Path, message: str) -> None:

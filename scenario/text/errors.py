@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.counted import counted
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _LONGEST = 1_000
 Path = tuple[str | int, ...]
 
 
-class ScenarioError(ValueError):
+class ScenarioError(TidegaugeError):
     """A scenario that cannot be run; one line for each problem."""
 
 

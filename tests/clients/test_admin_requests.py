@@ -155,8 +155,8 @@ def test_the_quorum_is_led_by_its_active_controller_and_observed_by_brokers(
 
 
 def test_views_of_another_control_plane_name_the_alternative(run: RunFolder) -> None:
-    result = CliRunner().invoke(app, ["show", str(run.path), "--zookeeper"])
+    result = CliRunner().invoke(app, ["show", "zookeeper", str(run.path)])
     assert result.exit_code != 0
-    assert "--quorum shows its controllers" in result.output
-    shown = CliRunner().invoke(app, ["show", str(run.path), "--quorum", "--at", "20s"])
+    assert "show quorum has its controllers" in result.output
+    shown = CliRunner().invoke(app, ["show", "quorum", str(run.path), "--at", "20s"])
     assert "LeaderId:               300" in shown.output

@@ -22,7 +22,8 @@ ROOMS = (
     "tidegauge/runs/zookeeper.py",
     "tidegauge/runs/znode_tree.py",
     "tidegauge/views/controller_view.py",
-    "tidegauge/commands/show_run.py",
+    "tidegauge/commands/show.py",
+    "tidegauge/commands/view_options.py",
     "analysis/tables/notifications.py",
 )
 

@@ -118,11 +118,11 @@ class Outputs:
 
     @cached_property
     def show(self) -> str:
-        return self._said("show", str(self.path))
+        return self._said("show", "partitions", str(self.path))
 
     @cached_property
     def faults(self) -> str:
-        return self._said("show", str(self.path), "--faults")
+        return self._said("show", "faults", str(self.path))
 
     @cached_property
     def report(self) -> ReportPage:

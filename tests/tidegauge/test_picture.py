@@ -227,7 +227,7 @@ def test_what_is_not_nothing_is_seen_however_small(values: list[int], bars: str)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--partition", "orders-7"), "--partition orders-7: no such partition; nearest: orders-"),
+        (("--partition", "orders-7"), "orders-7: no such partition; nearest: orders-"),
         (("--from", "20s", "--to", "10s"), "--to 10s: is before --from 20s"),
         (("--from", "60s"), "there is nothing to draw: --from must be before --to"),
         (("--from", "soon"), "--from: must be a duration"),

@@ -80,7 +80,7 @@ def cut(tmp_path: Path) -> Path:
 
 
 def story(folder: Path, *options: str) -> str:
-    result = run("show", folder, "--partition", "orders-0", *options)
+    result = run("show", "partition", folder, "orders-0", *options)
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
@@ -147,7 +147,7 @@ def test_replicas_are_told_by_the_partitions_own_slots(tmp_path: Path) -> None:
     rows.write("became_leader", 1 * S, BROKER_2, partition=1, isr=SLOT_0_1)
     rows.held(1 * S, 1, leader=BROKER_2, isr=SLOT_0_1)
     folder = rows.run(tmp_path / "run")
-    output = run("show", folder, "--partition", "orders-1").output
+    output = run("show", "partition", folder, "orders-1").output
     assert "ISR [2,3]" in output
     assert "Replicas: 2,3,1  Isr: 2,3" in output
 
@@ -194,38 +194,37 @@ def test_a_time_without_rows_is_told_as_that(cut: Path) -> None:
 
 
 def test_partitions_that_are_worth_a_look_come_first(cut: Path) -> None:
-    lines = run("show", cut).output.splitlines()
+    lines = run("show", "partitions", cut).output.splitlines()
     assert lines[0] == "2 partitions, 1 of them worth a look; no acknowledged record is lost"
     name, lost, isr_changes, terms, reasons = lines[3].split(maxsplit=4)
-    assert (name, lost, isr_changes, terms) == ("orders-0", "0", "1", "1")
+    assert (name, lost, isr_changes, terms) == ("orders-0", "0", "2", "1")
     assert reasons.startswith("1 of 3 in sync at the end, not accepting for ")
     assert reasons.endswith("unclean elections: 1, records truncated: 7")
     assert lines[4].split() == ["orders-1", "0", "0", "1"]
-    assert lines[-1].endswith(f"tidegauge show {cut} --partition orders-0")
+    assert lines[-1].endswith(f"tidegauge show partition {cut} orders-0")
 
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (("--partition", "order-0"), "nearest: orders-0, orders-1"),
-        (("--partition", "xyz"), "there are: orders-0, orders-1"),
-        (("--partition", "orders-0", "--from", "soon"), "--from: must be a duration"),
-        (("--partition", "orders-0", "--from", "9s", "--to", "8s"), "--to 8s"),
-        (("--from", "9s"), "need a --partition"),
+        (("order-0",), "nearest: orders-0, orders-1"),
+        (("xyz",), "there are: orders-0, orders-1"),
+        (("orders-0", "--from", "soon"), "--from: must be a duration"),
+        (("orders-0", "--from", "9s", "--to", "8s"), "--to 8s"),
     ],
 )
 def test_what_cannot_be_shown_is_one_line_that_names_it(
     cut: Path, options: tuple[str, ...], complaint: str
 ) -> None:
-    result = run("show", cut, *options)
+    result = run("show", "partition", cut, *options)
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("command", ["show", "verify"])
+@pytest.mark.parametrize("command", ["show partitions", "verify"])
 def test_a_folder_that_is_no_run_is_one_line(tmp_path: Path, command: str) -> None:
-    result = run(command, tmp_path)
+    result = run(*command.split(), tmp_path)
     assert result.exit_code == 2
     assert result.stderr == (
         f"tidegauge: {tmp_path}: not the folder of a run: it has no manifest.json\n"
@@ -245,7 +244,7 @@ def test_a_manifest_that_cannot_be_read_is_one_line(
     cut: Path, change: dict[str, object], complaint: str
 ) -> None:
     (cut / MANIFEST).write_text(json.dumps({**MANIFEST_OF_TESTS, **change}))
-    result = run("show", cut)
+    result = run("show", "partitions", cut)
     assert result.exit_code == 2
     assert complaint in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -254,7 +253,7 @@ def test_a_manifest_that_cannot_be_read_is_one_line(
 def test_an_unfinished_run_with_a_torn_file_is_shown_with_notes(tmp_path: Path) -> None:
     folder = a_cut().run(tmp_path / "run", summary=False)
     tear(folder / TRACE / "group-0.msgpack")
-    result = run("show", folder, "--partition", "orders-0")
+    result = run("show", "partition", folder, "orders-0")
     assert result.exit_code == 0
     assert "the run is unfinished" in result.stderr
     assert "group-0.msgpack ends within a frame" in result.stderr

@@ -25,7 +25,7 @@ from tidegauge.sweeps.sweep_content import (
     worst_of,
 )
 from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.run_batch import BatchPace
+from tidegauge.views.progress import BatchPace
 from tidegauge.views.sweep_report import show_sweep
 
 pytestmark = pytest.mark.usefixtures("ray_here")

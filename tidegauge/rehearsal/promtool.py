@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.rehearsal.recording import Series, values_text
 from tidegauge.rehearsal.rule_files import RuleFile
 
@@ -49,7 +50,7 @@ _LONGEST_S = 600
 _LONGEST_COMPLAINT = 300
 
 
-class PromtoolError(Exception):
+class PromtoolError(TidegaugeError):
     """promtool does not exist, refuses a rule, or prints unknown output; one line."""
 
 

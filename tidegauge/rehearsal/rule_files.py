@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from tidegauge.compiled.errors import TidegaugeError
+
 _KIND = "PrometheusRule"
 _LARGEST_BYTES = 20_000_000
 
 
-class RuleFileError(ValueError):
+class RuleFileError(TidegaugeError):
     """A file of rules that cannot be used; the message is one line, and names the file."""
 
 

@@ -84,7 +84,7 @@ def section(run: OneRun) -> Section:
         pieces.append(
             Words(f"Figures begin {since} after the start: start-up does not count.", "note")
         )
-    commands = [run.command("show", "RUN")]
+    commands = [run.command("show", "partitions", "RUN")]
     decided = run.manifest.get("left_to_chance")
     if decided:
         pieces.append(

@@ -111,7 +111,7 @@ def section(run: OneRun) -> Section:
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),
-            run.command("show", "RUN", "--partition", name),
+            run.command("show", "partition", "RUN", name),
         ],
     )
 

@@ -131,8 +131,8 @@ def section(run: OneRun) -> Section:
         [*_faults(run), *panel_charts(run, PANELS[1:] if run.is_of_logs else PANELS, found)],
         [
             run.command("picture", "RUN"),
-            run.command("show", "RUN", "--faults"),
-            run.command("show", "RUN", "--controller"),
+            run.command("show", "faults", "RUN"),
+            run.command("show", "controller", "RUN"),
         ],
     )
 

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication import errors
 from tidegauge.runs.histories import PartitionState
 from tidegauge.runs.partitions import described_states
@@ -138,14 +139,14 @@ def broker_index(name: str, names: Names) -> int:
     """Index of a broker within the cluster, by its id as text.
 
     Raises:
-        ValueError: there is no such broker; the message lists the known ones.
+        TidegaugeError: there is no such broker; the message lists the known ones.
     """
     ids = names.brokers
     for index, broker in enumerate(ids):
         if name == str(broker):
             return index
     listed = ", ".join(map(str, ids[:LISTED])) + (" ..." if len(ids) > LISTED else "")
-    raise ValueError(f"--broker {name}: no such broker; there are: {listed}")
+    raise TidegaugeError(f"{name}: no such broker; there are: {listed}")
 
 
 def broker_events(run: Run, broker: int, *, details: bool = False) -> list[TraceEvent]:

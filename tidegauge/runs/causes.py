@@ -23,6 +23,7 @@ from tidegauge.analysis.causes import causes_of, links_of
 from tidegauge.analysis.cluster_course import BUSY_CONTROLLER, PREFERRED_ELECTION, STEP, Charge
 from tidegauge.analysis.fault_reach import roles_of
 from tidegauge.analysis.run_paths import runs_at
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.durations import time_text
@@ -141,13 +142,13 @@ def event_of_handle(handle: str, run: Run) -> TraceEvent:
     """The row with this handle.
 
     Raises:
-        ValueError: the text is not a handle, or there is no such row; the message has the range.
+        TidegaugeError: the text is no handle, or there is no such row; the message has the range.
         TraceError: a trace file is damaged.
     """
     numbers = _HANDLE.fullmatch(handle)
     if numbers is None:
-        raise ValueError(
-            f"--cause {handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
+        raise TidegaugeError(
+            f"{handle}: must be PROCESS:SEQUENCE, such as 0:12; --handles shows them"
         )
     process, sequence = map(int, numbers.groups())
     row = run.change_row(process, sequence)
@@ -156,15 +157,13 @@ def event_of_handle(handle: str, run: Run) -> TraceEvent:
     processes = run.directory.processes
     if process not in processes:
         first, last = min(processes), max(processes)
-        raise ValueError(
-            f"--cause {handle}: no such process; there are {first} "
+        raise TidegaugeError(
+            f"{handle}: no such process; there are {first} "
             f"({run.directory.process(first)}) to {last} ({run.directory.process(last)})"
         )
     known = _last_sequence(run, process)
     there_is = "no rows" if known is None else f"rows {process}:0 to {process}:{known}"
-    raise ValueError(
-        f"--cause {handle}: no such row; {run.directory.process(process)} has {there_is}"
-    )
+    raise TidegaugeError(f"{handle}: no such row; {run.directory.process(process)} has {there_is}")
 
 
 def _last_sequence(run: RunFolder, process: int) -> int | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidegauge.analysis.tables.interval_queries import united
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.run import Mask, Run
 from tidegauge.runs.trace_events import Names, TraceEvent
 from tidegauge.simulation.durations import format_duration, time_text
@@ -69,7 +70,7 @@ def clients_called(name: str, names: Names) -> list[int]:
     """The processes of a client, such as ``shop-0``, or of a group, such as ``shop``.
 
     Raises:
-        ValueError: there is no such client or group; the message lists the known groups.
+        TidegaugeError: there is no such client or group; the message lists the known groups.
     """
     groups: dict[str, list[int]] = {}
     for number, client in names.clients.items():
@@ -79,7 +80,7 @@ def clients_called(name: str, names: Names) -> list[int]:
     if name in groups:
         return groups[name]
     listed = ", ".join(list(groups)[:LISTED]) or "none"
-    raise ValueError(f"--client {name}: no such client or group; the groups are: {listed}")
+    raise TidegaugeError(f"{name}: no such client or group; the groups are: {listed}")
 
 
 def client_events(run: Run, processes: Iterable[int], *, details: bool = False) -> list[TraceEvent]:

@@ -104,7 +104,7 @@ class Election(NamedTuple):
     total_us: int | None
     #: The name of the fault that it is charged to; None: there is none.
     fault_name: str | None
-    #: For ``tidegauge show --cause``.
+    #: For ``tidegauge show cause``.
     handle: str
 
 

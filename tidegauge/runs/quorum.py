@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.codes.occasions import BROKER_REGISTERS, STATE_CREATED, STATE_DELETED
@@ -219,10 +220,12 @@ def check_has_quorum(run: RunFolder, view: str) -> None:
     """Check that a run is one of a KRaft cluster.
 
     Raises:
-        ValueError: it has ZooKeeper.
+        TidegaugeError: it has ZooKeeper.
     """
     if not run.directory.controllers:
-        raise ValueError(f"{view}: the cluster has no quorum; --zookeeper shows its ZooKeeper")
+        raise TidegaugeError(
+            f"show {view}: the cluster has no quorum; show zookeeper has its ZooKeeper"
+        )
 
 
 def metadata_records(run: Run) -> Iterator[NamedRecord]:

@@ -35,7 +35,7 @@ class StoryLine(NamedTuple):
     time_us: int
     #: The kind of its first row.
     kind: str
-    #: Its handle for ``--cause``; empty if it has none.
+    #: Its handle for ``show cause``; empty if it has none.
     handle: str
     speaker: str
     words: str

@@ -119,7 +119,7 @@ class TraceEvent:
 
     @property
     def handle(self) -> str:
-        """Its handle for ``tidegauge show --cause``: ``PROCESS:SEQUENCE``.
+        """Its handle for ``tidegauge show cause``: ``PROCESS:SEQUENCE``.
 
         It is empty for a sample or a single request, which have no number of their own.
         """

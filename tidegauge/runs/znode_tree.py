@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import Release
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
@@ -80,12 +81,12 @@ def znode_tree(run: Run, at_us: int | None = None) -> list[TreeNode]:
 
     Raises:
         TraceError: a trace file is damaged.
-        ValueError: the cluster has no ZooKeeper.
+        TidegaugeError: the cluster has no ZooKeeper.
     """
     if run.directory.controllers:
-        raise ValueError(
-            "--zookeeper: a KRaft cluster has no ZooKeeper; --quorum shows its controllers, "
-            "--metadata-log the records that they have committed"
+        raise TidegaugeError(
+            "show zookeeper: a KRaft cluster has no ZooKeeper; show quorum has its controllers, "
+            "show metadata-log the records that they have committed"
         )
     tree = _ZnodeTree(run)
     for event in run.events_of(*_ROWS, until_us=at_us):

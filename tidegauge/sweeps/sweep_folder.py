@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_files import MANIFEST, SUMMARY, SWEEP, SWEEP_LOCK, TRACE
@@ -32,7 +33,7 @@ _LONGEST_NAME = 200
 _LONGEST_VALUE = 40
 
 
-class SweepError(Exception):
+class SweepError(TidegaugeError):
     """The folder cannot be taken for this sweep; the message is one line."""
 
 

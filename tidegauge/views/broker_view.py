@@ -1,10 +1,10 @@
-"""``tidegauge show --broker``: the story of one broker, and its state at a time."""
+"""``tidegauge show broker``: the story of one broker, and its state at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from tidegauge.runs.brokers import BrokerDescription, ReplicaState, broker_events, described_broker
@@ -15,9 +15,6 @@ from tidegauge.simulation.codes.occasions import BROKER_ABSENT
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.partition_view import listed
 from tidegauge.views.story_lines import StoryOptions, print_story, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: Shown where no row has the value.
 UNTOLD = "?"

@@ -1,9 +1,10 @@
-"""``tidegauge show --client``: the story of a producer or consumer, or of a group of them."""
+"""``tidegauge show client``: the story of a producer or consumer, or of a group of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from tidegauge.analysis.tables.unavailable import LABELS
 from tidegauge.runs import clients
@@ -15,9 +16,6 @@ from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.story_lines import StoryOptions, print_story
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 #: The most lines of one kind among the facts.
 _MOST = 5
 
@@ -26,7 +24,7 @@ def show_client(out: Console, run: Run, name: str, options: StoryOptions) -> Non
     """Print the outcome of clients in a few lines, then their story.
 
     Raises:
-        ValueError: there is no such client or group.
+        TidegaugeError: there is no such client or group.
         TraceError: a trace file is damaged.
     """
     processes = clients.clients_called(name, run.names)

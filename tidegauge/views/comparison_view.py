@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from tidegauge.analysis.over_seeds import OverSeeds
+from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault, changed_defaults
+from tidegauge.runs.compared import ComparedFigure
 from tidegauge.runs.figures import value_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from tidegauge.analysis.over_seeds import OverSeeds
-    from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault
-    from tidegauge.runs.compared import ComparedFigure
-    from tidegauge.scenario.other_mode.conversion import Change
-    from tidegauge.scenario.reading import Scenario
+from tidegauge.scenario.other_mode.conversion import Change
+from tidegauge.scenario.reading import Scenario
 
 #: Columns of verdicts.
 _VERDICT_WIDTH = 19
@@ -102,8 +102,6 @@ def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
 
 def show_defaults(out: Console, before: Scenario, after: Scenario) -> None:
     """Print the settings that change their default, come or go; of those that are simulated."""
-    from tidegauge.real_cluster.describe.changed_defaults import changed_defaults
-
     found = changed_defaults(before, after)
     both = [each for each in found if each.before is not None and each.after is not None]
     gone = [each for each in found if each.after is None]
@@ -165,9 +163,6 @@ def _favours_kraft(figure: ComparedFigure) -> bool:
 
 
 def _new_table(first: str, variants: Sequence[str]) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column(first)
     for variant in variants:
@@ -193,9 +188,6 @@ def _lower(label: str) -> str:
 
 def _print_lines(out: Console, text: str) -> None:
     """Print an item of a list; its further lines are indented."""
-    from rich.padding import Padding
-    from rich.text import Text
-
     out.print(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
 
 

@@ -7,17 +7,25 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from rich.console import Console
+
+from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED
+from tidegauge.laboratory.conformance.conform import (
+    Conformance,
+    FieldCounts,
+    FieldDifference,
+    exact_fields,
+    figures,
+)
+from tidegauge.laboratory.conformance.known_differences import SHIPPED
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import StoryLine, controller_story, partition_story
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import time_text
 from tidegauge.views.story_lines import LISTED, Span, print_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.laboratory.conformance.conform import Conformance, FieldCounts, FieldDifference
-    from tidegauge.runs.stories import StoryLine
-    from tidegauge.runs.trace_events import Names
 
 #: The default number of seeds.
 SEEDS = 10
@@ -51,11 +59,12 @@ class Again(NamedTuple):
             + more
         )
 
-    def show(self, result: Conformance) -> str:
-        """The command that shows the run, without the option for a view."""
-        return (
-            f"tidegauge show {shlex.quote(str(self.out / self.file.stem / f'seed-{result.seed}'))}"
-        )
+    def show(self, result: Conformance, partition: str | None) -> str:
+        """The command that shows a partition of the run, or else its controllers."""
+        run = shlex.quote(str(self.out / self.file.stem / f"seed-{result.seed}"))
+        if partition is None:
+            return f"tidegauge show controller {run}"
+        return f"tidegauge show partition {run} {partition}"
 
 
 class ConformanceReport:
@@ -117,9 +126,6 @@ class ConformanceReport:
 
     def _show_parting(self, result: Conformance) -> None:
         """Print the first step that differs, and the number of others."""
-        from tidegauge.laboratory.conformance.comparison import NOT_PLAYED
-        from tidegauge.simulation.durations import time_text
-
         parting = result.parting
         step = parting[0].step
         outcome = result.outcomes.get(step.number)
@@ -136,9 +142,6 @@ class ConformanceReport:
 
     def _show_stories(self, result: Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
-        from tidegauge.runs.run import Run
-        from tidegauge.runs.stories import controller_story, partition_story
-
         commands = [again.command]
         if result.run is not None:
             run = Run(result.run.path)
@@ -151,8 +154,8 @@ class ConformanceReport:
                 self._show_story("the controller", controller_story(run, span))
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
-            view = f"--partition {affected[0]}" if affected else "--controller"
-            commands.append(f"{again.show(result)} {view} {_span_options(span)}")
+            shown = again.show(result, affected[0] if affected else None)
+            commands.append(f"{shown} {_span_options(span)}")
         self._print("\n  again:")
         for command in commands:
             self._print(f"    {command}")
@@ -168,9 +171,6 @@ class ConformanceReport:
 
     def show_totals(self, results: list[Conformance]) -> None:
         """Print the totals of all schedules."""
-        from tidegauge.laboratory.conformance.comparison import EXACT, TIME, VARIED
-        from tidegauge.laboratory.conformance.conform import exact_fields, figures
-
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
         self._print(
@@ -204,8 +204,6 @@ class ConformanceReport:
 
 def _row(difference: FieldDifference) -> str:
     """The place of the row that explains a difference."""
-    from tidegauge.laboratory.conformance.known_differences import SHIPPED
-
     assert difference.row is not None
     return f"explained by line {difference.row.line} of {SHIPPED.name}"
 

@@ -1,9 +1,8 @@
-"""``tidegauge show --controller`` and ``--zookeeper``: controllers, their queues; znodes."""
+"""``tidegauge show controller`` and ``show zookeeper``: controllers, their queues; znodes."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rich.console import Console
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
@@ -25,9 +24,6 @@ from tidegauge.views.story_lines import (
     print_lines,
     when_text,
 )
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: Room for a duration.
 _WIDTH = 10

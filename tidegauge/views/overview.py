@@ -1,18 +1,27 @@
-"""``tidegauge show RUN``: the partitions that are worth a look, those with losses first."""
+"""``tidegauge show partitions`` and ``show cause``: where to look first, and where it began.
+
+The first lists partitions, those with losses first. The second is the chain of triggers of one row,
+back to the first fault.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.report.moved_replicas import reassignment_lines
+from tidegauge.report.stalled_partitions import stalled_partitions
+from tidegauge.runs.causes import Strand, cause_strands
+from tidegauge.runs.clients import unreachable_lines
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.text.counted import counted, duration_text
-from tidegauge.views.story_lines import LISTED
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.run import Run
+from tidegauge.views.story_lines import LISTED, print_lines
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
 #: logs, which do not tell of that, the time in which writes were refused.
@@ -55,18 +64,12 @@ _TOLD = {
 
 def show_unreachable(out: Console, run: Run) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    from tidegauge.runs.clients import unreachable_lines
-
     for line in unreachable_lines(run):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
 def show_partitions(out: Console, run: Run) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
-    from rich.text import Text
-
-    from tidegauge.report.moved_replicas import reassignment_lines
-
     partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
     for each in run.tables.rows(_LOSSES):
@@ -91,13 +94,11 @@ def show_partitions(out: Console, run: Run) -> None:
         out.print(f"... and {len(partitions) - LISTED} more")
     if partitions:
         first = partitions[0]["topic_partition"]
-        out.print(f"\nIts story:   tidegauge show {run.path} --partition {first}", soft_wrap=True)
+        out.print(f"\nIts story:   tidegauge show partition {run.path} {first}", soft_wrap=True)
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
     """Print which partitions were stalled for producers, and what these could not send."""
-    from tidegauge.report.stalled_partitions import stalled_partitions
-
     stalled = stalled_partitions(tables)
     if stalled is None:
         return
@@ -143,3 +144,31 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
     for column, words in _TOLD.items():
         if figures[column]:
             yield f"{words}: {figures[column]:,}"
+
+
+#: The number of rows shown at the beginning of a chain that is too long to list.
+LAST = 10
+
+
+def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
+    """Print a row and what it goes back to, the newest first; then each cause beside that."""
+    strands = cause_strands(run, event)
+    out.print("The causes of this row, the newest first", style="bold")
+    _print_strand(out, strands[0], run)
+    for strand in strands[1:LISTED]:
+        assert strand.cause_of is not None
+        out.print(f"\nThe other cause of {strand.cause_of.handle}", style="bold")
+        _print_strand(out, strand, run)
+    if len(strands) > LISTED:
+        out.print(f"\n... and {len(strands) - LISTED} more causes")
+
+
+def _print_strand(out: Console, strand: Strand, run: Run) -> None:
+    lines = [story_line([event], run) for event in strand.rows]
+    if len(lines) > LISTED:
+        print_lines(out, lines[: LISTED - LAST], handles=True)
+        out.print(f"            ... {len(lines) - LISTED} more ...")
+        lines = lines[-LAST:]
+    print_lines(out, lines, handles=True)
+    if strand.joins is not None:
+        out.print(f"            and then {strand.joins.handle}, above")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from rich.console import Console
+from rich.text import Text
+
+from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.runs.replicas import (
     NOTABLE_US,
     Ends,
@@ -14,17 +17,11 @@ from tidegauge.runs.replicas import (
     replica_times,
     sampled_ends,
 )
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text, time_text
 from tidegauge.views.cluster_picture import conditions_of, scale_text
-from tidegauge.views.fault_bands import fault_lines
-from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.analysis.making.run_tables import RunTables
-    from tidegauge.runs.run import Run
+from tidegauge.views.time_axis import LABEL_WIDTH, TimeAxis, fault_lines
 
 #: The standing of a replica, in one character.
 MARKS = {
@@ -51,8 +48,6 @@ _MOST_TIMES = 4
 
 def show_partition(out: Console, run: Run, partition: int, axis: TimeAxis) -> None:
     """Print the picture of one partition."""
-    from rich.text import Text
-
     names, tables = run.names, run.tables
     tables.make(_TABLES)
     replicas = replica_times(run, partition)

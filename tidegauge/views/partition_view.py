@@ -1,12 +1,14 @@
-"""``tidegauge show --partition``: one partition's story."""
+"""``tidegauge show partition``: one partition's story."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.partitions import described_states
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import partition_story
@@ -14,9 +16,6 @@ from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.story_lines import Span, StoryOptions, print_story
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: The number of losses, and of times without writes, that are printed before a story.
 _LISTED = 5
@@ -39,14 +38,14 @@ def partition_number(name: str, names: Names) -> int:
     """Number of a partition within the cluster, by its name such as ``orders-0``.
 
     Raises:
-        ValueError: there is no partition of this name; the message has the nearest names.
+        TidegaugeError: there is no partition of this name; the message has the nearest names.
     """
     if name in names.partitions:
         return names.partitions[name]
     near = get_close_matches(name, names.partitions, n=NEAREST, cutoff=0.5)
     some = near or list(names.partitions)[:NEAREST]
     hint = "nearest" if near else "there are"
-    raise ValueError(f"--partition {name}: no such partition; {hint}: {', '.join(some)}")
+    raise TidegaugeError(f"{name}: no such partition; {hint}: {', '.join(some)}")
 
 
 def show_partition(out: Console, run: Run, partition: int, options: StoryOptions) -> None:
@@ -94,7 +93,9 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
     for each in lost[:_LISTED]:
         cause = each["fault_name"] or "no known fault"
         permitted = each["permitted_by"] or "nothing permits it"
-        chain = "" if each["process"] is None else f"; --cause {each['process']}:{each['sequence']}"
+        chain = ""
+        if each["process"] is not None:
+            chain = f"; show cause RUN {each['process']}:{each['sequence']}"
         yield (
             f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
             f"{each['leader_epoch']}: {cause} ({permitted}){chain}"

@@ -1,11 +1,11 @@
-"""``tidegauge show --quorum`` and ``--metadata-log``: the control plane of a KRaft cluster."""
+"""``tidegauge show quorum`` and ``show metadata-log``: the control plane of a KRaft cluster."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 from tidegauge.runs import quorum as quorums
@@ -13,9 +13,6 @@ from tidegauge.runs.quorum import DescribedQuorum
 from tidegauge.runs.run import Run
 from tidegauge.simulation.durations import time_text
 from tidegauge.views.story_lines import Span, when_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: At so many times, in even distances, lags are printed.
 _MOMENTS = 20
@@ -27,7 +24,7 @@ def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    quorums.check_has_quorum(run, "--quorum")
+    quorums.check_has_quorum(run, "quorum")
     quorum = quorums.described_quorum(run, at_us)
     out.print(f"Quorum {when_text(at_us)}", style="bold")
     if quorum is None:
@@ -130,7 +127,7 @@ def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[
 
 def show_metadata_log(out: Console, run: Run, span: Span) -> None:
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    quorums.check_has_quorum(run, "--metadata-log")
+    quorums.check_has_quorum(run, "metadata-log")
     count = 0
     for record in quorums.metadata_records(run):
         if record.time_us not in span:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 
 from tidegauge.real_cluster.incident.absence_pairs import PairedAbsence, paired_absences
 from tidegauge.runs.figures import value_text
+from tidegauge.runs.histories import PartitionState
+from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.histories import PartitionState
-    from tidegauge.runs.side_by_side import ComparedValues, Side, SideBySide
 
 #: For what logs do not have.
 NOT_TOLD = "not told by logs"
@@ -178,7 +175,7 @@ def _show_sequences(out: Console, found: SideBySide) -> None:
 
 
 def _command(side: Side, partition: str) -> str:
-    return f"tidegauge show {shlex.quote(str(side.run.path))} --partition {partition}"
+    return f"tidegauge show partition {shlex.quote(str(side.run.path))} {partition}"
 
 
 def _state(side: Side, state: PartitionState | None) -> str:

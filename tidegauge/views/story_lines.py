@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from tidegauge.runs.stories import StoryLine
-    from tidegauge.traces.run_folder import RunFolder
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.runs.stories import StoryLine
+from tidegauge.simulation import durations
+from tidegauge.simulation.durations import time_text
+from tidegauge.traces.run_folder import RunFolder
 
 #: The most items in any list.
 LISTED = 40
@@ -50,7 +52,7 @@ class StoryOptions(NamedTuple):
     span: Span
     #: Every row by itself, and those that are left out else.
     details: bool
-    #: Print the handle for ``--cause`` in each line.
+    #: Print the handle for ``show cause`` in each line.
     handles: bool
 
 
@@ -64,10 +66,6 @@ def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions)
 
 def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
-    from rich.text import Text
-
-    from tidegauge.simulation.durations import time_text
-
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
     handle_width = max((len(line.handle) for line in lines), default=0) if handles else 0
@@ -87,26 +85,24 @@ def parse_time(option: str, text: str) -> int:
     """Read the time in an option.
 
     Raises:
-        ValueError: the time cannot be read; the message names the option.
+        TidegaugeError: the time cannot be read; the message names the option.
     """
-    from tidegauge.simulation import durations
-
     try:
         return durations.parse_time(text)
     except ValueError as error:
-        raise ValueError(f"{option}: {error}") from error
+        raise TidegaugeError(f"{option}: {error}") from error
 
 
 def parse_span(begin: str | None, end: str | None) -> Span:
     """Read --from and --to.
 
     Raises:
-        ValueError: one of them cannot be read, or their order is wrong; the message names it.
+        TidegaugeError: one of them cannot be read, or their order is wrong; the message names it.
     """
     begin_us = 0 if begin is None else parse_time("--from", begin)
     end_us = None if end is None else _to_the_millisecond(parse_time("--to", end))
     if end_us is not None and end_us < begin_us:
-        raise ValueError(f"--to {end}: is before --from {begin}")
+        raise TidegaugeError(f"--to {end}: is before --from {begin}")
     return Span(begin_us, end_us)
 
 
@@ -117,8 +113,6 @@ def _to_the_millisecond(time_us: int) -> int:
 
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
-    from tidegauge.simulation.durations import time_text
-
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
 
 
@@ -126,18 +120,16 @@ def moment_of(run: RunFolder, text: str) -> int:
     """The virtual time that ``--at`` names, in microseconds.
 
     Raises:
-        ValueError: the text is not a time, or the time is after the end of the run.
+        TidegaugeError: the text is not a time, or the time is after the end of the run.
         TraceError: a trace file is damaged.
     """
-    from tidegauge.simulation.durations import time_text
-
     at_us = _to_the_millisecond(parse_time("--at", text))
     if run.summary is None or "duration" not in run.manifest.get("scenario", {}):
         return at_us
     # The last thing that happened may be long before the end, or in the liveness phase behind it.
     end_us = max(run.last_time_us, run.end_us)
     if at_us - at_us % 1000 > end_us:
-        raise ValueError(f"--at {text}: the run ends at {time_text(end_us)}")
+        raise TidegaugeError(f"--at {text}: the run ends at {time_text(end_us)}")
     return at_us
 
 

@@ -64,7 +64,7 @@ def test_what_waits_in_the_queue_is_no_notice(
 def test_the_fault_of_a_row_is_among_its_causes(
     run: str, tables: RunTables, recorded: dict[str, RunFolder]
 ) -> None:
-    """Held against the causes that ``tidegauge show --cause`` tells: its beginning, or its end."""
+    """Held against the causes that ``tidegauge show cause`` tells: its beginning, or its end."""
     found = 0
     opened = Run(recorded[run].path)
     for name in ("elections", "isr_changes", "truncations"):

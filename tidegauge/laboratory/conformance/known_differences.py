@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.comparison import FASTER, SLOWER, TIME, WAYS, Field
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordedStep
 from tidegauge.replication.release_versions import MODE_NAMES, Release, all_releases
@@ -24,7 +25,7 @@ SHIPPED = Path(__file__).with_name("known_differences.md")
 _ALL = "all"
 
 
-class TableError(ValueError):
+class TableError(TidegaugeError):
     """A table that cannot be read; the message is one line with file and line."""
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.broker_records import BrokerRecords, records_by_step
 from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE
 
@@ -52,7 +53,7 @@ _MOVING = ("adding", "removing")
 _LAST_OF_A_STATE = "last_known_elr"
 
 
-class UnknownDialectError(ValueError):
+class UnknownDialectError(TidegaugeError):
     """A file with steps that is of neither dialect; the message says what it is."""
 
 

@@ -29,6 +29,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.laboratory.conformance.recorded_dialects import (
     Tree,
     UnknownDialectError,
@@ -59,7 +60,7 @@ ABSENT = "ABSENT"
 _LISTED = 5
 
 
-class RecordingError(ValueError):
+class RecordingError(TidegaugeError):
     """A file that is not a recorded schedule; the message is one line."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.figures import FIGURES, value_text
 from tidegauge.scenario.text.errors import did_you_mean
 from tidegauge.traces.summary_figures import Figure
@@ -288,5 +289,5 @@ def incidents_named(name: str) -> list[Incident]:
     found = [each for each in INCIDENTS if name in (each.name, str(each.number))]
     if not found:
         names = [each.name for each in INCIDENTS]
-        raise ValueError(f"{name}: no such incident; {did_you_mean(name, names)}")
+        raise TidegaugeError(f"{name}: no such incident; {did_you_mean(name, names)}")
     return found

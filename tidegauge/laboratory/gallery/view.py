@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of
 from tidegauge.laboratory.gallery.incidents import Version
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.text import Text
 
 _INDENT = 4 * " "
 
 
 def show(out: Console, results: Sequence[Compared]) -> None:
     """Print the table of incidents, a line for each figure, and all deviations."""
-    from rich.text import Text
-
     out.print("Each figure: the release, the observed value (the expected one)\n")
     width = max(len(one.figure.label) for each in results for one in each.affected)
     cells = [_cell(each.incident.shown_in, one) for each in results for one in each.affected]
@@ -41,8 +38,6 @@ def show(out: Console, results: Sequence[Compared]) -> None:
 
 def _cell(version: Version, observed: Observed) -> Text:
     """A release, the observed value, and the expected ones."""
-    from rich.text import Text
-
     style = "bold green" if observed.is_as_expected else "bold red"
     return Text.assemble(f"{version}: ", (observed.text, style), f" ({observed.expected_text})")
 

@@ -7,13 +7,13 @@ that can be typed, each with a remark behind it or, further indented, in the nex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import dedent
 from typing import Any, NamedTuple
 
 import typer
 
-from tidegauge.command_line import app
+from tidegauge.command_line import COMMANDS, app
 from tidegauge.laboratory.manual.markdown import NONE, code, code_block, table, with_options_as_code
 
 _OPENING = """\
@@ -53,15 +53,20 @@ class Example(NamedTuple):
 def documentation() -> str:
     """The page, in Markdown."""
     group: Any = typer.main.get_command(app)
-    index = table(
-        ("command", "task"),
-        (
-            (f"[{name}](#{name})", with_options_as_code(_paragraphs(command)[0]))
-            for name, command in group.commands.items()
-        ),
-    )
-    sections = [_section(name, command) for name, command in group.commands.items()]
-    return "\n".join([_OPENING, index, *sections])
+    parts = [_OPENING]
+    for aim, commands in COMMANDS.items():
+        tasks = ((name, _paragraphs(group.commands[name])[0]) for name in commands)
+        rows = ((f"[{name}](#{name})", with_options_as_code(task)) for name, task in tasks)
+        parts.append(table((aim, "task"), rows))
+    for name, command in group.commands.items():
+        parts.append(_section(name, command))
+        parts += [_section(f"{name} {view}", each) for view, each in _commands_of(command).items()]
+    return "\n".join(parts)
+
+
+def _commands_of(command: Any) -> Mapping[str, Any]:
+    """The commands of a group of commands, such as ``show``."""
+    return getattr(command, "commands", {})
 
 
 def _section(name: str, command: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import QUANTILES, Calibration, Fitted
 from tidegauge.real_cluster.costs.side_by_side import CLOSER, ComparedTime
 from tidegauge.scenario.model.costs import Costs
@@ -17,7 +18,7 @@ from tidegauge.scenario.text.written_yaml import comment, in_line
 from tidegauge.simulation.durations import parse_duration
 
 
-class NotBlockStyleError(ValueError):
+class NotBlockStyleError(TidegaugeError):
     """A scenario in which parts cannot be replaced; the message says what is wrong."""
 
 

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.text.errors import one_line
 
 #: Instead of a file.
@@ -17,7 +18,7 @@ _MOST_BYTES = 64 * 2**20
 _LINE_END = re.compile(r"\r*\n|\r")
 
 
-class InputError(ValueError):
+class InputError(TidegaugeError):
     """Input that cannot become a scenario; one line that names the place."""
 
 

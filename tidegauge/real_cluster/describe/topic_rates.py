@@ -18,6 +18,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.input_file import input_error, lines_of, read_text
 from tidegauge.real_cluster.describe.notices import Notice, named
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
@@ -42,7 +43,7 @@ _ACKS: dict[str, str | int] = {"all": "all", "-1": "all", "1": 1, "0": 0}
 _LARGEST = 1e12
 
 
-class ImpossibleRateError(ValueError):
+class ImpossibleRateError(TidegaugeError):
     """A rate that no group of producers can have; one line that does not name the topic."""
 
 

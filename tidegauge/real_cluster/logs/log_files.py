@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
 from tidegauge.real_cluster.logs.log_stream import LogStream
 
@@ -47,7 +48,7 @@ _MOST_FILES = 20_000
 _DEEPEST = 5
 
 
-class LogsError(ValueError):
+class LogsError(TidegaugeError):
     """Logs that cannot be read; one line that names the file."""
 
 

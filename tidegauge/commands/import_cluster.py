@@ -1,0 +1,238 @@
+"""``tidegauge import``: a scenario from the output of Kafka's tools about a real cluster."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+import time
+from collections.abc import Collection
+from datetime import datetime
+from math import isfinite
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+from tidegauge.commands.loading import (
+    check_new_file,
+    show_warnings,
+    time_in_scenario,
+    write_new_file,
+)
+from tidegauge.commands.scenario_options import ImportOptions
+from tidegauge.commands.watching import spelling_named
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.describe.imported_scenario import (
+    ImportedScenario,
+    ImportRequest,
+    import_scenario,
+)
+from tidegauge.real_cluster.describe.properties_files import properties_files
+from tidegauge.real_cluster.describe.scenario_text import scenario_text
+from tidegauge.real_cluster.rates.label_matchers import Matcher, parse_matchers
+from tidegauge.real_cluster.rates.measured_clients import (
+    DEFAULT_OVER_S,
+    MeasuredClients,
+    of_prometheus,
+    of_samples,
+)
+from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
+from tidegauge.real_cluster.rates.rate_source import RateSource, Window, in_seconds
+from tidegauge.real_cluster.rates.sample_files import SampleReader
+from tidegauge.simulation.durations import parse_duration, parse_time
+from tidegauge.views.progress import working
+
+_NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
+_LEAST_OVER_US = 1_000_000
+
+
+class MeasuredRatesRequest(NamedTuple):
+    """The options as they are given."""
+
+    prometheus: str | None = None
+    samples: tuple[Path, ...] = ()
+    at: str | None = None
+    over: str | None = None
+    match: str | None = None
+    spelling: str | None = None
+
+    def reader(self, rates: Path | None) -> MeasuredClients | None:
+        """The reader of measured rates; None: none are wanted. Fails if options are invalid."""
+        self._check(rates)
+        if self.prometheus is None and not self.samples:
+            return None
+        at_s, over_s = self._at_s(), self._over_s()
+        matchers = self._matchers()
+        spelling = None if self.spelling is None else spelling_named(self.spelling)
+        if self.prometheus is None:
+            return of_samples(self.samples, at_s, over_s, matchers, spelling)
+        return of_prometheus(self.prometheus, _window(at_s, over_s), matchers, spelling)
+
+    def source(self, wanted: Collection[str]) -> RateSource | None:
+        """The place that has series; None: none is wanted. Fails if it cannot be read.
+
+        Args:
+            wanted: the names, in small letters, of the series that are kept of files.
+        """
+        self._check(None)
+        at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
+        if self.prometheus is not None:
+            return PrometheusSource(self.prometheus, _window(at_s, over_s), matchers)
+        if self.samples:
+            reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
+            return reader.source(self.samples, DEFAULT_OVER_S, at_s)
+        return None
+
+    def _check(self, rates: Path | None) -> None:
+        """Fail if the options contradict each other."""
+        sources = {
+            "--rates": rates,
+            "--prometheus": self.prometheus,
+            "--samples": self.samples or None,
+        }
+        given = [option for option, value in sources.items() if value is not None]
+        if len(given) > 1:
+            raise TidegaugeError(f"{given[0]} excludes {given[1]}: rates have one origin")
+        others = {
+            "--at": self.at,
+            "--over": self.over,
+            "--match": self.match,
+            "--metrics-spelling": self.spelling,
+        }
+        if self.prometheus is None and not self.samples:
+            for option, value in others.items():
+                if value is not None:
+                    raise TidegaugeError(f"{option} needs --prometheus or --samples")
+
+    def _at_s(self) -> float | None:
+        """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
+        if self.at is None:
+            return None
+        text = self.at.strip()
+        if text == "now":
+            return time.time()
+        form = "must be a time such as 2026-11-24T17:40:00Z, seconds since 1970, or now"
+        if _NUMBER.fullmatch(text):
+            return in_seconds(float(text))
+        try:
+            moment = datetime.fromisoformat(text)
+            at_s = moment.timestamp()
+        except (ValueError, OverflowError, OSError):
+            raise TidegaugeError(f"--at {self.at}: {form}") from None
+        if moment.tzinfo is None:
+            raise TidegaugeError(f"--at {self.at}: needs a time zone, such as Z or +02:00")
+        if not isfinite(at_s) or at_s < 0:
+            raise TidegaugeError(f"--at {self.at}: {form}")
+        return at_s
+
+    def _over_s(self) -> float | None:
+        if self.over is None:
+            return None
+        try:
+            over_us = parse_time(self.over)
+        except ValueError as error:
+            raise TidegaugeError(f"--over {self.over}: {error}") from error
+        if over_us < _LEAST_OVER_US:
+            raise TidegaugeError(f"--over {self.over}: must be 1s or more")
+        return over_us / 1e6
+
+    def _matchers(self) -> tuple[Matcher, ...]:
+        if self.match is None:
+            return ()
+        try:
+            return parse_matchers(self.match)
+        except ValueError as error:
+            raise TidegaugeError(f"--match {self.match}: {error}") from error
+
+
+def _window(at_s: float | None, over_s: float | None) -> Window:
+    """The time that a Prometheus is asked about; it ends now, unless a moment is given."""
+    end_s = time.time() if at_s is None else at_s
+    return Window(end_s - (DEFAULT_OVER_S if over_s is None else over_s), end_s)
+
+
+#: A shorter run would end before any process does anything.
+_LEAST_US = 1_000_000
+
+
+def import_cluster(options: ImportOptions) -> None:
+    """Perform ``tidegauge import``."""
+    files = properties_files(options.properties or [])
+    request = ImportRequest(
+        options.describe,
+        options.out.stem if options.name is None else options.name,
+        files,
+        options.reassignment,
+        options.rates,
+        options.features,
+        options.release,
+        time_in_scenario("--duration", options.duration),
+        time_in_scenario("--reassign-at", options.reassign_at),
+        options.up or [],
+        options.down or [],
+        options.log_dirs,
+        MeasuredRatesRequest(
+            options.prometheus,
+            tuple(options.samples or ()),
+            options.at,
+            options.over,
+            options.match,
+            options.metrics_spelling,
+        ).reader(options.rates),
+    )
+    _check_options(request, options.out, force=options.force)
+    with working(f"reading {options.describe}"):
+        imported = import_scenario(request)
+    write_new_file(options.out, scenario_text(imported))
+    show_warnings(imported.scenario)
+    _show(imported, options.out)
+
+
+def _check_options(request: ImportRequest, out: Path, *, force: bool) -> None:
+    """Fail unless each option is valid by itself."""
+    times_us = {}
+    for option, text in (
+        ("--duration", request.duration),
+        ("--reassign-at", request.reassign_at),
+    ):
+        times_us[option] = parse_duration(text)
+    if times_us["--duration"] < _LEAST_US:
+        raise TidegaugeError(f"--duration {request.duration}: must be 1s or more")
+    if request.reassignment and times_us["--reassign-at"] >= times_us["--duration"]:
+        raise TidegaugeError(
+            f"--reassign-at {request.reassign_at}: the run ends at {request.duration}"
+        )
+    if not request.name or not request.name.isprintable():
+        raise TidegaugeError(f"--name {request.name!r}: must have printable characters only")
+    check_new_file(out, force=force)
+
+
+def _show(imported: ImportedScenario, out: Path) -> None:
+    """Print the imported cluster, the notices about it, and the next commands."""
+    for line in _figures(imported):
+        typer.echo(line)
+    for subject, notices in itertools.groupby(imported.notices, lambda notice: notice.subject):
+        typer.echo(f"{subject}:")
+        for notice in notices:
+            typer.echo(f"  {notice.text}")
+    scenario = shlex.quote(str(out))
+    typer.echo(f"Next: tidegauge validate {scenario}")
+    typer.echo(f"      tidegauge run {scenario} --out DIR")
+
+
+def _figures(imported: ImportedScenario) -> list[str]:
+    cluster = imported.cluster
+    partitions = [partition for _, partition in cluster.partitions()]
+    leaderless = sum(each.leader is None for each in partitions)
+    short = sum(len(each.isr) < len(each.replicas) for each in partitions)
+    racks = imported.data["cluster"].get("racks", ())
+    down = f" (down: {', '.join(map(str, cluster.down))})" if cluster.down else ""
+    counts = f"{leaderless} without a leader, {short} under-replicated"
+    data = imported.data
+    with_kraft = " with KRaft" if imported.scenario.has_kraft else ""
+    return [
+        f"{data['name']}: Kafka {data['release']}{with_kraft}, {data['duration']} of virtual time",
+        f"brokers: {len(cluster.brokers)}{down}; racks: {', '.join(racks) or 'none'}",
+        f"topics: {len(cluster.topics)}; partitions: {len(partitions)}, {counts}",
+    ]

@@ -1,0 +1,303 @@
+"""``tidegauge replay``, ``compare-runs``, ``verify``: a run beside another, or beside its hash."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import typer
+from rich.console import Console
+
+from tidegauge.commands.loading import announce_compilation, opened_run
+from tidegauge.commands.performing import engine_of, perform
+from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions, VerifyOptions
+from tidegauge.commands.shared_options import Hosting
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication.releases import RULE_CELLS
+from tidegauge.runs.side_by_side import side_by_side
+from tidegauge.runs.trace_events import Names, TraceEvent, event_of
+from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
+from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
+from tidegauge.scenario.text.counted import counted
+from tidegauge.simulation.durations import parse_time, time_text
+from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
+from tidegauge.traces.run_comparison import Difference, RunComparison, row_count
+from tidegauge.traces.run_files import MANIFEST, TRACE, RunError
+from tidegauge.traces.run_folder import RunFolder
+from tidegauge.traces.trace_file import TraceError
+from tidegauge.traces.trace_hash import NO_ROWS, hash_of_rows, trace_sha256
+from tidegauge.views.output import console, print_json, report
+from tidegauge.views.progress import working
+from tidegauge.views.side_by_side_view import show_side_by_side, side_by_side_content
+
+
+def replay_run(options: ReplayOptions) -> None:
+    """Perform ``tidegauge replay``."""
+    hosting = Hosting(inline=options.inline, ray=options.ray, actors=options.actors)
+    hosting.check()
+
+    recorded = opened_run(options.run, "replay")
+    if recorded.is_of_logs:
+        raise TidegaugeError(
+            f"{options.run}: is a real cluster's, made of its logs: it cannot be repeated"
+        )
+    _note_other_release(recorded)
+    scenario, switches = _manifest_parts(recorded)
+    end_us = _recorded_until_us(recorded)
+    announce_compilation()
+    with TemporaryDirectory(prefix="tidegauge-") as temporary:
+        folder = options.out or Path(temporary) / "run"
+        replayed = perform(
+            scenario,
+            folder,
+            engine_of(hosting),
+            f"tidegauge replay {shlex.quote(str(options.run))}",
+            switches=switches,
+            until_us=end_us,
+            is_kept=options.out is not None,
+        )
+        is_equal = _compare(recorded, replayed)
+    if options.out is not None:
+        typer.echo(f"Next: tidegauge show partitions {options.out}")
+    if not is_equal:
+        raise typer.Exit(1)
+
+
+def _note_other_release(run: RunFolder) -> None:
+    """Print a note if another version of Tidegauge wrote the run: its results may differ."""
+    writer, schema_version = run.manifest.get("tidegauge"), run.manifest.get("schema_version")
+    release = tidegauge_version()
+    if (writer, schema_version) != (release, SCHEMA_VERSION):
+        typer.echo(
+            f"note: {run.path} was written by Tidegauge {writer} with schema version "
+            f"{schema_version}; this is {release} with {SCHEMA_VERSION}, and its results may "
+            "differ",
+            err=True,
+        )
+
+
+def _manifest_parts(run: RunFolder) -> tuple[Scenario, dict[str, int | bool]]:
+    """The scenario of a run, and its switched rules.
+
+    Raises:
+        RunError: the manifest lacks them, or this release cannot run the scenario.
+    """
+    file = run.path / MANIFEST
+    switches: Any = run.manifest.get("switches", {})
+    known = {*RULE_CELLS, UNCONDITIONAL_ISR}
+    if not isinstance(switches, dict) or not switches.keys() <= known:
+        raise RunError(f"{file}: switches: must name rules of this release, not {switches}")
+    try:
+        return scenario_from_mapping(run.manifest.get("scenario", {}), str(file)), switches
+    except ScenarioError as error:
+        first, *others = str(error).splitlines()
+        more = f", and {counted(len(others), 'problem')} more" if others else ""
+        raise RunError(f"{first}{more}; Tidegauge {tidegauge_version()} cannot run it") from error
+
+
+def _recorded_until_us(run: RunFolder) -> int | None:
+    """The last time of an unfinished run; None for a finished run.
+
+    Raises:
+        RunError, TraceError: the trace is damaged or incomplete.
+    """
+    if run.summary is None:
+        return run.last_time_us
+    if not isinstance(run.summary.get("trace_sha256"), str):
+        raise RunError(f"{run.path}: the summary has no trace_sha256 to compare")
+    if not run.traces:
+        raise RunError(f"{run.path / TRACE}: has no trace of the run")
+    for trace in run.torn:
+        raise RunError(f"{trace.path}: ends within a frame, after byte {trace.torn_at}")
+    return None
+
+
+def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
+    """Print whether both runs are equal, or their first difference."""
+    is_unfinished = recorded.summary is None
+    difference = RunComparison(recorded, replayed, one_is_unfinished=is_unfinished).first
+    rows = counted(row_count(recorded), "row")
+    if is_unfinished:
+        typer.echo(
+            f"note: {recorded.path} is unfinished: the comparison covers its {rows}, up to "
+            f"{time_text(recorded.last_time_us)}",
+            err=True,
+        )
+    hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
+    if difference is not None:
+        _show_difference(console(), difference, Names.of(recorded), Names.of(replayed))
+    if is_unfinished:
+        typer.echo("equal up to its last row" if difference is None else "not equal")
+        return difference is None
+    if hashes[0] != hashes[1]:
+        typer.echo(f"not equal: trace_sha256 was {hashes[0]}, is {hashes[1]}")
+    elif difference is not None:
+        typer.echo(
+            f"not equal: trace_sha256 is {hashes[0]} in both, but rows of {recorded.path} were "
+            "changed or lost later: see tidegauge verify"
+        )
+    else:
+        typer.echo(f"equal: {rows}, trace_sha256 {hashes[0]}")
+    return hashes[0] == hashes[1] and difference is None
+
+
+def _show_difference(
+    out: Console, difference: Difference, recorded: Names, replayed: Names
+) -> None:
+    """Print the first different row, as each run has it, and the different values."""
+    out.print("The first row that differs:", style="bold")
+    rows = ((difference.one, recorded), (difference.other, replayed))
+    one, other = (None if row is None else event_of(row, names) for row, names in rows)
+    for which, event in (("recorded", one), ("replayed", other)):
+        text = "has no more rows" if event is None else _event_text(event)
+        out.print(f"  {which}  {text}", soft_wrap=True, markup=False)
+    columns = difference.columns()
+    width = max(map(len, columns), default=0)
+    for name in columns:
+        assert one is not None
+        assert other is not None
+        values = f"recorded {one[name]}, replayed {other[name]}"
+        out.print(f"    {name:{width}}  {values}", soft_wrap=True, markup=False)
+
+
+def _event_text(event: TraceEvent) -> str:
+    """The row's time, process, number in the trace, and content."""
+    number = event.handle or "{process}:{sequence}.{minor}".format_map(event.row.columns)
+    who = f"{event.process}  {event.kind}"
+    return f"{time_text(event.time_us)}  {number}  {who}: {event.words}"
+
+
+def compare_runs(options: CompareRunsOptions) -> None:
+    """Perform ``tidegauge compare-runs``."""
+    shift_us = None if options.shift is None else _shift_us(options.shift)
+    with report(as_json=options.as_json):
+        runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
+        with working(f"comparing {options.one} and {options.other}"):
+            found = side_by_side(runs, shift_us)
+        if not options.as_json:
+            show_side_by_side(console(), found)
+    if options.as_json:
+        print_json(side_by_side_content(found))
+
+
+def _shift_us(text: str) -> int:
+    try:
+        return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
+    except ValueError as error:
+        raise TidegaugeError(f"--shift {text}: {error}") from error
+
+
+Hashes = dict[int, tuple[int, int]]
+
+
+class VerificationError(TidegaugeError):
+    """The trace and the summary do not agree; the message is one line."""
+
+
+def verify_run(options: VerifyOptions) -> None:
+    """Perform ``tidegauge verify``."""
+    try:
+        with working(f"reading {options.run}"):
+            found = verified(opened_run(options.run, "verify"))
+    except (VerificationError, TraceError) as error:
+        if options.as_json:
+            print_json({"is_ok": False, "error": str(error)})
+        typer.echo(f"not ok: {error}", err=True)
+        raise typer.Exit(1) from error
+    if options.as_json:
+        print_json({"is_ok": True, **found._asdict()})
+    else:
+        typer.echo(f"ok: {found}")
+
+
+class Verified(NamedTuple):
+    """The counts and the hash of a trace that agrees with its summary."""
+
+    canonical_rows: int
+    processes: int
+    trace_sha256: str
+
+    def __str__(self) -> str:
+        return (
+            f"{counted(self.canonical_rows, 'canonical row')} of "
+            f"{counted(self.processes, 'process')}, trace_sha256 {self.trace_sha256}"
+        )
+
+
+def verified(run: RunFolder) -> Verified:
+    """Check the trace of a run against its summary.
+
+    Raises:
+        VerificationError: they do not agree, or the run has no summary.
+        TraceError: a trace file is damaged, or a row is missing.
+    """
+    _check_that_it_is_whole(run)
+    expected, expected_sha256 = _summarised(run)
+    found = _recomputed(run, expected)
+    for process in sorted(expected.keys() | found.keys()):
+        _compare_hashes(run, process, expected.get(process), found.get(process))
+
+    sha256 = trace_sha256(found)
+    if sha256 != expected_sha256:
+        raise VerificationError(
+            f"{run.path}: every process is as in the summary, but the summary's trace_sha256 is"
+            f" {expected_sha256}, and that of the trace is {sha256}"
+        )
+    rows = sum(count for count, _ in found.values())
+    return Verified(rows, len(found), sha256)
+
+
+def _check_that_it_is_whole(run: RunFolder) -> None:
+    torn = "; ".join(
+        f"{trace.path} ends within a frame, after byte {trace.torn_at}" for trace in run.torn
+    )
+    if run.summary is None:
+        counts = (
+            trace.row_count(kind.name)
+            for trace in run.traces
+            for kind in run.kinds.values()
+            if kind.canonical
+        )
+        raise VerificationError(
+            f"{run.path}: the run is unfinished, it has no summary; its trace has"
+            f" {sum(counts)} canonical rows so far" + (f"; {torn}" if torn else "")
+        )
+    if torn:
+        raise VerificationError(torn)
+
+
+def _summarised(run: RunFolder) -> tuple[Hashes, str]:
+    assert run.summary is not None
+    try:
+        hashes = {process: (rows, of) for process, rows, of in run.summary["process_hashes"]}
+        return hashes, run.summary["trace_sha256"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise VerificationError(f"{run.path}: the summary has no hashes to compare") from error
+
+
+def _recomputed(run: RunFolder, expected: Hashes) -> Hashes:
+    found = hash_of_rows((kind, run.table(kind.name)) for kind in run.kinds.values())
+    return {**dict.fromkeys(expected, NO_ROWS), **found}
+
+
+def _compare_hashes(
+    run: RunFolder,
+    process: int,
+    expected: tuple[int, int] | None,
+    found: tuple[int, int] | None,
+) -> None:
+    if expected == found:
+        return
+    who = f"{run.path}: {run.directory.process(process)} (process {process})"
+    if expected is None or found is None:
+        raise VerificationError(f"{who} has rows in the trace, but is not in the summary")
+    if expected[0] != found[0]:
+        raise VerificationError(
+            f"{who} has {found[0]} canonical rows in the trace, {expected[0]} in the summary"
+        )
+    raise VerificationError(
+        f"{who} has {found[0]} canonical rows, as in the summary, but one of them was changed:"
+        f" their hash is {found[1]}, not {expected[1]}"
+    )
