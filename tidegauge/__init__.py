@@ -37,7 +37,13 @@ if TYPE_CHECKING:
     from tidegauge.api import Result, RunError, ScenarioError, TidegaugeError, TraceEvent, run
 
 __all__ = [
-    *("Result", "RunError", "ScenarioError", "TidegaugeError", "TraceEvent", "__version__", "run"),
+    "Result",
+    "RunError",
+    "ScenarioError",
+    "TidegaugeError",
+    "TraceEvent",
+    "__version__",
+    "run",
 ]
 
 __version__ = version("tidegauge")
