@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple, NoReturn, get_type_hints
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -25,6 +25,7 @@ from tidegauge.commands import (
     view_options,
 )
 from tidegauge.commands.old_spellings import new_spelling
+from tidegauge.commands.shared_options import described
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import INTERRUPTED
 
@@ -199,13 +200,11 @@ def _performed_later(command: Command) -> Callable[..., None]:
         performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
         performer(command.options(**values))
 
-    hints = get_type_hints(command.options, include_extras=True)
-    fields = inspect.signature(command.options).parameters.values()
-    parameters = [field.replace(annotation=hints[field.name]) for field in fields]
-    described: Any = perform
-    described.__signature__ = inspect.Signature(parameters)
-    described.__annotations__ = hints
-    described.__doc__ = command.options.__doc__
+    parameters = described(command.options)
+    function: Any = perform
+    function.__signature__ = inspect.Signature(parameters)
+    function.__annotations__ = {each.name: each.annotation for each in parameters}
+    function.__doc__ = command.options.__doc__
     return perform
 
 

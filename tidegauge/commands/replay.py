@@ -1,4 +1,4 @@
-"""``tidegauge replay``, ``compare-runs``, ``verify``: a run beside another, or beside its hash."""
+"""``tidegauge replay``, ``compare-runs`` and ``verify``: a run beside another, or its own hash."""
 
 from __future__ import annotations
 

@@ -32,14 +32,9 @@ class ReportOptions(NamedTuple):
     """
 
     runs: shared.RunNames
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for report.html and tables/. Default: the folder of the run or of the "
-            "sweep; analysis/ for several runs.",
-        ),
-    ] = None
+    #: Folder for report.html and tables/. Default: the folder of the run or of the sweep; analysis/
+    #: for several runs.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
 
 
 class ReplayViewOptions(NamedTuple):
@@ -59,9 +54,8 @@ class ReplayViewOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write. Default: RUN/replay.html.")
-    ] = None
+    #: File to write. Default: RUN/replay.html.
+    out: Annotated[Path | None, typer.Option(metavar="FILE")] = None
 
 
 class AnalyzeOptions(NamedTuple):
@@ -87,40 +81,21 @@ class AnalyzeOptions(NamedTuple):
       tidegauge analyze runs/first runs/second --question first-divergence
     """
 
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="RUN...", help="Folders of runs or of sweeps, or 'runs/*'."),
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for tables/ and report.html. Default: the folder of the run or of the "
-            "sweep; analysis/ for several runs.",
-        ),
-    ] = None
-    tables: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--table", metavar="NAME", help="Make only this table. Repeatable. Default: all."
-        ),
-    ] = None
-    questions: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--question",
-            metavar="NAME",
-            help="Answer this question from the tables that it needs. Repeatable.",
-        ),
-    ] = None
-    list_questions: Annotated[bool, typer.Option("--questions", help="List all questions.")] = False
-    cores: Annotated[int | None, typer.Option(min=1, help="Number of cores. Default: all.")] = None
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the figures or the answers; all else goes to standard error."
-        ),
-    ] = False
+    #: Folders of runs or of sweeps, or 'runs/*'.
+    runs: Annotated[list[str] | None, typer.Argument(metavar="RUN")] = None
+    #: Folder for tables/ and report.html. Default: the folder of the run or of the sweep; analysis/
+    #: for several runs.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Make only this table. Repeatable. Default: all.
+    tables: Annotated[list[str] | None, typer.Option("--table", metavar="NAME")] = None
+    #: Answer this question from the tables that it needs. Repeatable.
+    questions: Annotated[list[str] | None, typer.Option("--question", metavar="NAME")] = None
+    #: List all questions.
+    list_questions: Annotated[bool, typer.Option("--questions")] = False
+    #: Number of cores. Default: all.
+    cores: Annotated[int | None, typer.Option(min=1)] = None
+    #: Print the figures or the answers; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class ReadLogsOptions(NamedTuple):
@@ -149,35 +124,18 @@ class ReadLogsOptions(NamedTuple):
       tidegauge describe runs/outage --at 90s
     """
 
-    folder: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DIR",
-            help="A folder with a folder of logs for each node, or with the logs of one node.",
-        ),
-    ]
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="RUN", help="The folder of the run to write.")
-    ]
-    scenario: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also propose the scenario that would leave such logs: topology, faults, steps "
-            "and times, with the evidence of each. A file that does not exist yet.",
-        ),
-    ] = None
-    properties: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --scenario: server.properties of a node, or a folder of such files; "
-            "repeatable. Default: those below DIR.",
-        ),
-    ] = None
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
-    ] = False
+    #: A folder with a folder of logs for each node, or with the logs of one node.
+    folder: Annotated[Path, typer.Argument(metavar="DIR")]
+    #: The folder of the run to write.
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="RUN")]
+    #: Also propose the scenario that would leave such logs: topology, faults, steps and times, with
+    #: the evidence of each. A file that does not exist yet.
+    scenario: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: With --scenario: server.properties of a node, or a folder of such files; repeatable. Default:
+    #: those below DIR.
+    properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: Print the result as JSON, on standard output.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class CompareRunsOptions(NamedTuple):
@@ -194,16 +152,13 @@ class CompareRunsOptions(NamedTuple):
       tidegauge compare-runs runs/real runs/proposed --shift 12s --json
     """
 
-    one: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the first run.")]
-    other: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of the second run.")]
-    shift: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="The time that is added to times of the second run, such as 12s or -3.5s. "
-            "Default: by the first changes that both have.",
-        ),
-    ] = None
+    #: The folder of the first run.
+    one: Annotated[Path, typer.Argument(metavar="RUN")]
+    #: The folder of the second run.
+    other: Annotated[Path, typer.Argument(metavar="RUN")]
+    #: The time that is added to times of the second run, such as 12s or -3.5s. Default: by the
+    #: first changes that both have.
+    shift: Annotated[str | None, typer.Option(metavar="TIME")] = None
     as_json: shared.AsJson = False
 
 
@@ -227,17 +182,14 @@ class ReplayOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    inline: Annotated[
-        bool, typer.Option("--inline", help="Run in this interpreter, without Ray. The default.")
-    ] = False
-    ray: Annotated[bool, typer.Option("--ray", help="Run in actors of Ray.")] = False
-    actors: Annotated[
-        int | None, typer.Option(min=1, help="Number of Ray actors that host brokers.")
-    ] = None
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Keep the new run in this folder; new or empty."),
-    ] = None
+    #: Run in this interpreter, without Ray. The default.
+    inline: bool = False
+    #: Run in actors of Ray.
+    ray: bool = False
+    #: Number of Ray actors that host brokers.
+    actors: Annotated[int | None, typer.Option(min=1)] = None
+    #: Keep the new run in this folder; new or empty.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
 
 
 class VerifyOptions(NamedTuple):
@@ -256,6 +208,5 @@ class VerifyOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the result as JSON, on standard output.")
-    ] = False
+    #: Print the result as JSON, on standard output.
+    as_json: Annotated[bool, typer.Option("--json")] = False

@@ -29,28 +29,15 @@ class ReleasesOptions(NamedTuple):
       tidegauge releases 2.6 --json                JSON for programs
     """
 
-    release: Annotated[
-        str | None,
-        typer.Argument(help="A release such as 2.6.3, or a line such as 2.6 for its last patch."),
-    ] = None
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="inter.broker.protocol.version of the brokers, or with KRaft metadata.version "
-            "of the cluster. Default: the release's own.",
-        ),
-    ] = None
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE",
-            help="zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.",
-        ),
-    ] = None
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the same as JSON, with all sources.")
-    ] = False
+    #: A release such as 2.6.3, or a line such as 2.6 for its last patch.
+    release: Annotated[str | None, typer.Argument()] = None
+    #: inter.broker.protocol.version of the brokers, or with KRaft metadata.version of the cluster.
+    #: Default: the release's own.
+    protocol: Annotated[str | None, typer.Option(metavar="VERSION")] = None
+    #: zookeeper (up to 3.9) or kraft (from 3.3). Default: zookeeper up to 3.9.
+    mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
+    #: Print the same as JSON, with all sources.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class ReconcileOptions(NamedTuple):
@@ -66,44 +53,20 @@ class ReconcileOptions(NamedTuple):
       tidegauge reconcile --leader 0:3 --follower 0:3,1:2 --release 2.0.0 --release 2.0.1
     """
 
-    leader: Annotated[str, typer.Option(metavar="LOG", help="Log of the leader.")]
-    follower: Annotated[str, typer.Option(metavar="LOG", help="Log of the follower.")]
-    leader_epoch: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="EPOCH", help="Epoch of the leader. Default: the latest of all."
-        ),
-    ] = None
-    high_watermark: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="OFFSET",
-            help="High watermark of the follower. Default: the offset up to which the logs agree.",
-        ),
-    ] = None
-    idle_epoch: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="EPOCH",
-            help="An epoch in which the follower led last and wrote nothing.",
-        ),
-    ] = None
-    unclean: Annotated[
-        bool | None,
-        typer.Option(
-            "--unclean/--no-unclean",
-            help="unclean.leader.election.enable. Default: the release's own default.",
-        ),
-    ] = None
-    release: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RELEASE",
-            help="Release to try. Repeatable. Default: one release of each generation.",
-        ),
-    ] = None
+    #: Log of the leader.
+    leader: Annotated[str, typer.Option(metavar="LOG")]
+    #: Log of the follower.
+    follower: Annotated[str, typer.Option(metavar="LOG")]
+    #: Epoch of the leader. Default: the latest of all.
+    leader_epoch: Annotated[int | None, typer.Option(min=0, metavar="EPOCH")] = None
+    #: High watermark of the follower. Default: the offset up to which the logs agree.
+    high_watermark: Annotated[int | None, typer.Option(min=0, metavar="OFFSET")] = None
+    #: An epoch in which the follower led last and wrote nothing.
+    idle_epoch: Annotated[int | None, typer.Option(min=0, metavar="EPOCH")] = None
+    #: unclean.leader.election.enable. Default: the release's own default.
+    unclean: Annotated[bool | None, typer.Option("--unclean/--no-unclean")] = None
+    #: Release to try. Repeatable. Default: one release of each generation.
+    release: Annotated[list[str] | None, typer.Option(metavar="RELEASE")] = None
 
 
 class DivergencesOptions(NamedTuple):
@@ -131,12 +94,8 @@ class GalleryOptions(NamedTuple):
       tidegauge gallery isolated-controller --json
     """
 
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[INCIDENT]", help="Name or number of one incident. Default: all of them."
-        ),
-    ] = None
+    #: Name or number of one incident. Default: all of them.
+    name: Annotated[str | None, typer.Argument(metavar="[INCIDENT]")] = None
     as_json: shared.AsJson = False
 
 
@@ -167,14 +126,11 @@ class ConformOptions(NamedTuple):
                                  keep the run, to look at it with tidegauge show
     """
 
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE|DIR...", help="Recorded schedules, or folders of them."),
-    ]
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Play each schedule with at most this number of seeds.")
-    ] = 10
-    out: Annotated[
-        Path | None, typer.Option(help="Keep the runs in this folder, one for each schedule.")
-    ] = None
-    details: Annotated[bool, typer.Option("--all", help="Show explained differences, too.")] = False
+    #: Recorded schedules, or folders of them.
+    paths: Annotated[list[Path], typer.Argument(metavar="FILE|DIR...")]
+    #: Play each schedule with at most this number of seeds.
+    seeds: Annotated[int, typer.Option(min=1)] = 10
+    #: Keep the runs in this folder, one for each schedule.
+    out: Path | None = None
+    #: Show explained differences, too.
+    details: Annotated[bool, typer.Option("--all")] = False

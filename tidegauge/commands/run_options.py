@@ -46,100 +46,46 @@ class RunOptions(NamedTuple):
     """
 
     scenario: shared.ScenarioName
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for the run; new or empty. Default: runs/NAME-SEED."
-        ),
-    ] = None
+    #: Folder for the run; new or empty. Default: runs/NAME-SEED.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
     inline: shared.Inline = False
     ray: shared.OnRay = False
     actors: shared.Actors = None
-    address: Annotated[
-        str | None,
-        typer.Option(
-            help="Join the Ray cluster at this address. Default with --ray: the address in "
-            "RAY_ADDRESS, else Ray starts on this machine.",
-        ),
-    ] = None
-    speed: Annotated[
-        str | None,
-        typer.Option(
-            metavar="X",
-            help="Limit the speed to X times real time; or max. Default: max, with --metrics 1.",
-        ),
-    ] = None
-    metrics: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[HOST:]PORT",
-            help="Serve metrics to a Prometheus during the run. Binds to loopback (127.0.0.1) by "
-            "default; use HOST:PORT to expose them.",
-        ),
-    ] = None
-    metrics_level: Annotated[
-        str | None,
-        typer.Option(
-            help="Series of single partitions: full, topic (sums), sparse (unhealthy partitions "
-            "only) or off. Default: full up to 10,000 partitions, then topic.",
-        ),
-    ] = None
-    metrics_spelling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="Names of Kafka's metrics: strimzi (default), strimzi-metrics-reporter, "
-            "jmx-exporter, jmx-exporter-example, grafana-cloud, confluent, bitnami, or a file of "
-            "rules for the JMX exporter.",
-        ),
-    ] = None
-    metrics_controllers: Annotated[
-        str | None,
-        typer.Option(
-            help="KRaft controllers that report counts of the cluster: active (default: sums are "
-            "right), or faithful: each of them, as in Kafka.",
-        ),
-    ] = None
-    openmetrics: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the series of the whole run to this file, for promtool's `tsdb "
-            "create-blocks-from openmetrics`.",
-        ),
-    ] = None
-    openmetrics_start: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="The real time of virtual time 0 in that file. Default: the run ends now.",
-        ),
-    ] = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE",
-            help="Change a field of the scenario; VALUE is YAML. Repeatable.",
-        ),
-    ] = None
+    #: Join the Ray cluster at this address. Default with --ray: the address in RAY_ADDRESS, else
+    #: Ray starts on this machine.
+    address: str | None = None
+    #: Limit the speed to X times real time; or max. Default: max, with --metrics 1.
+    speed: Annotated[str | None, typer.Option(metavar="X")] = None
+    #: Serve metrics to a Prometheus during the run. Binds to loopback (127.0.0.1) by default; use
+    #: HOST:PORT to expose them.
+    metrics: Annotated[str | None, typer.Option(metavar="[HOST:]PORT")] = None
+    #: Series of single partitions: full, topic (sums), sparse (unhealthy partitions only) or off.
+    #: Default: full up to 10,000 partitions, then topic.
+    metrics_level: str | None = None
+    #: Names of Kafka's metrics: strimzi (default), strimzi-metrics-reporter, jmx-exporter,
+    #: jmx-exporter-example, grafana-cloud, confluent, bitnami, or a file of rules for the JMX
+    #: exporter.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
+    #: KRaft controllers that report counts of the cluster: active (default: sums are right), or
+    #: faithful: each of them, as in Kafka.
+    metrics_controllers: str | None = None
+    #: Write the series of the whole run to this file, for promtool's `tsdb create-blocks-from
+    #: openmetrics`.
+    openmetrics: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: The real time of virtual time 0 in that file. Default: the run ends now.
+    openmetrics_start: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: Change a field of the scenario; VALUE is YAML. Repeatable.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
     costs: shared.CostsFile = None
-    seed: Annotated[int | None, typer.Option(help="Another seed than the scenario's.")] = None
-    seeds: Annotated[
-        str | None,
-        typer.Option(metavar="A..B", help="Run each of these seeds, as `tidegauge sweep` does."),
-    ] = None
+    #: Another seed than the scenario's.
+    seed: int | None = None
+    #: Run each of these seeds, as `tidegauge sweep` does.
+    seeds: Annotated[str | None, typer.Option(metavar="A..B")] = None
     jobs: shared.Jobs = None
-    trace_level: Annotated[
-        str | None,
-        typer.Option("--trace-level", "--trace", help="transitions, or all: also single requests."),
-    ] = None
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print summary.json or sweep.json; all else goes to standard error."
-        ),
-    ] = False
+    #: transitions, or all: also single requests.
+    trace_level: Annotated[str | None, typer.Option("--trace-level", "--trace")] = None
+    #: Print summary.json or sweep.json; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
     @property
     def hosting(self) -> shared.Hosting:
@@ -225,58 +171,32 @@ class SweepOptions(NamedTuple):
       tidegauge sweep rolling-restart --figures
     """
 
-    scenario: Annotated[
-        str | None, typer.Argument(help="A scenario file, or the name of a shipped scenario.")
-    ] = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE[,VALUE...]",
-            help="Change a field of the scenario. One VALUE applies to all runs. Several values "
-            "have runs of their own, in each combination with the values of other paths.",
-        ),
-    ] = None
+    #: A scenario file, or the name of a shipped scenario.
+    scenario: Annotated[str | None, typer.Argument()] = None
+    #: Change a field of the scenario. One VALUE applies to all runs. Several values have runs of
+    #: their own, in each combination with the values of other paths.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE[,VALUE...]")] = (
+        None
+    )
     seeds: shared.Seeds = None
-    figures: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--figure",
-            metavar="NAME",
-            help="A figure to show of each run: a number of summary.json, such as "
-            "controller_queue_ms.p99, or the duration of a fault, such as roll.seconds.",
-        ),
-    ] = None
-    list_figures: Annotated[
-        bool,
-        typer.Option(
-            "--figures",
-            help="List the figures that runs of SCENARIO have, with unit and meaning, without "
-            "running it. Without SCENARIO: all forms of figures.",
-        ),
-    ] = False
+    #: A figure to show of each run: a number of summary.json, such as controller_queue_ms.p99, or
+    #: the duration of a fault, such as roll.seconds.
+    figures: Annotated[list[str] | None, typer.Option("--figure", metavar="NAME")] = None
+    #: List the figures that runs of SCENARIO have, with unit and meaning, without running it.
+    #: Without SCENARIO: all forms of figures.
+    list_figures: Annotated[bool, typer.Option("--figures")] = False
     seed: shared.SeedOfAll = None
-    trace_level: Annotated[str | None, typer.Option(help="Trace level of all runs.")] = None
+    #: Trace level of all runs.
+    trace_level: str | None = None
     jobs: shared.Jobs = None
     address: shared.SharedAddress = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for all runs. A folder with runs of this sweep is resumed. Default: a "
-            "new folder runs/NAME-sweep.",
-        ),
-    ] = None
-    analyze: Annotated[
-        bool,
-        typer.Option(
-            "--analyze",
-            help="Make the tables and the report of all runs with Spark as they are finished.",
-        ),
-    ] = False
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print sweep.json; all else goes to standard error.")
-    ] = False
+    #: Folder for all runs. A folder with runs of this sweep is resumed. Default: a new folder
+    #: runs/NAME-sweep.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Make the tables and the report of all runs with Spark as they are finished.
+    analyze: bool = False
+    #: Print sweep.json; all else goes to standard error.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class CompareOptions(NamedTuple):
@@ -306,48 +226,25 @@ class CompareOptions(NamedTuple):
     """
 
     scenario: shared.ScenarioName
-    modes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE,MODE",
-            help="Compare modes: zookeeper,kraft. The release is the scenario's if it names one "
-            "that has the mode, else 3.9 with ZooKeeper and 4.1 with KRaft.",
-        ),
-    ] = None
-    releases: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELEASE,RELEASE...",
-            help="Compare releases, each in the scenario's mode if it has that.",
-        ),
-    ] = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="PATH=VALUE[,VALUE...]",
-            help="Change a field of the scenario. One VALUE applies to all variants. Two to four "
-            "values are compared.",
-        ),
-    ] = None
+    #: Compare modes: zookeeper,kraft. The release is the scenario's if it names one that has the
+    #: mode, else 3.9 with ZooKeeper and 4.1 with KRaft.
+    modes: Annotated[str | None, typer.Option(metavar="MODE,MODE")] = None
+    #: Compare releases, each in the scenario's mode if it has that.
+    releases: Annotated[str | None, typer.Option(metavar="RELEASE,RELEASE...")] = None
+    #: Change a field of the scenario. One VALUE applies to all variants. Two to four values are
+    #: compared.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE[,VALUE...]")] = (
+        None
+    )
     seeds: shared.Seeds = None
     seed: shared.SeedOfAll = None
-    trace_level: Annotated[
-        str | None,
-        typer.Option(
-            help="Trace level of all runs: with `all` requests to the control plane are counted."
-        ),
-    ] = None
+    #: Trace level of all runs: with `all` requests to the control plane are counted.
+    trace_level: str | None = None
     jobs: shared.Jobs = None
     address: shared.SharedAddress = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for all runs. A folder with runs of this comparison is resumed. "
-            "Default: a new folder runs/NAME-compare.",
-        ),
-    ] = None
+    #: Folder for all runs. A folder with runs of this comparison is resumed. Default: a new folder
+    #: runs/NAME-compare.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
     as_json: shared.AsJson = False
 
 
@@ -368,24 +265,13 @@ class UpgradeOptions(NamedTuple):
     """
 
     scenario: shared.ScenarioName
-    target: Annotated[
-        str,
-        typer.Option(
-            "--to",
-            metavar="RELEASE",
-            help="The release to compare with. From 4.0 on a release has KRaft only.",
-        ),
-    ]
+    #: The release to compare with. From 4.0 on a release has KRaft only.
+    target: Annotated[str, typer.Option("--to", metavar="RELEASE")]
     seeds: shared.Seeds = None
     jobs: shared.Jobs = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for all runs, with one comparison for each fault. Default: a new folder "
-            "runs/NAME-to-RELEASE.",
-        ),
-    ] = None
+    #: Folder for all runs, with one comparison for each fault. Default: a new folder
+    #: runs/NAME-to-RELEASE.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
 
 
 class AlertsOptions(NamedTuple):
@@ -409,46 +295,24 @@ class AlertsOptions(NamedTuple):
                                  keep the input of promtool
     """
 
-    rules: Annotated[
-        list[Path],
-        typer.Option(
-            metavar="FILE", help="File with Prometheus rules or PrometheusRule objects. Repeatable."
-        ),
-    ]
-    more_rules: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="FILE", help="More rule files: --rules rules/*.yml"),
-    ] = None
-    incidents: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="all|NAME[,NAME...]",
-            help="Shipped incidents (tidegauge scenarios lists them), or scenario files with a "
-            "section `alerts`. Repeatable. Default: all shipped incidents.",
-        ),
-    ] = None
-    metrics_spelling: Annotated[
-        str,
-        typer.Option(metavar="NAME|FILE", help="Names of Kafka's metrics, as for `tidegauge run`."),
-    ] = "strimzi"
-    promtool: Annotated[
-        str | None,
-        typer.Option(metavar="PATH", help="Path of promtool. Default: the promtool on the PATH."),
-    ] = None
-    scrape_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Interval between scrapes, in virtual time.")
-    ] = "15s"
-    evaluation_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Interval of all rule groups.")
-    ] = "15s"
+    #: File with Prometheus rules or PrometheusRule objects. Repeatable.
+    rules: Annotated[list[Path], typer.Option(metavar="FILE")]
+    #: More rule files: --rules rules/*.yml
+    more_rules: Annotated[list[Path] | None, typer.Argument(metavar="FILE")] = None
+    #: Shipped incidents (tidegauge scenarios lists them), or scenario files with a section
+    #: `alerts`. Repeatable. Default: all shipped incidents.
+    incidents: Annotated[list[str] | None, typer.Option(metavar="all|NAME[,NAME...]")] = None
+    #: Names of Kafka's metrics, as for `tidegauge run`.
+    metrics_spelling: Annotated[str, typer.Option(metavar="NAME|FILE")] = "strimzi"
+    #: Path of promtool. Default: the promtool on the PATH.
+    promtool: Annotated[str | None, typer.Option(metavar="PATH")] = None
+    #: Interval between scrapes, in virtual time.
+    scrape_interval: Annotated[str, typer.Option(metavar="DURATION")] = "15s"
+    #: Interval of all rule groups.
+    evaluation_interval: Annotated[str, typer.Option(metavar="DURATION")] = "15s"
     jobs: shared.Jobs = None
-    keep: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Keep the series of each incident as a promtool test, and promtool's output.",
-        ),
-    ] = None
+    #: Keep the series of each incident as a promtool test, and promtool's output.
+    keep: Annotated[Path | None, typer.Option(metavar="DIR")] = None
     as_json: shared.AsJson = False
 
 
@@ -465,9 +329,8 @@ class DashboardsOptions(NamedTuple):
       prometheus --config.file=watching/prometheus/prometheus.yml
     """
 
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Folder for the files; new or empty.")
-    ]
+    #: Folder for the files; new or empty.
+    folder: Annotated[Path, typer.Argument(metavar="DIR")]
 
 
 class CompileOptions(NamedTuple):

@@ -25,13 +25,10 @@ class DemoOptions(NamedTuple):
     """
 
     context: typer.Context
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the runs. Default: runs/demo.")
-    ] = None
-    zookeeper: Annotated[
-        bool,
-        typer.Option("--zookeeper", help="Clusters with ZooKeeper, of Kafka 2.6, in their place."),
-    ] = False
+    #: Folder for the runs. Default: runs/demo.
+    out: Annotated[Path | None, typer.Option(metavar="DIR")] = None
+    #: Clusters with ZooKeeper, of Kafka 2.6, in their place.
+    zookeeper: bool = False
 
 
 class ScenariosOptions(NamedTuple):
@@ -48,9 +45,8 @@ class ScenariosOptions(NamedTuple):
                                  run one of them
     """
 
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the list as JSON, with the files' paths.")
-    ] = False
+    #: Print the list as JSON, with the files' paths.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class SchemaOptions(NamedTuple):
@@ -94,90 +90,43 @@ class ImportOptions(NamedTuple):
       tidegauge import describe.txt --release 3.9 -o mine.yaml
     """
 
-    describe: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DESCRIBE",
-            help="A file with the output of kafka-topics.sh --describe; - for standard input.",
-        ),
-    ]
+    #: A file with the output of kafka-topics.sh --describe; - for standard input.
+    describe: Annotated[Path, typer.Argument(metavar="DESCRIBE")]
     out: shared.NewFile
-    properties: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="A broker's server.properties, a folder of such files, or a pattern in quotes; "
-            "repeatable.",
-        ),
-    ] = None
-    reassignment: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The JSON input of kafka-reassign-partitions."),
-    ] = None
-    reassign_at: Annotated[
-        str, typer.Option(metavar="TIME", help="The start of that reassignment.")
-    ] = "60s"
-    rates: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="CSV with the columns topic,messages_per_second,bytes_per_second, and acks if "
-            "wanted.",
-        ),
-    ] = None
+    #: A broker's server.properties, a folder of such files, or a pattern in quotes; repeatable.
+    properties: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: The JSON input of kafka-reassign-partitions.
+    reassignment: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: The start of that reassignment.
+    reassign_at: Annotated[str, typer.Option(metavar="TIME")] = "60s"
+    #: CSV with the columns topic,messages_per_second,bytes_per_second, and acks if wanted.
+    rates: Annotated[Path | None, typer.Option(metavar="FILE")] = None
     prometheus: shared.Prometheus = None
-    samples: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="SCRAPE",
-            help="The same from files. A scrape is a file, or a folder or a pattern in quotes "
-            "with a file for each broker: the text format of Prometheus or OpenMetrics, lines of "
-            "`promtool tsdb dump`, or the JSON of /api/v1/query or /api/v1/query_range. Given "
-            "twice for two scrapes, the earlier first: rates are those between them.",
-        ),
-    ] = None
+    #: The same from files. A scrape is a file, or a folder or a pattern in quotes with a file for
+    #: each broker: the text format of Prometheus or OpenMetrics, lines of `promtool tsdb dump`, or
+    #: the JSON of /api/v1/query or /api/v1/query_range. Given twice for two scrapes, the earlier
+    #: first: rates are those between them.
+    samples: Annotated[list[Path] | None, typer.Option(metavar="SCRAPE")] = None
     at: shared.MeasuredAt = None
     over: shared.MeasuredOver = None
     match: shared.Matchers = None
-    metrics_spelling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE",
-            help="The names of those series, as in `tidegauge run`; a file of rules for the JMX "
-            "exporter is one. Default: recognised.",
-        ),
-    ] = None
-    features: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the output of kafka-features.sh describe, of a KRaft cluster.",
-        ),
-    ] = None
-    log_dirs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file with the output of kafka-log-dirs.sh --describe: the sizes of all logs.",
-        ),
-    ] = None
-    up: Annotated[
-        list[int] | None,
-        typer.Option(metavar="ID", help="This broker is up, though it looks down."),
-    ] = None
-    down: Annotated[list[int] | None, typer.Option(metavar="ID", help="This broker is down.")] = (
-        None
-    )
-    release: Annotated[
-        str | None,
-        typer.Option(metavar="RELEASE", help="Release of Kafka. Default: guessed from the files."),
-    ] = None
-    duration: Annotated[
-        str, typer.Option(metavar="TIME", help="Duration of the run, in virtual time.")
-    ] = "5m"
-    name: Annotated[
-        str | None, typer.Option(help="Name of the scenario. Default: the name of its file.")
-    ] = None
+    #: The names of those series, as in `tidegauge run`; a file of rules for the JMX exporter is
+    #: one. Default: recognised.
+    metrics_spelling: Annotated[str | None, typer.Option(metavar="NAME|FILE")] = None
+    #: A file with the output of kafka-features.sh describe, of a KRaft cluster.
+    features: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: A file with the output of kafka-log-dirs.sh --describe: the sizes of all logs.
+    log_dirs: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: This broker is up, though it looks down.
+    up: Annotated[list[int] | None, typer.Option(metavar="ID")] = None
+    #: This broker is down.
+    down: Annotated[list[int] | None, typer.Option(metavar="ID")] = None
+    #: Release of Kafka. Default: guessed from the files.
+    release: Annotated[str | None, typer.Option(metavar="RELEASE")] = None
+    #: Duration of the run, in virtual time.
+    duration: Annotated[str, typer.Option(metavar="TIME")] = "5m"
+    #: Name of the scenario. Default: the name of its file.
+    name: str | None = None
     force: shared.Force = False
 
 
@@ -205,51 +154,27 @@ class CalibrateOptions(NamedTuple):
                                  how much closer to real times the calibrated costs come
     """
 
-    logs: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="DIR",
-            help="A folder with the logs of each node in a folder of its own: server.log, "
-            "controller.log, state-change.log, rotated or compressed. Repeatable, for several "
-            "periods, or clusters of one kind.",
-        ),
-    ] = None
-    samples: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Samples of metrics: pages of exporters, OpenMetrics, `promtool tsdb dump`, "
-            "saved responses of Prometheus. Repeatable, in the order of the scrapes.",
-        ),
-    ] = None
+    #: A folder with the logs of each node in a folder of its own: server.log, controller.log,
+    #: state-change.log, rotated or compressed. Repeatable, for several periods, or clusters of one
+    #: kind.
+    logs: Annotated[list[Path] | None, typer.Option(metavar="DIR")] = None
+    #: Samples of metrics: pages of exporters, OpenMetrics, `promtool tsdb dump`, saved responses of
+    #: Prometheus. Repeatable, in the order of the scrapes.
+    samples: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
     prometheus: shared.Prometheus = None
     at: shared.MeasuredAt = None
     over: shared.MeasuredOver = None
     match: shared.Matchers = None
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="The file to write: costs for `tidegauge run --costs`, or with --scenario that "
-            "scenario with these costs.",
-        ),
-    ] = None
-    scenario: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a copy of this scenario.")
-    ] = None
-    schedule: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Play this recorded schedule with default and with calibrated costs, and "
-            "compare times with those in truth.json beside it. Repeatable.",
-        ),
-    ] = None
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Play each schedule with this number of seeds.")
-    ] = 10
+    #: The file to write: costs for `tidegauge run --costs`, or with --scenario that scenario with
+    #: these costs.
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE")] = None
+    #: Write a copy of this scenario.
+    scenario: Annotated[Path | None, typer.Option(metavar="FILE")] = None
+    #: Play this recorded schedule with default and with calibrated costs, and compare times with
+    #: those in truth.json beside it. Repeatable.
+    schedule: Annotated[list[Path] | None, typer.Option(metavar="FILE")] = None
+    #: Play each schedule with this number of seeds.
+    seeds: Annotated[int, typer.Option(min=1)] = 10
     force: shared.Force = False
 
 
@@ -272,64 +197,38 @@ class GenerateOptions(NamedTuple):
     """
 
     out: shared.NewFile
-    brokers: Annotated[int, typer.Option(min=1, help="Number of brokers.")] = 6
-    racks: Annotated[
-        int, typer.Option(min=1, help="Number of racks, to which brokers are assigned in turn.")
-    ] = 3
-    controllers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Controllers of a KRaft cluster: 1, 3 or 5. Default: 3."),
-    ] = None
-    topics: Annotated[int, typer.Option(min=1, help="Number of topics.")] = 20
-    partitions: Annotated[
-        int, typer.Option(min=1, help="Number of partitions of all topics together.")
-    ] = 300
-    replication_factor: Annotated[int, typer.Option(min=1, help="Replicas of each partition.")] = 3
-    min_insync_replicas: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="min.insync.replicas of all topics. Default: one less than the replicas."
-        ),
-    ] = None
-    size_skew: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=10,
-            help="Exponent of Zipf's law for the partitions of topics; 0: all have the same.",
-        ),
-    ] = 0.6
-    rate_skew: Annotated[
-        float,
-        typer.Option(
-            min=0, max=10, help="Exponent of Zipf's law for their rates; 0: all have the same."
-        ),
-    ] = 1.1
-    idle: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of topics that have no clients.")
-    ] = 0.2
-    batches_per_second: Annotated[
-        float,
-        typer.Option(
-            min=0, max=1_000_000, help="Rate of all producers together; 0: there are no clients."
-        ),
-    ] = 200
-    consumer_groups: Annotated[
-        int, typer.Option(min=0, help="Groups of consumers that read each topic with producers.")
-    ] = 1
-    release: Annotated[str, typer.Option(metavar="RELEASE", help="Release of Kafka.")] = "4.1"
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE", help="zookeeper or kraft. Default: zookeeper up to 3.9, kraft from 4.0."
-        ),
-    ] = None
-    duration: Annotated[
-        str, typer.Option(metavar="TIME", help="Duration of the run, in virtual time.")
-    ] = "5m"
-    seed: Annotated[
-        int, typer.Option(min=0, help="Seed of the layout, and of all random draws of the run.")
-    ] = 1
+    #: Number of brokers.
+    brokers: Annotated[int, typer.Option(min=1)] = 6
+    #: Number of racks, to which brokers are assigned in turn.
+    racks: Annotated[int, typer.Option(min=1)] = 3
+    #: Controllers of a KRaft cluster: 1, 3 or 5. Default: 3.
+    controllers: Annotated[int | None, typer.Option(min=1)] = None
+    #: Number of topics.
+    topics: Annotated[int, typer.Option(min=1)] = 20
+    #: Number of partitions of all topics together.
+    partitions: Annotated[int, typer.Option(min=1)] = 300
+    #: Replicas of each partition.
+    replication_factor: Annotated[int, typer.Option(min=1)] = 3
+    #: min.insync.replicas of all topics. Default: one less than the replicas.
+    min_insync_replicas: Annotated[int | None, typer.Option(min=1)] = None
+    #: Exponent of Zipf's law for the partitions of topics; 0: all have the same.
+    size_skew: Annotated[float, typer.Option(min=0, max=10)] = 0.6
+    #: Exponent of Zipf's law for their rates; 0: all have the same.
+    rate_skew: Annotated[float, typer.Option(min=0, max=10)] = 1.1
+    #: Share of topics that have no clients.
+    idle: Annotated[float, typer.Option(min=0, max=1)] = 0.2
+    #: Rate of all producers together; 0: there are no clients.
+    batches_per_second: Annotated[float, typer.Option(min=0, max=1_000_000)] = 200
+    #: Groups of consumers that read each topic with producers.
+    consumer_groups: Annotated[int, typer.Option(min=0)] = 1
+    #: Release of Kafka.
+    release: Annotated[str, typer.Option(metavar="RELEASE")] = "4.1"
+    #: zookeeper or kraft. Default: zookeeper up to 3.9, kraft from 4.0.
+    mode: Annotated[str | None, typer.Option(metavar="MODE")] = None
+    #: Duration of the run, in virtual time.
+    duration: Annotated[str, typer.Option(metavar="TIME")] = "5m"
+    #: Seed of the layout, and of all random draws of the run.
+    seed: Annotated[int, typer.Option(min=0)] = 1
     force: shared.Force = False
 
     @property
@@ -382,10 +281,10 @@ class ValidateOptions(NamedTuple):
     inline: shared.Inline = False
     ray: shared.OnRay = False
     actors: shared.Actors = None
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Change a field of the scenario."),
-    ] = None
+    #: Change a field of the scenario.
+    changes: Annotated[list[str] | None, typer.Option("--set", metavar="PATH=VALUE")] = None
     costs: shared.CostsFile = None
-    seed: Annotated[int | None, typer.Option(help="Another seed; it draws other faults.")] = None
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False
+    #: Another seed; it draws other faults.
+    seed: int | None = None
+    #: Print JSON, for other programs.
+    as_json: Annotated[bool, typer.Option("--json")] = False

@@ -1,15 +1,19 @@
 """Arguments and options that several commands share: the same words and meaning in each of them.
 
-The options of a command are a named tuple. Its fields have the names, the defaults and the help of
-the options, its docstring is the help of the command. ``tidegauge/command_line.py`` makes a command
-of it, :func:`words_of` the words that a person would type.
+The options of a command are a named tuple. Its fields have the names and defaults of the options,
+the comments above them are their help, and its docstring is the help of the command.
+``tidegauge/command_line.py`` makes a command of it, :func:`words_of` the words that a person types.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
+from copy import copy
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
@@ -187,16 +191,61 @@ def seeds_of(span: str) -> range:
     return range(first, last + 1)
 
 
+def described(options: type) -> list[inspect.Parameter]:
+    """The fields of options as Typer's parameters: each has the comment above it as its help."""
+    hints = get_type_hints(options, include_extras=True)
+    helps = _helps_of(options.__module__)
+    fields = inspect.signature(options).parameters.values()
+    return [
+        field.replace(
+            annotation=_annotation(
+                field.name, hints[field.name], helps.get((options.__name__, field.name))
+            )
+        )
+        for field in fields
+    ]
+
+
+def _annotation(field: str, hint: Any, text: str | None) -> Any:
+    kind, *found = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    info = copy(found[0]) if found else typer.Option()
+    info.help = info.help if text is None else text
+    if kind is bool and not _names_in(info):
+        # Typer would add --no-... to it.
+        info.param_decls = (f"--{field.replace('_', '-')}",)
+    return Annotated[kind, info]
+
+
+def _names_in(info: Any) -> list[str]:
+    """The names that are given to an option; inside of ``Annotated`` the first is its default."""
+    return [each for each in (info.default, *(info.param_decls or ())) if isinstance(each, str)]
+
+
+@cache
+def _helps_of(module: str) -> dict[tuple[str, str], str]:
+    """The comments ``#: ...`` above the fields of a module's classes."""
+    found: dict[tuple[str, str], str] = {}
+    of_class, comment = "", []
+    for line in Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8").splitlines():
+        if line.startswith("class "):
+            of_class = line.partition("(")[0].removeprefix("class ")
+        elif line.startswith("    #: "):
+            comment.append(line.removeprefix("    #: "))
+        elif comment:
+            found[of_class, line.partition(":")[0].strip()] = " ".join(comment)
+            comment = []
+    return found
+
+
 def words_of(options: Any) -> list[str]:
     """The arguments and options that differ from their defaults, as typed on the command line."""
     words: list[str] = []
-    hints = get_type_hints(type(options), include_extras=True)
-    for field, value in options._asdict().items():
-        if value == options._field_defaults.get(field):
+    for parameter in described(type(options)):
+        value, info = getattr(options, parameter.name), get_args(parameter.annotation)[1]
+        if value == parameter.default:
             continue
-        described = hints[field].__metadata__[0]
-        names = described.param_decls or (f"--{field.replace('_', '-')}",)
-        option = [] if isinstance(described, ArgumentInfo) else [names[0]]
+        name = [*_names_in(info), f"--{parameter.name.replace('_', '-')}"][0]
+        option = [] if isinstance(info, ArgumentInfo) else [name]
         if value is True:
             words += option
             continue

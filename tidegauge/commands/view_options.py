@@ -41,7 +41,8 @@ class ShowPartitionOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION", help="The partition.")]
+    #: The partition.
+    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION")]
     begin: shared.From = None
     end: shared.To = None
     details: Details = False
@@ -60,7 +61,8 @@ class ShowBrokerOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    broker: Annotated[str, typer.Argument(metavar="ID", help="The broker.")]
+    #: The broker.
+    broker: Annotated[str, typer.Argument(metavar="ID")]
     at: shared.At = None
     begin: shared.From = None
     end: shared.To = None
@@ -77,9 +79,8 @@ class ShowClientOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    client: Annotated[
-        str, typer.Argument(metavar="NAME", help="The client, or the group of clients.")
-    ]
+    #: The client, or the group of clients.
+    client: Annotated[str, typer.Argument(metavar="NAME")]
     begin: shared.From = None
     end: shared.To = None
     details: Details = False
@@ -114,7 +115,8 @@ class ShowFaultsOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")] = False
+    #: Print JSON, for other programs.
+    as_json: Annotated[bool, typer.Option("--json")] = False
 
 
 class ShowCauseOptions(NamedTuple):
@@ -126,12 +128,8 @@ class ShowCauseOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    handle: Annotated[
-        str,
-        typer.Argument(
-            metavar="PROCESS:SEQUENCE", help="The row; --handles prints this in lines of stories."
-        ),
-    ]
+    #: The row; --handles prints this in lines of stories.
+    handle: Annotated[str, typer.Argument(metavar="PROCESS:SEQUENCE")]
 
 
 class ShowZookeeperOptions(NamedTuple):
@@ -189,21 +187,12 @@ class PictureOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    partition: Annotated[
-        str | None,
-        typer.Option(metavar="TOPIC-PARTITION", help="Draw the replicas of this partition."),
-    ] = None
-    begin: Annotated[
-        str | None, typer.Option("--from", metavar="TIME", help="Start of the picture.")
-    ] = None
-    end: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="TIME",
-            help="End of the picture: at the latest, and by default, the end of the run.",
-        ),
-    ] = None
+    #: Draw the replicas of this partition.
+    partition: Annotated[str | None, typer.Option(metavar="TOPIC-PARTITION")] = None
+    #: Start of the picture.
+    begin: Annotated[str | None, typer.Option("--from", metavar="TIME")] = None
+    #: End of the picture: at the latest, and by default, the end of the run.
+    end: Annotated[str | None, typer.Option("--to", metavar="TIME")] = None
 
 
 class DescribeOptions(NamedTuple):
@@ -223,37 +212,17 @@ class DescribeOptions(NamedTuple):
     """
 
     run: shared.RunPath
-    at: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Virtual time: 0s, 12.345s, 4m. Default: the end, after all faults.",
-        ),
-    ] = None
-    topic: Annotated[str | None, typer.Option(help="Print this topic only.")] = None
-    under_replicated: Annotated[
-        bool,
-        typer.Option(
-            "--under-replicated-partitions", help="Only partitions with a replica out of the ISR."
-        ),
-    ] = False
-    unavailable: Annotated[
-        bool,
-        typer.Option(
-            "--unavailable-partitions", help="Only partitions without an available leader."
-        ),
-    ] = False
-    under_min_isr: Annotated[
-        bool,
-        typer.Option(
-            "--under-min-isr-partitions",
-            help="Only partitions with an ISR below min.insync.replicas, or without a leader.",
-        ),
-    ] = False
-    log_dirs: Annotated[
-        bool,
-        typer.Option(
-            "--log-dirs", help="Print the sizes of logs, as kafka-log-dirs.sh --describe does."
-        ),
-    ] = False
-    as_json: Annotated[bool, typer.Option("--json", help="Print the topics as JSON.")] = False
+    #: Virtual time: 0s, 12.345s, 4m. Default: the end, after all faults.
+    at: Annotated[str | None, typer.Option(metavar="TIME")] = None
+    #: Print this topic only.
+    topic: str | None = None
+    #: Only partitions with a replica out of the ISR.
+    under_replicated: Annotated[bool, typer.Option("--under-replicated-partitions")] = False
+    #: Only partitions without an available leader.
+    unavailable: Annotated[bool, typer.Option("--unavailable-partitions")] = False
+    #: Only partitions with an ISR below min.insync.replicas, or without a leader.
+    under_min_isr: Annotated[bool, typer.Option("--under-min-isr-partitions")] = False
+    #: Print the sizes of logs, as kafka-log-dirs.sh --describe does.
+    log_dirs: bool = False
+    #: Print the topics as JSON.
+    as_json: Annotated[bool, typer.Option("--json")] = False
