@@ -21,6 +21,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tidegauge.analysis.run_paths import FoundRun, Paths
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.simulation.trace_rows.schema import ROW_KINDS
 from tidegauge.traces.trace_file import ROW_COLUMNS
 
@@ -43,7 +44,7 @@ TEXTS = ("run", "kind")
 PART_BYTES = 4_000_000
 
 
-class RequestError(ValueError):
+class RequestError(TidegaugeError):
     """A request for an unknown kind, column or option; the message is one line."""
 
 

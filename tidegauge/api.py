@@ -32,7 +32,7 @@ from tidegauge.simulation.durations import parse_time
 from tidegauge.traces.run_files import RunError
 from tidegauge.traces.run_folder import new_run_folder
 
-__all__ = ["Result", "RunError", "ScenarioError", "TraceEvent", "run"]
+__all__ = ["Result", "RunError", "ScenarioError", "TidegaugeError", "TraceEvent", "run"]
 
 
 def run(

@@ -1,4 +1,4 @@
-"""Commands as older releases had them: each is answered with the new one, in one line."""
+"""Old spellings of commands: each is answered with the new one, in one line."""
 
 from __future__ import annotations
 

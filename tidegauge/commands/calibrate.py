@@ -34,9 +34,6 @@ from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKE
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.views.progress import working
 
-#: Runs of a schedule with each of the two costs.
-_SEEDS = 10
-
 
 class _Read(NamedTuple):
     """What is known of the cluster, and the names of the places that it is from."""

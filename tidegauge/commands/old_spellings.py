@@ -1,4 +1,4 @@
-"""Commands as releases before 0.2 had them, and their spelling now.
+"""Old spellings of commands, and the new ones.
 
 Views of a run were options of ``show``; two runs were compared by ``compare``, and a cluster with
 its upgrade by ``import``. Such a command is answered with the new one, and does nothing else.

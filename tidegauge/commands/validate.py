@@ -206,7 +206,6 @@ def _memory_words(memory_bytes: float) -> str:
 
 
 def _print_costs(parameters: list[LeanedOn]) -> None:
-
     typer.echo("\nThe result depends on these costs in time (medians; * is a default,")
     typer.echo("not measured on your brokers):")
     for occasion in dict.fromkeys(parameter.occasion for parameter in parameters):

@@ -1,7 +1,4 @@
-"""How many columns of a table stand beside each other on a terminal.
-
-Answers to questions about runs, as tables for people and as JSON for programs.
-"""
+"""Answers to questions about runs: tables for a terminal, which fit into its width, and JSON."""
 
 from __future__ import annotations
 

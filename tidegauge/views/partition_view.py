@@ -93,11 +93,9 @@ def _loss_lines(tables: RunTables, partition: int) -> Iterator[str]:
     for each in lost[:_LISTED]:
         cause = each["fault_name"] or "no known fault"
         permitted = each["permitted_by"] or "nothing permits it"
-        chain = (
-            ""
-            if each["process"] is None
-            else f"; show cause RUN {each['process']}:{each['sequence']}"
-        )
+        chain = ""
+        if each["process"] is not None:
+            chain = f"; show cause RUN {each['process']}:{each['sequence']}"
         yield (
             f"  {each['records']:,} that broker {each['leader']} acknowledged in epoch "
             f"{each['leader_epoch']}: {cause} ({permitted}){chain}"

@@ -175,7 +175,7 @@ def _show_sequences(out: Console, found: SideBySide) -> None:
 
 
 def _command(side: Side, partition: str) -> str:
-    return f"tidegauge show {shlex.quote(str(side.run.path))} --partition {partition}"
+    return f"tidegauge show partition {shlex.quote(str(side.run.path))} {partition}"
 
 
 def _state(side: Side, state: PartitionState | None) -> str:

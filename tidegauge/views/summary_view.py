@@ -173,7 +173,7 @@ def show_verdicts(out: Console, run: Run) -> list[str]:
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
-        text = _verdict_text(found, run.names)
+        text = _verdict_text(found, run.directory)
         if name == _LOSS and found["verdict"] is True:
             text += _permitted_loss(run.summary)
         out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)

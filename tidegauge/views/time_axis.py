@@ -1,8 +1,7 @@
 """Virtual time from left to right, one character for each stretch of it.
 
-Nothing here needs colour. Bars consist of blocks if the output can show them, else of ASCII.
-
-Faults and steps on the axis of time: a line for each, or for each kind if they are many.
+Nothing here needs colour. Bars consist of blocks if the output can show them, else of ASCII. Faults
+and steps have a line each, or a line for each kind if they are many.
 """
 
 from __future__ import annotations
