@@ -14,7 +14,7 @@ from tidegauge.command_line import app
 from tidegauge.laboratory.manual.command_page import examples
 from tidegauge.laboratory.manual.pages import PAGES, page_text, stale_pages, write_pages
 from tidegauge.laboratory.manual.scenario_examples import EXAMPLES, SELECTORS, read
-from tidegauge.laboratory.manual.scenario_fields import Field, fields_of
+from tidegauge.laboratory.manual.scenario_page import Field, fields_of
 from tidegauge.laboratory.manual.scenario_sections import SECTIONS, Section
 from tidegauge.scenario.model.scenario import Scenario
 from tidegauge.scenario.model.selectors import SelectorField

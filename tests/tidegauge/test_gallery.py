@@ -22,7 +22,7 @@ from tidegauge.laboratory.gallery.incidents import (
     at_least,
     at_most,
 )
-from tidegauge.laboratory.manual.gallery_page import gallery_results
+from tidegauge.laboratory.manual.catalogue_pages import gallery_results
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.shipped import GALLERY
 

@@ -17,9 +17,9 @@ from tidegauge.views.output import INTERRUPTED, console, fail, print_json, repor
 from tidegauge.views.run_batch import jobs_of, make_batch_folder
 
 if TYPE_CHECKING:
+    from tidegauge.rehearsal.alerts import RuleFile
     from tidegauge.rehearsal.incidents import Rehearsal, Rehearsed
     from tidegauge.rehearsal.promtool import Intervals
-    from tidegauge.rehearsal.rule_files import RuleFile
 
 ALL = "all"
 DEFAULT_INTERVAL = "15s"
@@ -203,8 +203,8 @@ def _prepared(
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
+    from tidegauge.rehearsal.alerts import RuleFileError, read_rule_file
     from tidegauge.rehearsal.incidents import incident_names
-    from tidegauge.rehearsal.rule_files import RuleFileError, read_rule_file
 
     for path in paths:
         if str(path) in incident_names() and not path.exists():

@@ -14,9 +14,8 @@ from tidegauge.options.watching import spelling_named
 from tidegauge.views.output import fail
 
 if TYPE_CHECKING:
-    from tidegauge.real_cluster.rates.label_matchers import Matcher
     from tidegauge.real_cluster.rates.measured_clients import MeasuredClients
-    from tidegauge.real_cluster.rates.rate_source import RateSource, Window
+    from tidegauge.real_cluster.rates.rate_source import Matcher, RateSource, Window
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
 _LEAST_OVER_US = 1_000_000
@@ -131,7 +130,7 @@ class MeasuredRatesRequest(NamedTuple):
         return over_us / 1e6
 
     def _matchers(self) -> tuple[Matcher, ...]:
-        from tidegauge.real_cluster.rates.label_matchers import parse_matchers
+        from tidegauge.real_cluster.rates.rate_source import parse_matchers
 
         if self.match is None:
             return ()

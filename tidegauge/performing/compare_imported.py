@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tidegauge.real_cluster.describe.imported_scenario import ImportedScenario
-    from tidegauge.real_cluster.describe.standard_faults import FaultCase
+    from tidegauge.real_cluster.describe.release_change import FaultCase
     from tidegauge.replication.release_versions import Mode
     from tidegauge.scenario.reading import Scenario
 
@@ -62,7 +62,7 @@ def compare_imported(
     Returns:
         Whether all runs were as expected.
     """
-    from tidegauge.real_cluster.describe.standard_faults import fault_cases, in_health
+    from tidegauge.real_cluster.describe.release_change import fault_cases, in_health
     from tidegauge.traces.run_folder import new_run_folder
 
     data = in_health(imported.data)

@@ -29,7 +29,7 @@ def propose_scenario(
         file: the file to write.
     """
     from tidegauge.real_cluster.describe.input_file import InputError
-    from tidegauge.real_cluster.describe.properties_files import properties_files
+    from tidegauge.real_cluster.describe.server_properties import properties_files
     from tidegauge.real_cluster.incident.log_sightings import log_sightings
     from tidegauge.real_cluster.incident.proposal_text import write_proposal
     from tidegauge.real_cluster.logs.log_files import LogsError

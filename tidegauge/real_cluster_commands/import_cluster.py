@@ -205,10 +205,13 @@ def import_cluster(
       tidegauge import describe.txt --features features.txt -o mine.yaml
       tidegauge import describe.txt --release 3.9 --compare-to 4.1 -o mine.yaml
     """
-    from tidegauge.real_cluster.describe.imported_scenario import ImportRequest, import_scenario
+    from tidegauge.real_cluster.describe.imported_scenario import (
+        ImportRequest,
+        import_scenario,
+        scenario_text,
+    )
     from tidegauge.real_cluster.describe.input_file import InputError
-    from tidegauge.real_cluster.describe.properties_files import properties_files
-    from tidegauge.real_cluster.describe.scenario_text import scenario_text
+    from tidegauge.real_cluster.describe.server_properties import properties_files
 
     try:
         files = properties_files(properties or [])

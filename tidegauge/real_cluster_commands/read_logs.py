@@ -93,7 +93,7 @@ def read_logs(
                 _import_writing,
             )
             tell(f"writing {out}")
-            from tidegauge.real_cluster.logs.run_writing import write_run
+            from tidegauge.real_cluster.logs.logged_run import write_run
 
             run = write_run(history, out)
     except LogsError as error:
@@ -102,7 +102,7 @@ def read_logs(
     if scenario is not None:
         with working(f"proposing {scenario}"):
             proposal = propose_scenario(run, folder, properties or [], scenario)
-    from tidegauge.real_cluster.logs.log_reporting import found_in_logs
+    from tidegauge.real_cluster.logs.logged_run import found_in_logs
 
     told = found_in_logs(history, run)
     with report(as_json=as_json):
@@ -124,4 +124,4 @@ def read_logs(
 
 def _import_writing() -> None:
     """Import the rooms that write runs: they take two seconds, in which other processes read."""
-    import tidegauge.real_cluster.logs.run_writing  # noqa: F401
+    import tidegauge.real_cluster.logs.logged_run  # noqa: F401

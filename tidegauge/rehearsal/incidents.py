@@ -27,10 +27,8 @@ from tidegauge.metrics.samples.presentation import Presentation
 from tidegauge.metrics.samples.scraping import UP, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts
-from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, evaluate
-from tidegauge.rehearsal.recording import Recording
-from tidegauge.rehearsal.rule_files import RuleFile
+from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import Incident, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.alerts import AlertExpectations

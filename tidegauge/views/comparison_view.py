@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tidegauge.analysis.over_seeds import OverSeeds
-    from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault
+    from tidegauge.real_cluster.describe.release_change import ChangedDefault
     from tidegauge.runs.compared import ComparedFigure
     from tidegauge.scenario.other_mode.conversion import Change
     from tidegauge.scenario.reading import Scenario
@@ -105,7 +105,7 @@ def show_changes(out: Console, label: str, changes: Sequence[str]) -> None:
 
 def show_defaults(out: Console, before: Scenario, after: Scenario) -> None:
     """Print the settings that change their default, come or go; of those that are simulated."""
-    from tidegauge.real_cluster.describe.changed_defaults import changed_defaults
+    from tidegauge.real_cluster.describe.release_change import changed_defaults
 
     found = changed_defaults(before, after)
     both = [each for each in found if each.before is not None and each.after is not None]

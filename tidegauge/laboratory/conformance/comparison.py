@@ -3,15 +3,22 @@
 A field is a value with a path, such as ``partitions.t-0.zk.leader``. A value that was equal in all
 repeats must be equal here. A value that varied must be one of the recorded values. A time must be
 within the recorded span, widened, since the recording machine was shared.
+
+A recording observes its cluster at some moments. If it observes during a change, a millisecond
+decides whether the change is seen after this step or after the next. A field that differs is
+*shifted* if the simulator shows its recorded value of a step before or after. Writes of a
+partition's state are shifted if two steps together have the writes that were recorded of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
+from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
 from tidegauge.laboratory.conformance.recorded_dialects import STATE, Tree
 from tidegauge.laboratory.conformance.recorded_schedule import (
     ABSENT,
@@ -21,7 +28,6 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
     Span,
     StateWrites,
 )
-from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
@@ -30,7 +36,7 @@ NOT_PLAYED = "not played"
 KINDS = (EXACT, VARIED, TIME, NOT_PLAYED)
 #: The ways in which fields differ: by their kind, or, for a time, before or after its span.
 FASTER, SLOWER = "faster", "slower"
-#: Exact or varied, but equal to the value before or after (``neighbouring_steps.py``).
+#: Exact or varied, but equal to the value a step before or after.
 SHIFTED = "shifted"
 WAYS = (EXACT, VARIED, SHIFTED, FASTER, SLOWER, NOT_PLAYED)
 
@@ -282,3 +288,66 @@ def value_at(tree: Any, path: str) -> Any:
 
 def _is_compared(path: Iterable[str]) -> bool:
     return _NOT_COMPARED.isdisjoint(path)
+
+
+#: Number of observations before or after a step that count.
+_LOOKS = 3
+
+#: A step: recorded, and played.
+Played = tuple[RecordedStep, StepOutcome]
+
+
+def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
+    """The field of the step at a place, marked if it is shifted."""
+    if field.equal or field.kind not in (EXACT, VARIED):
+        return field
+    if field.path.startswith((WRITES, BROKER_RECORDS)):
+        shifted = _writes_are_shifted(field.path, steps, place)
+    else:
+        before = _nearest_other(field, steps[:place][::-1])
+        behind = _nearest_other(field, steps[place + 1 :])
+        shifted = field.simulated in [*before, *behind]
+    return replace(field, shifted=shifted)
+
+
+def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
+    """The recorded value of the field in the first of these steps with another value."""
+    here = field.recorded if field.kind == VARIED else [field.recorded]
+    looks = (step for step, _ in steps if step.observed is not None)
+    for step in islice(looks, _LOOKS):
+        values = _recorded_values(step, field.path)
+        if values and any(value not in here for value in values):
+            return values
+    return []
+
+
+def _recorded_values(step: RecordedStep, path: str) -> list[Any]:
+    """The values of a step's repeats at a path: none, one for all, or one for each."""
+    if step.observed is None:
+        return []
+    exact = value_at(step.observed.exact, path)
+    return step.observed.varies.get(path, []) if exact is ABSENT else [exact]
+
+
+def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:
+    return any(
+        first >= 0 and first + 1 < len(steps) and _same_writes(path, steps[first : first + 2])
+        for first in (place - 1, place)
+    )
+
+
+def _same_writes(path: str, steps: Sequence[Played]) -> bool:
+    """Whether these steps together have the writes that were recorded of them."""
+    sort, _, name = path.partition(".")
+    simulated = [
+        each.columns for _, outcome in steps for each in getattr(outcome, sort).get(name, [])
+    ]
+    (first, second) = (_repeats((getattr(step, sort) or {}).get(name)) for step, _ in steps)
+    return any(one + other == simulated for one in first for other in second)
+
+
+def _repeats(writes: StateWrites | None) -> list[list[list[Any]]]:
+    """The writes that were recorded in a step, of each repeat if they differ."""
+    if writes is None:
+        return [[]]
+    return writes.writes_by_repeat if writes.exact is False else [writes.writes]

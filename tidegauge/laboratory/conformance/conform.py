@@ -25,16 +25,16 @@ from tidegauge.laboratory.conformance.comparison import (
     Field,
     compare,
     not_played,
+    with_shift,
 )
 from tidegauge.laboratory.conformance.known_differences import KnownDifference, KnownDifferences
-from tidegauge.laboratory.conformance.neighbouring_steps import with_shift
 from tidegauge.laboratory.conformance.played_schedule import outcomes_of
+from tidegauge.laboratory.conformance.played_state import StepOutcome
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     RecordingError,
 )
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.scenario.reading import ScenarioError
 from tidegauge.traces.run_folder import RunFolder

@@ -6,12 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
-from tidegauge.laboratory.conformance.kraft_state import KRaftState
+from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
-from tidegauge.laboratory.conformance.step_outcome import StepOutcome
 from tidegauge.laboratory.conformance.translation import Translation
-from tidegauge.laboratory.conformance.zookeeper_state import ZooKeeperState
 from tidegauge.replication import errors
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of

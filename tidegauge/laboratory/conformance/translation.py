@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegauge.laboratory.conformance.kraft_writer import KRaftWriter
+from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
 from tidegauge.laboratory.conformance.recorded_costs import COSTS, KRAFT_COSTS
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.laboratory.conformance.schedule_writer import (
@@ -22,7 +22,6 @@ from tidegauge.laboratory.conformance.schedule_writer import (
     ScheduleWriter,
     setting_value,
 )
-from tidegauge.laboratory.conformance.zookeeper_writer import ZooKeeperWriter
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping

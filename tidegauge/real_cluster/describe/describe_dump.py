@@ -18,8 +18,14 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, lines_of, read_text
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import (
+    InputError,
+    Notice,
+    input_error,
+    lines_of,
+    named,
+    read_text,
+)
 from tidegauge.scenario.model.limits import MOST_PARTITIONS
 
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")

@@ -17,7 +17,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     DescribedTopic,
     DescribeDump,
 )
-from tidegauge.real_cluster.describe.notices import Notice, named, number_ranges
+from tidegauge.real_cluster.describe.input_file import Notice, named, number_ranges
 from tidegauge.scenario.text.counted import counted
 
 

@@ -16,10 +16,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles, controller_settings
+from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
-from tidegauge.real_cluster.describe.setting_values import controller_settings
 from tidegauge.scenario.model.cluster import DEFAULT_RACK
 
 #: The numbers of controllers that a scenario can have.

@@ -1,8 +1,12 @@
-"""A scenario from the output of tools about a real cluster."""
+"""A scenario from the output of tools about a real cluster, and its text.
+
+The text is YAML that is easy to read and to change. The lines of a topic can be compared with the
+dump. The head names the source files, and has all notices.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ from tidegauge.real_cluster.describe.cluster_settings import (
     ClusterSettings,
     broker_files,
     cluster_settings,
+    topic_settings,
 )
 from tidegauge.real_cluster.describe.describe_dump import (
     DescribedPartition,
@@ -20,22 +25,35 @@ from tidegauge.real_cluster.describe.describe_dump import (
 )
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
-from tidegauge.real_cluster.describe.feature_levels import read_feature_levels
-from tidegauge.real_cluster.describe.input_file import InputError, file_text
-from tidegauge.real_cluster.describe.log_dirs import read_log_dirs
-from tidegauge.real_cluster.describe.log_sizes import LogSizes, with_sizes
-from tidegauge.real_cluster.describe.measured_workload import MeasuredCluster, WorkloadReader
-from tidegauge.real_cluster.describe.notices import Notice, in_order, named
+from tidegauge.real_cluster.describe.input_file import (
+    InputError,
+    Notice,
+    file_text,
+    in_order,
+    named,
+)
+from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
-from tidegauge.real_cluster.describe.release_hints import ChosenRelease, choose_release
+from tidegauge.real_cluster.describe.release_hints import (
+    ChosenRelease,
+    choose_release,
+    read_feature_levels,
+)
 from tidegauge.real_cluster.describe.server_properties import Property, read_server_properties
-from tidegauge.real_cluster.describe.setting_values import topic_settings
-from tidegauge.real_cluster.describe.topic_rates import default_producers, read_topic_rates
+from tidegauge.real_cluster.describe.topic_rates import (
+    MeasuredCluster,
+    WorkloadReader,
+    default_producers,
+    read_topic_rates,
+)
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.errors import Path as ModelPath
+from tidegauge.scenario.text.written_yaml import comment, in_line, lines_of
+from tidegauge.simulation.durations import format_duration, parse_duration
 
 #: The first controller resumes a reassignment in progress: it is requested before that.
 _GOES_ON_AT = "500ms"
@@ -376,3 +394,70 @@ def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> N
             f"{not_now}; writes with acks=all are refused there until more replicas are in sync"
         )
         imported.notices.append(Notice("workload", text))
+
+
+#: The comment above a part, if the part has its own place.
+_ABOUT = {
+    "cluster": "",
+    "controllers": "",
+    "topics": (
+        "state: leader and ISR as the run begins. A partition that it does not name is led by "
+        "the first of its replicas, and all of them are in sync."
+    ),
+    "workload": "",
+    "steps": "Actions of the operator. Beside `do`, `throttle: 10000000` is the tool's --throttle.",
+    "faults": "Faults. A broker that is down remains down: add `for: 10m` to have it return.",
+}
+
+
+def scenario_text(imported: ImportedScenario) -> str:
+    """The whole file."""
+    lines = [*_introduction(imported)]
+    remarks = _remarks(imported)
+    for name, part in imported.data.items():
+        lines += _about(name)
+        lines += lines_of({name: part}, remarks)
+    lines += _faults_to_try(imported)
+    return "\n".join(lines) + "\n"
+
+
+def _introduction(imported: ImportedScenario) -> Iterator[str]:
+    yield from comment(f"Made by `tidegauge import` from {', '.join(imported.origins)}.")
+    if imported.notices:
+        yield "#"
+        yield "# Notices:"
+    for notice in imported.notices:
+        yield from comment(f"- {notice.subject}: {notice.text}", "  ")
+
+
+def _about(name: str) -> list[str]:
+    """The comment above a part of the scenario."""
+    return ["", *comment(_ABOUT[name])] if name in _ABOUT else []
+
+
+def _faults_to_try(imported: ImportedScenario) -> Iterator[str]:
+    """Example faults, commented out."""
+    if imported.cluster.down:
+        yield "# To add a fault, remove the # before it:"
+    else:
+        yield ""
+        yield "# Faults: none yet. Remove the # before `faults` and before the faults to add."
+        yield "#faults:"
+    broker = (imported.cluster.up() or imported.cluster.brokers)[0]
+    begin = format_duration(parse_duration(imported.data["duration"]) // 2)
+    yield f"#  - {{kind: crash, at: {begin}, for: 2m, brokers: [{broker}]}}"
+    yield f"#  - {{kind: slow_disk, at: {begin}, for: 30s, brokers: [{broker}], delay: 200ms}}"
+    rack = next(iter(imported.data["cluster"].get("racks", ())), None)
+    if rack is not None:
+        hit = in_line([f"rack:{rack}"])
+        yield f"#  - {{kind: power_loss, at: {begin}, for: 2m, brokers: {hit}}}"
+
+
+def _remarks(imported: ImportedScenario) -> dict[ModelPath, str]:
+    """Comments at the ends of lines, by the path of a line's value."""
+    places = {topic["name"]: place for place, topic in enumerate(imported.data["topics"])}
+    return {
+        ("topics", places[topic], "assignment", number): "not in the dump"
+        for topic, numbers in imported.cluster.assumed.items()
+        for number in numbers
+    }

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, read_text
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe.input_file import InputError, Notice, input_error, read_text
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.topic_steps import Move, ReassignStep
 from tidegauge.scenario.text.errors import one_line, path_text, problems_in

@@ -2,8 +2,12 @@
 
 A dump does not contain the release: the tool that printed it may be of another release than the
 brokers. The settings may show it, by inter.broker.protocol.version. KRaft has columns and settings
-of its own; the levels of its features (kafka-features.sh describe) show the release and its
-metadata.version.
+of its own; the levels of its features show the release and its metadata.version. The output of
+``kafka-features.sh describe`` has a line for each feature, with columns between which there are
+tabs::
+
+    Feature: metadata.version  SupportedMinVersion: 3.3-IV3  SupportedMaxVersion: 4.1-IV1
+        FinalizedVersionLevel: 4.0-IV3  Epoch: 5
 
 Whether a KRaft cluster has eligible leader replicas (KIP-966) does not follow from its release: an
 upgraded cluster keeps them off. They are on where the dump has some, or where the feature has a
@@ -12,13 +16,19 @@ level.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
-from tidegauge.real_cluster.describe.feature_levels import FeatureLevels
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe.input_file import (
+    InputError,
+    Notice,
+    input_error,
+    lines_of,
+    read_text,
+)
 from tidegauge.replication.release_versions import (
     KRAFT_MODE,
     LAST_PATCH,
@@ -29,6 +39,48 @@ from tidegauge.replication.release_versions import (
     all_releases,
 )
 from tidegauge.replication.releases import DEFAULT_RELEASE
+
+_FEATURE = re.compile(
+    r"\s*Feature:\s*(\S+)\s+SupportedMinVersion:\s*\S+\s+SupportedMaxVersion:\s*(\S+)\s+"
+    r"FinalizedVersionLevel:\s*(\S+)(?:\s.*)?"
+)
+
+
+@dataclass(frozen=True)
+class FeatureLevels:
+    """The features of a cluster that a scenario takes."""
+
+    metadata_version: ProtocolVersion
+    #: The newest line of releases whose metadata.version all brokers support: "4.1".
+    line: str
+    eligible_leader_replicas: bool
+
+
+def read_feature_levels(file: Path) -> FeatureLevels:
+    """The levels in a file.
+
+    Raises:
+        InputError: the file cannot be read, has no metadata.version, or an unknown one.
+    """
+    found: dict[str, tuple[int, str, str]] = {}
+    for number, line in enumerate(lines_of(read_text(file)), start=1):
+        match = _FEATURE.fullmatch(line)
+        if match:
+            found[match[1]] = (number, match[2], match[3])
+    if "metadata.version" not in found:
+        message = "has no metadata.version: is it the output of kafka-features.sh describe?"
+        raise input_error(file, None, message)
+    number, newest, level = found["metadata.version"]
+    try:
+        supported, version = ProtocolVersion.parse(newest), ProtocolVersion.parse(level)
+    except ValueError as error:
+        raise input_error(file, number, f"metadata.version: {error}") from error
+    line = ".".join(map(str, supported.line))
+    if line not in LAST_PATCH:
+        raise input_error(file, number, f"release {line} is not simulated")
+    _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
+    return FeatureLevels(version, line, eligible != "0")
+
 
 #: The first release whose clusters can have eligible leader replicas.
 _FIRST_WITH_ELR = "4.0.0"

@@ -1,4 +1,4 @@
-"""The rates of topics, and the producers that send at them: a table, or a default.
+"""The clients of an imported cluster: a table of its topics' rates, a default, or measured ones.
 
 A table is a CSV file with a header, with values such as a broker's MessagesInPerSec and
 BytesInPerSec::
@@ -7,22 +7,61 @@ BytesInPerSec::
     orders,1200,480000,all
 
 ``acks`` may be left out. The size of a producer's batch gives some ten batches per second, but is
-never larger than Kafka's batch.size.
+never larger than Kafka's batch.size. The contract of measured clients is :class:`WorkloadReader`.
 """
 
 from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from tidegauge.real_cluster.describe.input_file import input_error, lines_of, read_text
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import (
+    Notice,
+    input_error,
+    lines_of,
+    named,
+    read_text,
+)
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.scenario.model.references import no_such
+from tidegauge.scenario.model.settings import Value
 from tidegauge.scenario.text.errors import did_you_mean
+
+
+class MeasuredCluster(NamedTuple):
+    """The facts of an imported cluster that measured values are compared with."""
+
+    #: The number of partitions of each topic.
+    topics: Mapping[str, int]
+    #: Settings that are the same in all brokers, defaults among them.
+    settings: Mapping[str, Value]
+
+
+class MeasuredWorkload(NamedTuple):
+    """Groups of clients of a scenario, and notices about their origin."""
+
+    producers: list[dict[str, Any]]
+    consumers: list[dict[str, Any]]
+    notices: list[Notice]
+
+
+class WorkloadReader(Protocol):
+    """A place that measured values are read from."""
+
+    @property
+    def origin(self) -> str:
+        """A file or a URL, without its password."""
+
+    def read(self, cluster: MeasuredCluster) -> MeasuredWorkload:
+        """The clients of a cluster.
+
+        Raises:
+            InputError: the values cannot be read, or are not those of this cluster.
+        """
+
 
 #: batch.size of Kafka's producer, in bytes.
 _BATCH_BYTES = 16_384

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.lagging import Lag

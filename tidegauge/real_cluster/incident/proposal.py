@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice, in_order, named
+from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
 from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.absences import absences, first_registrations
 from tidegauge.real_cluster.incident.assumed_workload import assumed_workload

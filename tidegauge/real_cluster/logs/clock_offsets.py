@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.real_cluster.logs.log_reading import ClusterTold
-from tidegauge.real_cluster.logs.told import Column, Event, Told
+from tidegauge.real_cluster.logs.partition_rows import Column, Event, Told
 
 #: A node whose clock nothing bounds.
 _ENDLESS = 1 << 50

@@ -2,21 +2,73 @@
 
 Kafka's appenders leave ``server.log.2024-05-01-10`` beside ``server.log``; others number the
 files, or put the date before the suffix, and logrotate compresses them. All files of one folder
-are of one node. Its id is that of the ``server.properties`` beside them, else that which its own
-lines say, else the number at the end of the folder's name.
+are of one node. Its id is that of the ``server.properties`` beside them, else that of its own
+lines, else the number at the end of the folder's name. Of a torn compressed file all that is
+readable is read.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import TracebackType
+from typing import BinaryIO, NamedTuple, Self, cast
 
 from tidegauge.real_cluster.logs.log_layout import HEADER, SAMPLE_BYTES, LogClock, beginning_of
-from tidegauge.real_cluster.logs.log_stream import LogStream
+
+
+class LogStream:
+    """A log file, opened for reading."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        self.is_compressed = path.suffix == ".gz"
+        opened = gzip.GzipFile(path) if self.is_compressed else path.open("rb")
+        self._file = cast("BinaryIO", opened)
+        #: The end of the compressed file is missing.
+        self.is_torn = False
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, fewer only at the end of the file.
+
+        Raises:
+            OSError, zlib.error: they cannot be read.
+        """
+        if not self.is_compressed:
+            return self._file.read(size)
+        parts = []
+        left = size
+        try:
+            while left and (part := cast("gzip.GzipFile", self._file).read1(left)):
+                parts.append(part)
+                left -= len(part)
+        except EOFError:
+            self.is_torn = True
+        return b"".join(parts)
+
+    def seek(self, place: int) -> None:
+        """Go on from this place."""
+        self._file.seek(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._file.close()
+
 
 #: The content by the file's name: ``server.log``, ``server.log.1``, ``server-2024-05-01.log.gz``.
 _KIND = re.compile(r"(?:^|[-_.])(server|controller|state-change)[-_.](?:.*[-_.])?log(?:[-_.]|$)")

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.log_files import LogFile, LogsError
+from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream
 from tidegauge.real_cluster.logs.log_layout import (
     HEADER,
     SAMPLE_BYTES,
@@ -24,7 +24,6 @@ from tidegauge.real_cluster.logs.log_layout import (
     beginning_of,
     header_of,
 )
-from tidegauge.real_cluster.logs.log_stream import LogStream
 
 #: Read at once; what an entry may have beyond it is left out.
 _BLOCK_BYTES = 4 << 20

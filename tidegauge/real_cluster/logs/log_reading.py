@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.event_lines import EVENT_LINES, SETTINGS, EventLine
-from tidegauge.real_cluster.logs.log_files import LogFile
+from tidegauge.real_cluster.logs.log_events import EVENT_LINES, SETTINGS, EventLine
+from tidegauge.real_cluster.logs.log_files import LogFile, LogStream
 from tidegauge.real_cluster.logs.log_layout import (
     ASIDE,
     HEADER,
@@ -28,11 +28,11 @@ from tidegauge.real_cluster.logs.log_layout import (
     LogClock,
     beginning_of,
     header_of,
+    in_order,
+    pattern_of,
 )
-from tidegauge.real_cluster.logs.log_openings import in_order, pattern_of
-from tidegauge.real_cluster.logs.log_stream import LogStream
 from tidegauge.real_cluster.logs.partition_lines import PARTITION_LINES, PartitionLine
-from tidegauge.real_cluster.logs.told import (
+from tidegauge.real_cluster.logs.partition_rows import (
     UNTOLD,
     Assignment,
     Column,

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.logs.broker_lives import REGISTERED
+from tidegauge.real_cluster.logs.broker_states import REGISTERED
 from tidegauge.real_cluster.logs.log_files import LogsError
 from tidegauge.real_cluster.logs.real_history import PartitionTold, RealHistory
 from tidegauge.replication.records import SLOTS

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 
-from tidegauge.real_cluster.logs.told import BY_CONTROLLER, UNTOLD, Assignment, Told
+from tidegauge.real_cluster.logs.partition_rows import BY_CONTROLLER, UNTOLD, Assignment, Told
 
 #: A leader's line about an ISR change is at most so long before the change is told.
 _LONGEST_CHANGE_MS = 5_000

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.broker_lives import (
+from tidegauge.real_cluster.logs.broker_states import (
     ACTIVE,
     FENCED,
     SHUTTING_DOWN,
@@ -26,8 +26,15 @@ from tidegauge.real_cluster.logs.broker_lives import (
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterTold, read_logs
+from tidegauge.real_cluster.logs.partition_rows import (
+    UNTOLD,
+    Assignment,
+    Column,
+    Event,
+    Told,
+    first_told,
+)
 from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
-from tidegauge.real_cluster.logs.told import UNTOLD, Assignment, Column, Event, Told, first_told
 
 #: More would take more than a gigabyte of memory.
 _MOST_LINES = 500_000

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.records import dtype_of
-from tidegauge.real_cluster.logs.broker_lives import ABSENT, ACTIVE, BrokerChange
+from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, BrokerChange
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster
+from tidegauge.real_cluster.logs.partition_rows import Assignment, Told
 from tidegauge.real_cluster.logs.partition_states import State, joined
 from tidegauge.real_cluster.logs.real_history import PartitionTold, RealHistory
-from tidegauge.real_cluster.logs.told import Assignment, Told
 from tidegauge.replication.replica_list import pack
 from tidegauge.simulation.codes.occasions import (
     FORMER_WRITER,

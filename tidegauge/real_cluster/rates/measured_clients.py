@@ -1,22 +1,93 @@
-"""The clients of a cluster from a Prometheus that watches it, or from files of samples."""
+"""The clients of a cluster as a Prometheus or files of samples have them, and its idle threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.real_cluster.describe.measured_workload import MeasuredCluster, MeasuredWorkload
-from tidegauge.real_cluster.rates.label_matchers import Matcher
+from tidegauge.real_cluster.describe.input_file import Notice
+from tidegauge.real_cluster.describe.topic_rates import MeasuredCluster, MeasuredWorkload
 from tidegauge.real_cluster.rates.measured_groups import read_groups
-from tidegauge.real_cluster.rates.measured_threads import threads_notices
 from tidegauge.real_cluster.rates.measured_topics import read_topics
 from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
-from tidegauge.real_cluster.rates.rate_source import RateSource, Window
+from tidegauge.real_cluster.rates.rate_source import Matcher, Over, RateSource, Together, Window
 from tidegauge.real_cluster.rates.sample_files import SampleReader
-from tidegauge.real_cluster.rates.sought_metrics import Vocabulary, sought_names
+from tidegauge.real_cluster.rates.sought_metrics import (
+    HANDLERS_IDLE,
+    HANDLERS_IDLE_TIME,
+    NETWORK_IDLE,
+    Vocabulary,
+    sought_names,
+)
+from tidegauge.scenario.text.counted import counted
+
+_INSTANCE = "instance"
+_NANOSECONDS = 1e9
+
+
+class _Idle:
+    """The idle shares (0 to 1) of the threads of each broker."""
+
+    def __init__(self, by_instance: dict[str, float], metric: str) -> None:
+        self.by_instance = {name: min(max(v, 0.0), 1.0) for name, v in by_instance.items()}
+        self.metric = metric
+
+    def text(self, threads: str, setting: str, cluster: MeasuredCluster) -> str:
+        values = self.by_instance
+        busiest = min(values, key=lambda instance: values[instance])
+        least = values[busiest]
+        at = f" at {busiest}" if busiest else ""
+        mean = sum(values.values()) / len(values)
+        text = (
+            f"{threads}: idle {mean:.1%} in the mean of {counted(len(values), 'broker')}, "
+            f"{least:.1%}{at} ({self.metric})"
+        )
+        number = cluster.settings.get(setting)
+        if number is None:
+            return f"{text}; brokers differ in {setting}"
+        busy = int(number) * (1 - least)
+        return f"{text}: with {setting}={number}, as in the scenario, {busy:.2g} are busy there"
+
+
+def threads_notices(
+    source: RateSource, vocabulary: Vocabulary, cluster: MeasuredCluster
+) -> Iterator[Notice]:
+    """How busy threads are, and what the scenario makes of it."""
+    idle = _handlers(source, vocabulary)
+    if idle is not None:
+        yield Notice("workload", idle.text("request handlers", "num.io.threads", cluster))
+    idle = _network(source, vocabulary)
+    if idle is not None:
+        yield Notice("workload", idle.text("network threads", "num.network.threads", cluster))
+
+
+def _handlers(source: RateSource, vocabulary: Vocabulary) -> _Idle | None:
+    """From the time that handlers were idle in the window, or from the mean since their start."""
+    found = vocabulary.find(HANDLERS_IDLE_TIME)
+    if found is not None:
+        idle_ns = source.read(found.selected, Over.RATE, [_INSTANCE], Together.MEAN)
+        if idle_ns:
+            shares = {instance: value / _NANOSECONDS for (instance,), value in idle_ns.items()}
+            return _Idle(shares, found.selected.name)
+    found = vocabulary.find(HANDLERS_IDLE)
+    if found is None:
+        return None
+    values = source.read(found.selected, Over.LAST, [_INSTANCE], Together.MEAN)
+    shares = {instance: value for (instance,), value in values.items()}
+    return _Idle(shares, f"{found.selected.name}, since their start") if shares else None
+
+
+def _network(source: RateSource, vocabulary: Vocabulary) -> _Idle | None:
+    found = vocabulary.find(NETWORK_IDLE)
+    if found is None:
+        return None
+    values = source.read(found.selected, Over.MEAN, [_INSTANCE], Together.MEAN)
+    shares = {instance: value for (instance,), value in values.items()}
+    return _Idle(shares, found.selected.name) if shares else None
+
 
 #: The length of the window, unless it is given.
 DEFAULT_OVER_S = 300.0

@@ -7,12 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.topic_rates import is_internal
-from tidegauge.real_cluster.rates.label_matchers import Matcher
 from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics, rates_of
-from tidegauge.real_cluster.rates.one_cluster import check_one_cluster
-from tidegauge.real_cluster.rates.rate_source import Over, RateSource, Together
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    Over,
+    RateSource,
+    Together,
+    check_one_cluster,
+)
 from tidegauge.real_cluster.rates.sought_metrics import (
     BYTES_OUT,
     COMMITTED,

@@ -1,18 +1,25 @@
 """The producers of a cluster, from the messages and bytes that its topics have received.
 
 Only series of one topic count: those over all topics have no label ``topic``. Replication between
-brokers is counted elsewhere (ReplicationBytesIn), so bytes are those of producers alone.
+brokers is counted elsewhere (ReplicationBytesIn), so bytes are those of producers alone. Some
+exporters write an underscore for each dot or hyphen of a topic's name.
+
+Each group of producers is one of a scenario's clients, whose number is limited. A group that writes
+to several topics writes to all their partitions at the same rate, with records of one size; so
+topics that share one have similar rates of a partition and similar records.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import InputError, Notice, named
 from tidegauge.real_cluster.describe.topic_rates import (
     DEFAULT_RECORD_BYTES,
     ImpossibleRateError,
@@ -21,10 +28,13 @@ from tidegauge.real_cluster.describe.topic_rates import (
     is_internal,
     producers_of,
 )
-from tidegauge.real_cluster.rates.label_matchers import Matcher
-from tidegauge.real_cluster.rates.one_cluster import check_one_cluster
-from tidegauge.real_cluster.rates.producer_groups import producer_groups
-from tidegauge.real_cluster.rates.rate_source import Over, RateSource, Together
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    Over,
+    RateSource,
+    Together,
+    check_one_cluster,
+)
 from tidegauge.real_cluster.rates.sought_metrics import (
     BYTES_IN,
     MESSAGES_IN,
@@ -34,8 +44,127 @@ from tidegauge.real_cluster.rates.sought_metrics import (
     Vocabulary,
     with_attribute,
 )
-from tidegauge.real_cluster.rates.topic_names import TopicNames
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND
+from tidegauge.scenario.text.counted import counted
+
+_OTHERS = re.compile(r"[^a-zA-Z0-9]")
+
+
+class TopicNames:
+    """The topics of a dump, and by which other names they are known."""
+
+    def __init__(self, topics: Collection[str]) -> None:
+        """Know all topics of the dump."""
+        self._topics = set(topics)
+        self._by_mangled: dict[str, list[str]] = defaultdict(list)
+        for topic in topics:
+            self._by_mangled[_mangled(topic)].append(topic)
+        #: Names that are not in the dump, or can be several of its topics.
+        self.unknown: dict[str, None] = {}
+        self.ambiguous: dict[str, list[str]] = {}
+        #: The topics that were found by another name.
+        self.mangled: dict[str, str] = {}
+
+    def topic_of(self, name: str) -> str | None:
+        """The topic of a name; None: there is none, or several."""
+        if name in self._topics:
+            return name
+        candidates = self._by_mangled.get(name, [])
+        if len(candidates) == 1:
+            self.mangled[candidates[0]] = name
+            return candidates[0]
+        if candidates:
+            self.ambiguous[name] = candidates
+        else:
+            self.unknown[name] = None
+        return None
+
+    def matched(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Values by topic of the dump."""
+        found: dict[str, float] = defaultdict(float)
+        for name, value in values.items():
+            topic = self.topic_of(name)
+            if topic is not None:
+                found[topic] += value
+        return dict(found)
+
+    def twins(self, topics: Iterable[str]) -> list[tuple[str, str]]:
+        """Topics that have values, each with one that has none and whose name may be mangled so."""
+        there = set(topics)
+        return [
+            (topic, twin)
+            for topic in sorted(there)
+            for twin in self._by_mangled.get(topic, [])
+            if twin not in there
+        ]
+
+
+def _mangled(topic: str) -> str:
+    return _OTHERS.sub("_", topic)
+
+
+#: The busiest topics have groups of their own; of all topics if they are no more than this.
+_MOST_OWN = 500
+_MOST_SHARED = 200
+#: By which factor rates and sizes in a shared group may differ: the smallest that gives few groups.
+_FACTORS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 10.0, 100.0, math.inf)
+
+#: A group of producers by its name and rate.
+_Maker = Callable[[str, TopicRate], dict[str, Any]]
+
+
+def producer_groups(
+    rates: Mapping[str, TopicRate], partitions: Mapping[str, int], make: _Maker
+) -> tuple[list[dict[str, Any]], list[Notice]]:
+    """The groups that send at these rates to topics with so many partitions."""
+    busiest = sorted(rates, key=lambda topic: -rates[topic].messages_per_second)
+    shared = busiest[_MOST_OWN:]
+    own = set(busiest[:_MOST_OWN])
+    groups = [make(topic, rate) for topic, rate in rates.items() if topic in own]
+    if not shared:
+        return groups, []
+    factor, cells = _cells(shared, rates, partitions)
+    for number, topics in enumerate(cells, start=1):
+        of_topics = [rates[topic] for topic in topics]
+        together = TopicRate(
+            sum(rate.messages_per_second for rate in of_topics),
+            sum(rate.bytes_per_second for rate in of_topics),
+        )
+        groups.append({**make(f"slow topics {number}", together), "topics": topics})
+    messages = sum(rates[topic].messages_per_second for topic in shared)
+    share = messages / sum(rate.messages_per_second for rate in rates.values())
+    text = (
+        f"the {len(shared):,} slowest of {len(rates):,} topics, with {share:.1%} of all messages, "
+        f"share {counted(len(cells), 'group')} of producers, each with topics whose rates and "
+        f"record sizes {_differ(factor)}"
+    )
+    return groups, [Notice("workload", text)]
+
+
+def _cells(
+    topics: Sequence[str], rates: Mapping[str, TopicRate], partitions: Mapping[str, int]
+) -> tuple[float, list[list[str]]]:
+    """Topics that are similar together, and the factor by which they differ at most."""
+    for factor in _FACTORS:
+        cells: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for topic in topics:
+            messages, size, _ = rates[topic]
+            cell = (_step(messages / partitions[topic], factor), _step(size / messages, factor))
+            cells[cell].append(topic)
+        if len(cells) <= _MOST_SHARED:
+            break
+    return factor, list(cells.values())
+
+
+def _step(value: float, factor: float) -> int:
+    return 0 if factor == math.inf else math.floor(math.log(value) / math.log(factor))
+
+
+def _differ(factor: float) -> str:
+    if factor == math.inf:
+        return "differ by any factor"
+    return f"differ by a factor of {factor:g} at most"
+
 
 _TOPIC = "topic"
 _PARTITION = "partition"

@@ -19,10 +19,15 @@ from math import isfinite
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.real_cluster.rates.label_matchers import Matcher
-from tidegauge.real_cluster.rates.rate_source import Over, Selected, Together, Values, Window
+from tidegauge.real_cluster.describe.input_file import InputError, Notice
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    Over,
+    Selected,
+    Together,
+    Values,
+    Window,
+)
 from tidegauge.scenario.text.errors import one_line
 
 _TIMEOUT_S = 60.0

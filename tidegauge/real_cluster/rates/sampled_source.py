@@ -8,8 +8,7 @@ from itertools import pairwise
 from math import fsum, isfinite
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe.input_file import InputError, Notice
 from tidegauge.real_cluster.rates.rate_source import (
     Over,
     Selected,

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tidegauge.real_cluster.logs.clock_offsets import epochs_of
-from tidegauge.real_cluster.logs.told import Event
+from tidegauge.real_cluster.logs.partition_rows import Event
 
 #: States, as ``simulation/codes/occasions.py`` has them.
 ABSENT, FENCED, ACTIVE, SHUTTING_DOWN = 0, 1, 2, 3

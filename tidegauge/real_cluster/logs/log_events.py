@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tidegauge.real_cluster.logs.log_openings import Opening, opening_of
-from tidegauge.real_cluster.logs.told import brokers_in
+from tidegauge.real_cluster.logs.log_layout import Opening, opening_of
+from tidegauge.real_cluster.logs.partition_rows import brokers_in
 
 Value = int | str | tuple[int, ...]
 
