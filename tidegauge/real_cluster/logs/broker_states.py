@@ -1,37 +1,44 @@
-"""Lives of brokers and controllers: what the control plane took a broker for, starts and stops.
+"""States of brokers in the control plane, the processes of nodes, and the active controllers.
 
-With ZooKeeper a broker is registered or not. It says itself that it has registered, and the
-controller says whom it has found new, gone or bounced; a new controller lists whom it finds. A
-quorum's controllers replay each record of a registration. All of them do, and again after a
-restart, so records are taken once. A record that the active controller replays before it is
-committed, and that no other controller has, did not happen if that controller then renounces.
+With ZooKeeper a broker is registered or not. Its own line says that it has registered, and the
+controller's lines name the brokers that are new, gone or bounced; a new controller lists those that
+are registered. A quorum's controllers replay each record of a registration. All of them do, and
+again after a restart, so records are taken once. A record that the active controller replays before
+it is committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from tidegauge.real_cluster.logs.clock_offsets import epochs_of
-from tidegauge.real_cluster.logs.partition_rows import Event
+from tidegauge.real_cluster.logs import log_events
+from tidegauge.real_cluster.logs.log_events import LogEvent, RegistrationRecord
+from tidegauge.simulation.codes import occasions
 
-#: States, as ``simulation/codes/occasions.py`` has them.
-ABSENT, FENCED, ACTIVE, SHUTTING_DOWN = 0, 1, 2, 3
-REGISTERED, UNFENCED, EXPIRED, CLOSED, DELETED, SHUTS_DOWN, ASKS_FOR_FENCE = 1, 2, 3, 4, 5, 6, 7
+#: States of a broker in the control plane.
+ABSENT, FENCED = int(occasions.BROKER_ABSENT), int(occasions.BROKER_FENCED)
+ACTIVE, SHUTTING_DOWN = int(occasions.BROKER_ACTIVE), int(occasions.BROKER_SHUTTING_DOWN)
+#: Reasons of a change of the state.
+REGISTERED, UNFENCED = int(occasions.BROKER_REGISTERS), int(occasions.BROKER_UNFENCED)
+_EXPIRED, _CLOSED = int(occasions.BROKER_SESSION_EXPIRED), int(occasions.BROKER_SESSION_CLOSED)
+_DELETED, _SHUTS_DOWN = int(occasions.BROKER_DELETED), int(occasions.BROKER_SHUTS_DOWN)
+_ASKS_FOR_FENCE = int(occasions.BROKER_ASKS_FOR_FENCE)
 
 _ENDLESS = 1 << 60
-#: A line about what another node has done is at most so late.
+#: A line about an action of another node is at most so late.
 _LATE_MS = 3_000
 #: A broker that has stopped cleanly leaves so soon.
 _LEAVES_MS = 15_000
-#: A controller that has just begun may not see who registers at the same time.
+#: A controller that has just begun may miss a broker that registers at the same time.
 _JUST_MS = 50
 
 
 class BrokerChange(NamedTuple):
-    """The control plane takes a broker for something else."""
+    """The state of a broker in the control plane changes."""
 
     time_ms: int
     broker: int
@@ -58,20 +65,34 @@ class Life(NamedTuple):
     #: Its last line, or the line that says that it has stopped; None: it runs at the end.
     end_ms: int | None
     stopped_cleanly: bool
-    #: Whether it was stopped cleanly before; None: no line says so.
-    clean_start: bool | None
 
 
-def lives_of(events: list[Event], last_ms: dict[int, int]) -> list[Life]:
+_Event = TypeVar("_Event", bound=LogEvent)
+
+
+def of_kind(events: Iterable[LogEvent], kind: type[_Event]) -> list[_Event]:
+    """The events of a kind, in their order."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def start_times_ms(events: Iterable[LogEvent]) -> dict[int, list[int]]:
+    """The times at which the processes of each node start."""
+    starts: dict[int, list[int]] = defaultdict(list)
+    for event in of_kind(events, log_events.ProcessStarting):
+        starts[event.node].append(event.time_ms)
+    return starts
+
+
+def lives_of(events: list[LogEvent], last_ms: dict[int, int]) -> list[Life]:
     """The processes of all nodes.
 
     Args:
         events: all events, on the common clock.
         last_ms: the time of the last line of each node.
     """
-    by_node: dict[int, list[Event]] = defaultdict(list)
+    by_node: dict[int, list[LogEvent]] = defaultdict(list)
     for event in events:
-        by_node[event.teller].append(event)
+        by_node[event.node].append(event)
     lives = []
     for node, of_node in sorted(by_node.items()):
         times = [event.time_ms for event in of_node]
@@ -80,18 +101,16 @@ def lives_of(events: list[Event], last_ms: dict[int, int]) -> list[Life]:
             assert start is not None
             end = after.time_ms if after is not None else last_ms.get(node, start.time_ms) + 1
             within = of_node[bisect_left(times, start.time_ms) : bisect_left(times, end)]
-            lives.append(_life(node, start, after, within or [start]))
+            lives.append(_life(start, after, within or [start]))
     return lives
 
 
-def _starts_of(events: list[Event]) -> list[Event]:
+def _starts_of(events: list[LogEvent]) -> list[log_events.ProcessStarting]:
     """The starts of a node's processes; in combined mode both servers of a process start."""
-    stops = [event.time_ms for event in events if event.kind == "stopped"]
-    starts: list[Event] = []
-    before: Event | None = None
-    for event in events:
-        if event.kind != "starting":
-            continue
+    stops = [event.time_ms for event in of_kind(events, log_events.ProcessStopped)]
+    starts: list[log_events.ProcessStarting] = []
+    before: LogEvent | None = None
+    for event in of_kind(events, log_events.ProcessStarting):
         if (
             before is None
             or event.time_ms - before.time_ms > _LATE_MS
@@ -102,81 +121,77 @@ def _starts_of(events: list[Event]) -> list[Event]:
     return starts
 
 
-def _life(node: int, start: Event, after: Event | None, within: list[Event]) -> Life:
-    def first(kind: str) -> int | None:
-        return next((each.time_ms for each in within if each.kind == kind), None)
+def _life(
+    start: LogEvent, after: log_events.ProcessStarting | None, within: list[LogEvent]
+) -> Life:
+    def first_ms(kind: type[LogEvent]) -> int | None:
+        return next((each.time_ms for each in of_kind(within, kind)), None)
 
-    stopped = first("stopped")
-    end_ms = stopped
-    if stopped is None and after is not None:
-        last = after.values[0]
-        lowest = max(each.time_ms for each in within)
-        end_ms = min(max(last if isinstance(last, int) else -1, lowest), after.time_ms)
-    clean = True if first("clean_start") is not None else None
-    if clean is None and first("unclean_start") is not None:
-        clean = False
-    return Life(node, start.time_ms, first("started"), end_ms, stopped is not None, clean)
+    stopped_ms = end_ms = first_ms(log_events.ProcessStopped)
+    if stopped_ms is None and after is not None:
+        lowest_ms = max(each.time_ms for each in within)
+        end_ms = min(max(after.previous_line_ms, lowest_ms), after.time_ms)
+    started_ms = first_ms(log_events.ProcessStarted)
+    return Life(start.node, start.time_ms, started_ms, end_ms, stopped_ms is not None)
 
 
 def with_deaths(
     lives: list[Life], changes: list[BrokerChange], last_ms: dict[int, int], timeout_ms: int
 ) -> list[Life]:
-    """The lives with better times of deaths: a killed process says nothing.
+    """The lives with better times of deaths: a killed process has no last line.
 
     It was alive at its last line, and its last heartbeat was less than a session timeout before it
     was lost. A process whose last line is before its loss, and that never returns, is gone.
 
     Args:
         lives: the lives of all nodes.
-        changes: what the control plane took brokers for.
+        changes: the changes of the states of brokers.
         last_ms: the time of the last line of each node.
-        timeout_ms: the session timeout; 0 if no line tells it.
+        timeout_ms: the session timeout; 0 if no line has it.
     """
     expired: dict[int, list[int]] = defaultdict(list)
     for change in changes:
-        if change.state in (ABSENT, FENCED) and change.reason == EXPIRED:
+        if change.state in (ABSENT, FENCED) and change.reason == _EXPIRED:
             expired[change.broker].append(change.time_ms)
     corrected = []
     for life, after in pairwise((*lives, None)):
         assert life is not None
-        is_last = after is None or after.node != life.node
-        until = _ENDLESS if is_last or after is None else after.begin_ms
+        until = _ENDLESS if after is None or after.node != life.node else after.begin_ms
         times = expired.get(life.node, [])
         place = bisect_right(times, until) - 1
-        if life.stopped_cleanly or place < 0 or times[place] < life.begin_ms:
-            corrected.append(life)
-            continue
-        loss = times[place]
-        last = last_ms.get(life.node, loss) if life.end_ms is None else life.end_ms
-        if last <= loss:
-            gone_ms = max(last, loss - timeout_ms) if timeout_ms else last
-            life = life._replace(end_ms=gone_ms)  # noqa: PLW2901
-        corrected.append(life)
+        end_ms = life.end_ms
+        if not life.stopped_cleanly and place >= 0 and times[place] >= life.begin_ms:
+            loss = times[place]
+            last = last_ms.get(life.node, loss) if end_ms is None else end_ms
+            if last <= loss:
+                end_ms = max(last, loss - timeout_ms) if timeout_ms else last
+        corrected.append(life._replace(end_ms=end_ms))
     return corrected
 
 
-def session_timeout_ms(events: list[Event], *, is_kraft: bool) -> int:
+def session_timeout_ms(events: list[LogEvent], *, is_kraft: bool) -> int:
     """The session timeout that starts print; 0 if none does."""
     name = "broker.session.timeout.ms" if is_kraft else "zookeeper.session.timeout.ms"
-    said = [
-        str(event.values[1]).strip()
-        for event in events
-        if event.kind == "setting" and event.values[0] == name
+    values = [
+        each.value.strip() for each in of_kind(events, log_events.Setting) if each.name == name
     ]
-    return int(said[-1]) if said and said[-1].isdigit() else 0
+    return int(values[-1]) if values and values[-1].isdigit() else 0
 
 
-def controllers_of(events: list[Event]) -> list[ControllerChange]:
-    """The active controllers, each at the earliest time that a line tells it."""
+def controllers_of(events: list[LogEvent]) -> list[ControllerChange]:
+    """The active controllers, each at the earliest time of any line about it."""
     found: dict[int, ControllerChange] = {}
     for event in events:
-        epoch = event.values[0] if event.values else None
-        if not isinstance(epoch, int):
+        if isinstance(
+            event,
+            log_events.ControllerElected | log_events.QuorumLeader | log_events.ActiveController,
+        ):
+            change = ControllerChange(event.time_ms, event.node, event.controller_epoch)
+        elif isinstance(event, log_events.LeaderLearned):
+            change = ControllerChange(event.time_ms, event.leader, event.controller_epoch)
+        else:
             continue
-        if event.kind in ("elected", "quorum_leader", "active"):
-            found.setdefault(epoch, ControllerChange(event.time_ms, event.teller, epoch))
-        elif event.kind == "active_seen" and isinstance(event.values[1], int):
-            found.setdefault(epoch, ControllerChange(event.time_ms, event.values[1], epoch))
+        found.setdefault(change.epoch, change)
     ordered = [found[epoch] for epoch in sorted(found)]
     # A later epoch does not begin before an earlier one.
     for place in range(len(ordered) - 2, -1, -1):
@@ -185,59 +200,71 @@ def controllers_of(events: list[Event]) -> list[ControllerChange]:
     return ordered
 
 
-def broker_changes(events: list[Event], lives: list[Life]) -> list[BrokerChange]:
-    """What the control plane took each broker for, in order."""
-    if any(event.kind in ("register_record", "change_record") for event in events):
-        return _of_quorum(events)
-    return _Registrations(events, lives).changes()
+def broker_changes(events: list[LogEvent], lives: list[Life]) -> list[BrokerChange]:
+    """The changes of the states of brokers, in order."""
+    records = of_kind(events, RegistrationRecord)
+    is_quorum = any(not isinstance(each, log_events.UnregisterBrokerRecord) for each in records)
+    changes = _of_quorum(records, events) if is_quorum else _Registrations(events, lives).changes()
+    last: dict[int, BrokerChange] = {}
+    kept = []
+    for change in changes:
+        before = last.get(change.broker)
+        # A change to the same state of the same registration is none.
+        if before is None or (before.state, before.broker_epoch) != (
+            change.state,
+            change.broker_epoch,
+        ):
+            kept.append(change)
+        last[change.broker] = change
+    return kept
 
 
 class _Registrations:
-    """Brokers that are registered with ZooKeeper, as lines tell it."""
+    """Brokers that are registered with ZooKeeper, by the lines about it."""
 
-    def __init__(self, events: list[Event], lives: list[Life]) -> None:
+    def __init__(self, events: list[LogEvent], lives: list[Life]) -> None:
         self._events = events
         self._stops: dict[int, list[int]] = defaultdict(list)
         for life in lives:
             if life.stopped_cleanly and life.end_ms is not None:
                 self._stops[life.node].append(life.end_ms)
-        self._own = _own_registrations(events)
+        #: Times and epochs of the registrations in the brokers' own lines.
+        self._own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for event in of_kind(events, log_events.Registered):
+            self._own[event.node].append((event.time_ms, event.broker_epoch))
         #: Registered brokers, with their epochs; -1 is not known yet.
         self._live: dict[int, int] = {}
         self._changes: list[BrokerChange] = []
 
     def changes(self) -> list[BrokerChange]:
-        """What the control plane took each broker for, in order."""
+        """The changes of the states of brokers, in order; some repeat a state."""
         for event in self._events:
-            if event.kind == "registered" and isinstance(event.values[0], int):
-                self._registers(event.teller, event.time_ms, event.values[0])
-            elif event.kind == "brokers_changed":
+            if isinstance(event, log_events.Registered):
+                self._registers(event)
+            elif isinstance(event, log_events.BrokersChanged):
                 self._are_seen(event)
-            elif event.kind == "brokers_found":
+            elif isinstance(event, log_events.BrokerEpochsInitialized):
                 self._are_found(event)
-        return _alternating(sorted(self._changes, key=lambda change: change.time_ms))
+        return sorted(self._changes, key=lambda change: change.time_ms)
 
-    def _registers(self, broker: int, time_ms: int, epoch: int) -> None:
-        if self._live.get(broker, epoch) not in (epoch, -1):
-            # Its session had ended; only the new registration tells it.
-            self._leaves(broker, time_ms)
-        self._arrives(broker, time_ms, epoch)
+    def _registers(self, event: log_events.Registered) -> None:
+        if self._live.get(event.node, event.broker_epoch) not in (event.broker_epoch, -1):
+            # Its session had ended; only the new registration shows it.
+            self._leaves(event.node, event.time_ms)
+        self._arrives(event.node, event.time_ms, event.broker_epoch)
 
-    def _are_seen(self, event: Event) -> None:
-        added, deleted, bounced, alive = (
-            value if isinstance(value, tuple) else () for value in event.values
-        )
-        for broker in deleted:
+    def _are_seen(self, event: log_events.BrokersChanged) -> None:
+        for broker in event.deleted:
             self._leaves(broker, event.time_ms)
-        for broker in bounced:
+        for broker in event.bounced:
             self._arrives(broker, event.time_ms, -1)
-        for broker in (*added, *alive):
+        for broker in (*event.added, *event.live):
             if broker not in self._live:
                 self._arrives(broker, event.time_ms, -1)
 
-    def _are_found(self, event: Event) -> None:
+    def _are_found(self, event: log_events.BrokerEpochsInitialized) -> None:
         """A new controller lists the brokers that are registered."""
-        found = dict(epochs_of(event))
+        found = dict(event.epochs)
         for broker in sorted(set(self._live) - set(found)):
             if not self._own_between(broker, event.time_ms - _JUST_MS, event.time_ms):
                 self._leaves(broker, event.time_ms)
@@ -247,15 +274,15 @@ class _Registrations:
     def _arrives(self, broker: int, seen_ms: int, epoch: int) -> None:
         near = self._own_between(broker, seen_ms - _LATE_MS, seen_ms + _LATE_MS)
         if near:
-            told_ms, told_epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
-            seen_ms, epoch = min(told_ms, seen_ms), told_epoch
+            own_ms, epoch = min(near, key=lambda each: abs(each[0] - seen_ms))
+            seen_ms = min(own_ms, seen_ms)
         if self._live.get(broker) == epoch and epoch >= 0:
             return
         self._live[broker] = epoch
         self._changes.append(BrokerChange(seen_ms, broker, ACTIVE, epoch, REGISTERED))
 
     def _own_between(self, broker: int, first_ms: int, last_ms: int) -> list[tuple[int, int]]:
-        """Times and epochs of the registrations that a broker itself tells."""
+        """Times and epochs of the registrations in a broker's own lines."""
         own = self._own.get(broker, [])
         return own[bisect_left(own, (first_ms, -1)) : bisect_left(own, (last_ms + 1, -1))]
 
@@ -266,139 +293,87 @@ class _Registrations:
         stops = self._stops.get(broker, [])
         place = bisect_left(stops, seen_ms - _LEAVES_MS)
         is_clean = place < len(stops) and stops[place] <= seen_ms + _LEAVES_MS
-        reason = CLOSED if is_clean else EXPIRED
+        reason = _CLOSED if is_clean else _EXPIRED
         self._changes.append(BrokerChange(seen_ms, broker, ABSENT, epoch, reason))
 
 
-def _own_registrations(events: list[Event]) -> dict[int, list[tuple[int, int]]]:
-    own: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for event in events:
-        if event.kind == "registered" and isinstance(event.values[0], int):
-            own[event.teller].append((event.time_ms, event.values[0]))
-    return own
+#: A broker, and the part of the time: of a timeout and its fence it is the same, or the next one.
+_Timeouts = set[tuple[int, int]]
 
 
-def _alternating(changes: list[BrokerChange]) -> list[BrokerChange]:
-    """Without changes that change nothing."""
-    last: dict[int, tuple[int, int]] = {}
-    kept = []
-    for change in changes:
-        state = (change.state, change.broker_epoch)
-        if last.get(change.broker) != state:
-            kept.append(change)
-        last[change.broker] = state
-    return kept
-
-
-class _Record(NamedTuple):
-    """A record about a registration, as a controller replays it."""
-
-    time_ms: int
-    teller: int
-    kind: str
-    broker: int
-    broker_epoch: int
-    fenced: int
-    shuts_down: int
-
-
-def _of_quorum(events: list[Event]) -> list[BrokerChange]:
-    records = _committed(_records(events), events)
-    timeouts: set[tuple[object, int]] = {
-        (event.values[0], event.time_ms // _LATE_MS + near)
-        for event in events
-        if event.kind == "fencing"
+def _of_quorum(records: list[RegistrationRecord], events: list[LogEvent]) -> list[BrokerChange]:
+    timeouts: _Timeouts = {
+        (event.broker, event.time_ms // _LATE_MS + near)
+        for event in of_kind(events, log_events.SessionTimedOut)
         for near in (-1, 0, 1)
     }
     last: dict[int, BrokerChange] = {}
     changes = []
-    for record in records:
+    for record in _committed(records, events):
         before = last.get(record.broker)
         state, reason = _state_after(record, before, timeouts)
         change = BrokerChange(record.time_ms, record.broker, state, record.broker_epoch, reason)
-        if before is None or (before.state, before.broker_epoch) != (state, record.broker_epoch):
-            changes.append(change)
-            last[record.broker] = change
+        changes.append(change)
+        last[record.broker] = change
     return changes
 
 
 def _state_after(
-    record: _Record, before: BrokerChange | None, timeouts: set[tuple[object, int]]
+    record: RegistrationRecord, before: BrokerChange | None, timeouts: _Timeouts
 ) -> tuple[int, int]:
-    if record.kind == "unregister":
-        return ABSENT, DELETED
-    if record.kind == "register":
-        return (FENCED if record.fenced else ACTIVE), REGISTERED
+    """The state of a broker after a record, and the reason."""
+    if isinstance(record, log_events.RegisterBrokerRecord):
+        return (FENCED if record.is_fenced else ACTIVE), REGISTERED
+    if not isinstance(record, log_events.BrokerRegistrationChangeRecord):
+        return ABSENT, _DELETED
     if record.fenced > 0:
-        return FENCED, _why_fenced(record, before, timeouts)
-    changes = {(-1, 0): (ACTIVE, UNFENCED), (0, 1): (SHUTTING_DOWN, SHUTS_DOWN)}
+        timed_out = (record.broker, record.time_ms // _LATE_MS) in timeouts
+        shuts_down = before is not None and before.state == SHUTTING_DOWN
+        return FENCED, _EXPIRED if timed_out and not shuts_down else _ASKS_FOR_FENCE
+    changes = {(-1, 0): (ACTIVE, UNFENCED), (0, 1): (SHUTTING_DOWN, _SHUTS_DOWN)}
     unchanged = (FENCED, REGISTERED) if before is None else (before.state, before.reason)
-    return changes.get((record.fenced, max(record.shuts_down, 0)), unchanged)
+    return changes.get((record.fenced, max(record.in_controlled_shutdown, 0)), unchanged)
 
 
-def _why_fenced(
-    record: _Record, before: BrokerChange | None, timeouts: set[tuple[object, int]]
-) -> int:
-    """The reason of a fence; ``timeouts`` has who was fenced for silence, and about when."""
-    if before is not None and before.state == SHUTTING_DOWN:
-        return ASKS_FOR_FENCE
-    timed_out = (record.broker, record.time_ms // _LATE_MS) in timeouts
-    return EXPIRED if timed_out else ASKS_FOR_FENCE
-
-
-def _records(events: list[Event]) -> list[_Record]:
-    records = []
-    for event in events:
-        values = event.values
-        if event.kind == "register_record":
-            broker, _, epoch, fenced = values
-            parts = ("register", int(str(broker)), int(str(epoch)), int(fenced != "false"), 0)
-        elif event.kind == "change_record":
-            broker, epoch, fenced, shuts_down = (int(str(each)) for each in values)
-            parts = ("change", broker, epoch, fenced, shuts_down)
-        elif event.kind == "unregister_record":
-            parts = ("unregister", int(str(values[0])), int(str(values[1])), 1, 0)
-        else:
-            continue
-        records.append(_Record(event.time_ms, event.teller, *parts))
-    return records
-
-
-def _committed(records: list[_Record], events: list[Event]) -> list[_Record]:
+def _committed(
+    records: list[RegistrationRecord], events: list[LogEvent]
+) -> list[RegistrationRecord]:
     """Each record once, at its earliest time; none that was never committed."""
-    starts: dict[int, list[int]] = defaultdict(list)
-    for event in events:
-        if event.kind == "starting":
-            starts[event.teller].append(event.time_ms)
-    #: What each life of each controller has replayed about each registration, in order.
-    replays: dict[tuple[int, int], dict[tuple[int, int], list[_Record]]] = defaultdict(
+    starts = start_times_ms(events)
+    #: The records of each registration that each life of each controller has replayed, in order.
+    replays: dict[tuple[int, int], dict[tuple[int, int], list[RegistrationRecord]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for record in records:
-        life = bisect_left(starts[record.teller], record.time_ms + 1)
-        replays[record.teller, life][record.broker, record.broker_epoch].append(record)
-    renounced = [(event.teller, event.time_ms) for event in events if event.kind == "renounced"]
-    tellers = {record.teller for record in records}
-    merged: dict[tuple[int, int], list[list[_Record]]] = defaultdict(list)
-    for _, by_registration in sorted(
-        replays.items(), key=lambda item: min(each[0].time_ms for each in item[1].values())
+        life = bisect_left(starts[record.node], record.time_ms + 1)
+        replays[record.node, life][record.broker, record.broker_epoch].append(record)
+    merged: dict[tuple[int, int], list[list[RegistrationRecord]]] = defaultdict(list)
+    for by_registration in sorted(
+        replays.values(), key=lambda replay: min(each[0].time_ms for each in replay.values())
     ):
-        for registration, told in by_registration.items():
-            _merge(merged[registration], told)
+        for registration, replayed in by_registration.items():
+            _merge(merged[registration], replayed)
+    renounced = of_kind(events, log_events.LeadershipRenounced)
     found = [
-        min(same)
+        min(same, key=_by_time)
         for sequences in merged.values()
         for same in sequences
-        if not _is_lost(same, renounced, tellers, records)
+        if not _is_lost(same, renounced, records)
     ]
-    return sorted(found)
+    return sorted(found, key=_by_time)
 
 
-def _merge(sequence: list[list[_Record]], told: list[_Record]) -> None:
-    """Add what one life has replayed to the records that are known: each is found, or is new."""
+def _by_time(record: RegistrationRecord) -> tuple[int, int]:
+    return record.time_ms, record.node
+
+
+def _merge(sequence: list[list[RegistrationRecord]], replayed: list[RegistrationRecord]) -> None:
+    """Add the records of one life to those that are known: each is found, or is new."""
     place = 0
-    for record in told:
-        same = [at for at in range(place, len(sequence)) if sequence[at][0][2:] == record[2:]]
+    for record in replayed:
+        same = [
+            at for at in range(place, len(sequence)) if sequence[at][0].content == record.content
+        ]
         near = [at for at in same if abs(sequence[at][0].time_ms - record.time_ms) <= _LATE_MS]
         if near or (same and record.time_ms > sequence[same[0]][0].time_ms):
             place = (near or same)[0]
@@ -411,23 +386,18 @@ def _merge(sequence: list[list[_Record]], told: list[_Record]) -> None:
 
 
 def _is_lost(
-    same: list[_Record],
-    renounced: list[tuple[int, int]],
-    tellers: set[int],
-    records: list[_Record],
+    same: list[RegistrationRecord],
+    renounced: list[log_events.LeadershipRenounced],
+    records: list[RegistrationRecord],
 ) -> bool:
     """Whether a record was only appended by a controller that then renounced."""
-    if len({each.teller for each in same}) > 1:
-        return False
     record = same[0]
-    for teller, at_ms in renounced:
-        if teller != record.teller or not record.time_ms <= at_ms:
-            continue
-        between = at_ms - record.time_ms
-        others = [each for each in tellers if each != teller]
-        told_later = any(
-            each.teller in others and each.time_ms >= record.time_ms - _LATE_MS for each in records
-        )
-        if between <= _LATE_MS or (others and told_later and between <= 20 * _LATE_MS):
-            return True
-    return False
+    if len({each.node for each in same}) > 1:
+        return False
+    others = [each for each in records if each.node != record.node]
+    other_replays = any(each.time_ms >= record.time_ms - _LATE_MS for each in others)
+    most_ms = 20 * _LATE_MS if other_replays else _LATE_MS
+    return any(
+        each.node == record.node and 0 <= each.time_ms - record.time_ms <= most_ms
+        for each in renounced
+    )

@@ -40,7 +40,6 @@ _BEGINNINGS = (b"[20", b"20")
 #: A sample that has no line of any layout is not that of a log.
 SAMPLE_BYTES = 1 << 18
 
-
 _MOST_SECONDS = 100_000
 _SAMPLE_LINES = 400
 
@@ -101,24 +100,33 @@ _BRACKET = rb"\["
 
 
 class Opening(NamedTuple):
-    """How the messages of a kind of line begin; patterns without groups that capture."""
+    """The beginning of the messages of a kind of line; patterns without groups that capture."""
 
     #: ``[Controller id=1] ``: many kinds share it; may be empty.
     speaker: bytes
-    #: The words that follow, as many as tell the kind from the others.
+    #: The words that follow, as many as distinguish the kind from the others.
     words: bytes
 
 
-def opening_of(speaker: bytes, words: bytes) -> Opening:
-    """The opening of patterns that may capture groups."""
-    return Opening(_CAPTURING.sub(b"(?:", speaker), _CAPTURING.sub(b"(?:", words))
+class LinePattern(NamedTuple):
+    """The pattern of a kind of line, and the opening by which such lines are found."""
+
+    opening: Opening
+    #: Of the message from its beginning.
+    pattern: re.Pattern[bytes]
+
+
+def line_pattern(speaker: bytes, words: bytes, rest: bytes = b"") -> LinePattern:
+    """The pattern of lines that ``speaker`` and ``words`` find, and that ``rest`` must follow."""
+    opening = Opening(*(_CAPTURING.sub(b"(?:", each) for each in (speaker, words)))
+    return LinePattern(opening, re.compile(speaker + words + rest))
 
 
 def pattern_of(header: bytes, openings: Sequence[Opening]) -> re.Pattern[bytes]:
     """The pattern of a header that one of the openings follows.
 
-    Each opening has an empty group behind it: ``lastindex`` of a match tells the opening. Another
-    one, the last of the header, marks where the message begins.
+    Each opening has an empty group behind it: ``lastindex`` of a match is that of the opening.
+    Another one, the last of the header, marks where the message begins.
 
     Args:
         header: a pattern.
@@ -128,7 +136,7 @@ def pattern_of(header: bytes, openings: Sequence[Opening]) -> re.Pattern[bytes]:
         speaker + b"(?:" + b"|".join(each.words + b"()" for each in of_speaker) + b")"
         for speaker, of_speaker in groupby(openings, lambda each: each.speaker)
     ]
-    # Alternatives that differ in their first byte are told apart without a try: 1.3 times as fast.
+    # Alternatives that differ in their first byte need no try: 1.3 times as fast.
     bracketed = [each.removeprefix(_BRACKET) for each in alternatives if each.startswith(_BRACKET)]
     others = [each for each in alternatives if not each.startswith(_BRACKET)]
     all_of_them = [_BRACKET + b"(?:" + b"|".join(bracketed) + b")", *others]

@@ -1,8 +1,8 @@
-"""The entries of a log file that matter, with their time, level, logger and message.
+"""The entries of a log file with certain literals: time, level, logger and message of each.
 
 An entry is a line with a time and the lines without one that follow it: a stack trace, a dump of
-settings, a message with line breaks. A log may have gigabytes, most of which tell nothing: it is
-read in blocks, and only entries that hold one of the wanted literals are taken apart.
+settings, a message with line breaks. A log may have gigabytes, most of which are of no use: it is
+read in blocks, and only entries that hold one of the wanted literals are parsed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream
+from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream, unreadable
 from tidegauge.real_cluster.logs.log_layout import (
     HEADER,
     SAMPLE_BYTES,
@@ -25,8 +24,6 @@ from tidegauge.real_cluster.logs.log_layout import (
     header_of,
 )
 
-#: Read at once; what an entry may have beyond it is left out.
-_BLOCK_BYTES = 4 << 20
 #: Characters of a message; the rest is left out.
 _LONGEST_MESSAGE = 64 << 10
 
@@ -107,30 +104,15 @@ def entries_with(block: bytes, markers: Sequence[bytes], beginning: bytes) -> li
 
 
 def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
-    """The file in blocks that begin with an entry, and how each entry begins."""
+    """The file in blocks of whole entries, and the first bytes of each entry."""
     try:
         with LogStream(file.path) as stream:
-            sample = stream.read(SAMPLE_BYTES)
-            beginning = beginning_of(sample)
-            if beginning is None:
-                return
-            first = b"\n" + beginning
-            carried = b""
-            more = iter(lambda: stream.read(_BLOCK_BYTES), b"")
-            for read in chain((sample,), more):
-                data = carried + read
-                # The last entry of a block may go on in the next one. One without end is cut.
-                cut = data.rfind(first)
-                if cut < 0 and len(data) < 2 * _BLOCK_BYTES:
-                    carried = data
-                    continue
-                cut = len(data) if cut < 0 else cut + 1
-                yield data[:cut], beginning
-                carried = data[cut:]
-            yield carried, beginning
+            beginning = beginning_of(stream.read(SAMPLE_BYTES))
+            if beginning is not None:
+                for block in stream.blocks(beginning):
+                    yield block, beginning
     except (OSError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LogsError(f"{file.path}: cannot be read: {reason}") from error
+        raise LogsError(f"{file.path}: {unreadable(error)}") from error
 
 
 def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from tidegauge.engine.row_stream import RowStream
 from tidegauge.engine.summary import figures_of
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset
 from tidegauge.real_cluster.logs.log_files import LogsError
+from tidegauge.real_cluster.logs.log_reading import Extent
 from tidegauge.real_cluster.logs.logged_cluster import LoggedCluster, logged_cluster
 from tidegauge.real_cluster.logs.real_history import RealHistory
 from tidegauge.real_cluster.logs.run_rows import rows_of
@@ -42,15 +43,15 @@ _FIGURES = (
 
 
 def write_run(history: RealHistory, folder: Path) -> RunFolder:
-    """Write the run that a history tells: the whole folder, or nothing.
+    """Write the run of a history: the whole folder, or nothing.
 
     Raises:
-        LogsError: no line tells of a partition or broker, or the folder cannot be written.
+        LogsError: no line is about a partition or broker, or the folder cannot be written.
     """
     if not history.partitions and not history.brokers and not history.lives:
         raise LogsError(
-            "the logs tell of no partition, broker or controller: they are not those of Kafka, or"
-            " their level is above INFO"
+            "the logs have no line about a partition, broker or controller: they are not those of"
+            " Kafka, or their level is above INFO"
         )
     cluster = logged_cluster(history, folder.resolve().name)
     rows = rows_of(history, cluster)
@@ -86,25 +87,17 @@ def _write_into(
 
 
 def logs_part(history: RealHistory) -> dict[str, Any]:
-    """What a manifest says of the logs themselves."""
+    """The part of a manifest about the logs themselves."""
     return {
         "first_line": wall_clock(history.first_ms),
         "first_line_ms": history.first_ms,
         "last_line": wall_clock(history.last_ms),
-        "clock_offsets": [
-            {
-                "node": each.node,
-                "offset_ms": each.offset_ms,
-                "uncertainty_ms": each.uncertainty_ms,
-            }
-            for each in history.offsets
-        ],
-        "untold": [
-            *(
-                "log end offsets and high watermarks between changes",
-                "records and acknowledgements",
-            ),
-            *("requests, their latencies", "network and disk"),
+        "clock_offsets": [each._asdict() for each in history.offsets],
+        "not_in_logs": [
+            "log end offsets and high watermarks between changes",
+            "records and acknowledgements",
+            "requests, their latencies",
+            "network and disk",
         ],
     }
 
@@ -141,9 +134,9 @@ _MB = 1_000_000
 #: Each line that is not a log gets a line; of more, the first ones.
 _MOST_UNREAD = 50
 
-UNTOLD = (
-    "Logs do not tell: log ends and high watermarks between changes, records and acknowledgements, "
-    "requests, clients."
+NOT_IN_LOGS = (
+    "Logs do not contain: log ends and high watermarks between changes, records and "
+    "acknowledgements, requests, clients."
 )
 
 
@@ -169,8 +162,8 @@ class FoundInLogs(NamedTuple):
     counts: dict[str, int]
     #: Files that are not logs, and those that could not be read to the end.
     unread: list[tuple[str, str]]
-    #: States whose ISR no line tells.
-    isr_untold: int
+    #: States whose ISR no line has.
+    states_without_isr: int
 
     def lines(self) -> Iterator[str]:
         """The lines to print."""
@@ -185,16 +178,16 @@ class FoundInLogs(NamedTuple):
             )
         for name, number in self.counts.items():
             yield f"{name + ':':22} {number:,}"
-        if self.isr_untold:
+        if self.states_without_isr:
             yield (
-                f"{counted(self.isr_untold, 'state')} without an ISR in any line: assumed from the"
-                " state before"
+                f"{counted(self.states_without_isr, 'state')} without an ISR in any line: assumed"
+                " from the state before"
             )
         for path, reason in self.unread[:_MOST_UNREAD]:
             yield f"not read: {path}: {reason}"
         if len(self.unread) > _MOST_UNREAD:
             yield f"not read: {len(self.unread) - _MOST_UNREAD:,} more files"
-        yield UNTOLD
+        yield NOT_IN_LOGS
 
     def as_json(self) -> dict[str, Any]:
         """The same for programs."""
@@ -209,7 +202,7 @@ class FoundInLogs(NamedTuple):
                 for node in self.nodes
             ],
             "counts": self.counts,
-            "states_without_isr": self.isr_untold,
+            "states_without_isr": self.states_without_isr,
             "not_read": [{"file": path, "reason": reason} for path, reason in self.unread],
         }
 
@@ -227,22 +220,25 @@ def clock_text(clock: ClockOffset | None) -> str:
 
 
 def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
-    """What was found in the logs of a run."""
-    clocks = {each.node: each for each in history.offsets}
-    by_node: dict[tuple[int | None, str], list[tuple[int, int, int]]] = {}
+    """The findings in the logs of a run."""
+    clocks: dict[int | None, ClockOffset] = {each.node: each for each in history.offsets}
+    by_node: dict[tuple[int | None, str], list[Extent]] = {}
     unread = [(str(each.path), each.reason) for each in history.found.unread]
-    for file, (size, first, last, problem) in history.told.files.items():
-        by_node.setdefault((file.node, file.node_role), []).append((size, first, last))
-        if problem is not None:
-            unread.append((str(file.path), problem))
+    for file, extent in history.content.files.items():
+        by_node.setdefault((file.node, file.node_role), []).append(extent)
+        if extent.problem is not None:
+            unread.append((str(file.path), extent.problem))
     nodes = [
         FoundNode(
-            *(node, role, len(files), sum(size for size, _, _ in files)),
-            _first(first for _, first, _ in files),
-            _last(last for _, _, last in files),
-            clocks.get(node) if node is not None else None,
+            node,
+            role,
+            len(extents),
+            sum(each.bytes_read for each in extents),
+            _clock_time(min, (each.first_ms for each in extents)),
+            _clock_time(max, (each.last_ms for each in extents)),
+            clocks.get(node),
         )
-        for (node, role), files in by_node.items()
+        for (node, role), extents in by_node.items()
     ]
     assert run.summary is not None
     states = [state for each in history.partitions for state in each.states]
@@ -265,15 +261,11 @@ def found_in_logs(history: RealHistory, run: RunFolder) -> FoundInLogs:
         nodes=nodes,
         counts=counts,
         unread=unread,
-        isr_untold=sum(not state.isr_told for state in states),
+        states_without_isr=sum(not state.is_isr_logged for state in states),
     )
 
 
-def _first(times: Iterator[int]) -> str | None:
-    known = [time_ms for time_ms in times if time_ms >= 0]
-    return wall_clock(min(known)) if known else None
-
-
-def _last(times: Iterator[int]) -> str | None:
-    known = [time_ms for time_ms in times if time_ms >= 0]
-    return wall_clock(max(known)) if known else None
+def _clock_time(chosen: Callable[[list[int]], int], times_ms: Iterable[int]) -> str | None:
+    """The first or last of some times, as lines write it; None: there is none."""
+    known = [time_ms for time_ms in times_ms if time_ms >= 0]
+    return wall_clock(chosen(known)) if known else None

@@ -1,24 +1,25 @@
-"""What lines of logs tell, as rows of integers.
+"""Lines about partitions as rows of integers.
 
-A log may have millions of lines about partitions, and tells most states several times. So what a
-line tells of a partition is one row of integers; names and lists of brokers are numbers of a
-table. What is told of brokers and controllers is rare, and each is an :class:`Event`.
+A log may have millions of lines about partitions, and most states stand in several of them. So a
+line about a partition is one row of integers; names and lists of brokers are numbers of a table.
 """
 
 from __future__ import annotations
 
+import re
 from array import array
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: A value that the line does not tell.
-UNTOLD = -9
+#: A value that the line does not have.
+MISSING = -9
 
 
-class Told(IntEnum):
+class LineKind(IntEnum):
     """The kinds of lines about a partition."""
 
     #: The controller has written a state, after it has created or elected.
@@ -47,45 +48,51 @@ class Told(IntEnum):
     #: A state that was there before a change.
     BEFORE = 14
     TRUNCATED = 15
-    DELETED = 16
 
 
-#: Kinds that a controller tells after it has written; their teller is the writer.
+#: Kinds of lines of a controller that has written; the node of the line is the writer.
 BY_CONTROLLER = frozenset(
-    {Told.CREATED, Told.ELECTED, Told.REMOVED, Told.REASSIGNED, Told.ALTERED, Told.UNCLEAN}
+    {
+        *(LineKind.CREATED, LineKind.ELECTED, LineKind.REMOVED, LineKind.REASSIGNED),
+        *(LineKind.ALTERED, LineKind.UNCLEAN),
+    }
 )
+#: Kinds of lines of a leader about its own partition.
+BY_LEADER = frozenset(
+    {LineKind.ISR_UPDATED, LineKind.LEADS, LineKind.SHRINKING, LineKind.EXPANDING}
+)
+#: Kinds of which a line before a change, or about a change that happens once, counts each time.
+INTENTS = (LineKind.SHRINKING, LineKind.EXPANDING, LineKind.TRUNCATED)
+_EACH_TIME = (*INTENTS, LineKind.LEADS, LineKind.FOLLOWS)
 
 
-#: Kinds of which each line counts.
-_EACH_TIME = (Told.SHRINKING, Told.EXPANDING, Told.TRUNCATED, Told.LEADS, Told.FOLLOWS)
+class PartitionRow(NamedTuple):
+    """A line about a partition."""
 
-
-class Column(IntEnum):
-    """The places of a row."""
-
-    KIND = 0
-    TIME_MS = 1
+    kind: int
+    time_ms: int
     #: The id of the node whose line it is.
-    TELLER = 2
-    PARTITION = 3
-    LEADER = 4
-    LEADER_EPOCH = 5
+    node: int = MISSING
+    partition: int = MISSING
+    leader: int = MISSING
+    leader_epoch: int = MISSING
     #: zkVersion, or the partition epoch.
-    VERSION = 6
+    version: int = MISSING
     #: A number of the table of broker lists.
-    ISR = 7
+    isr: int = MISSING
     #: A number of the table of assignments.
-    ASSIGNMENT = 8
-    CONTROLLER_EPOCH = 9
-    #: An offset, or a time in ms.
-    VALUE = 10
+    assignment: int = MISSING
+    controller_epoch: int = MISSING
+    offset: int = MISSING
 
 
-WIDTH = len(Column)
+#: A row in an array.
+ROW = np.dtype([(name, np.int64) for name in PartitionRow._fields])
+Rows = NDArray[np.void]
 
 
 class Assignment(NamedTuple):
-    """What a line tells of a partition beside leader and ISR; None: it does not."""
+    """The replicas of a partition, and more that stands beside leader and ISR; None: unknown."""
 
     replicas: tuple[int, ...] | None = None
     adding: tuple[int, ...] | None = None
@@ -95,129 +102,96 @@ class Assignment(NamedTuple):
     recovering: bool | None = None
 
 
-class Event(NamedTuple):
-    """Something that a line tells of a broker, a controller, a topic."""
-
-    kind: str
-    time_ms: int
-    #: The id of the node whose line it is.
-    teller: int
-    #: Numbers and names, in the order that the kind of line says.
-    values: tuple[int | str | tuple[int, ...], ...]
+_MEMBER = re.compile(rb"brokerId=(\d+)")
 
 
 class Names:
-    """Numbers for partitions, lists of brokers and assignments, given as they come."""
+    """Numbers for partitions, lists of brokers and assignments, in the order of their first use."""
 
     def __init__(self) -> None:
         self.partitions: dict[bytes, int] = {}
         self._isr_of_text: dict[bytes, int] = {}
         self.isrs: dict[tuple[int, ...], int] = {}
-        self._assignment_of_text: dict[object, int] = {}
+        self._assignment_of_texts: dict[tuple[bytes | None, ...], int] = {}
         self.assignments: dict[Assignment, int] = {}
 
     def partition(self, name: bytes) -> int:
         """The number of a partition."""
         return self.partitions.setdefault(name, len(self.partitions))
 
-    def isr(self, text: bytes) -> int:
-        """The number of a list of brokers as lines write it: ``1,2``, ``1, 2``."""
+    def isr(self, text: bytes | None, members: bytes | None = None) -> int:
+        """The number of an ISR as lines write it: ``1,2``, ``1, 2``, or with brokers' epochs."""
+        if members is not None:
+            text = b",".join(_MEMBER.findall(members))
+        if text is None:
+            return MISSING
         number = self._isr_of_text.get(text)
         if number is None:
-            number = self.isr_of(brokers_in(text))
-            self._isr_of_text[text] = number
+            number = self._isr_of_text[text] = self.isr_of(brokers_in(text))
         return number
 
     def isr_of(self, brokers: tuple[int, ...]) -> int:
         """The number of a list of brokers."""
         return self.isrs.setdefault(brokers, len(self.isrs))
 
-    def assignment(self, assignment: Assignment) -> int:
+    def assignment_of(self, assignment: Assignment) -> int:
         """The number of an assignment."""
         return self.assignments.setdefault(assignment, len(self.assignments))
 
-    def assignment_in(self, replicas: bytes | None, adding: bytes, removing: bytes) -> int:
-        """The number of an assignment as lines write its lists."""
-        key = (replicas, adding, removing)
-        number = self._assignment_of_text.get(key)
+    def assignment(self, *lists: bytes | None) -> int:
+        """The number of an assignment as lines write replicas, adding and removing replicas."""
+        number = self._assignment_of_texts.get(lists)
         if number is None:
-            known = None if replicas is None else brokers_in(replicas)
-            number = self.assignment(Assignment(known, brokers_in(adding), brokers_in(removing)))
-            self._assignment_of_text[key] = number
+            brokers = (None if text is None else brokers_in(text) for text in lists)
+            number = self.assignment_of(Assignment(*brokers))
+            self._assignment_of_texts[lists] = number
         return number
 
 
 def brokers_in(text: bytes) -> tuple[int, ...]:
     """The ids in a list, in their order."""
-    return tuple(int(each) for each in text.replace(b" ", b"").split(b",") if each)
+    return tuple(int(each) for each in text.strip(b"[]").replace(b" ", b"").split(b",") if each)
 
 
-class FileTold(NamedTuple):
-    """All that a file, or a part of it, tells."""
-
-    rows: NDArray[np.int64]
-    partitions: list[bytes]
-    isrs: list[tuple[int, ...]]
-    assignments: list[Assignment]
-    events: list[Event]
-    #: The first and last time of a line that was looked at; -1: there was none.
-    first_ms: int
-    last_ms: int
-    bytes_read: int
-
-
-#: Rows that wait until they are made fewer: the same state told by the same node counts once.
+#: Rows that wait until duplicates are dropped: the same state of the same node counts once.
 _MANY_ROWS = 1 << 20
 
 
-class ToldRows:
-    """Rows as they are told; a state that a node tells again is kept once."""
+class RowBuffer:
+    """The rows of a part of a file; of a state that a node repeats the first row."""
 
     def __init__(self) -> None:
-        self._times_ms = array("q")
-        #: The rows without their times.
         self._waiting = array("q")
-        self._kept: list[NDArray[np.int64]] = []
+        self._kept: list[Rows] = []
 
-    def add(self, rows: tuple[tuple[int, ...], ...], time_ms: int) -> None:
-        """Add rows without their time, and their time."""
-        for row in rows:
-            self._times_ms.append(time_ms)
-            self._waiting.extend(row)
+    def add(self, row: Sequence[int]) -> None:
+        """Add a row."""
+        self._waiting.extend(row)
 
     def compact(self, least: int = _MANY_ROWS) -> None:
-        """Make rows fewer, if there are many."""
-        if len(self._times_ms) < least:
-            return
-        waiting = np.array(self._waiting, np.int64).reshape(-1, WIDTH - 1)
-        times_ms = np.array(self._times_ms, np.int64)
-        self._kept.append(first_told(np.insert(waiting, Column.TIME_MS, times_ms, axis=1)))
-        del self._waiting[:], self._times_ms[:]
+        """Drop duplicates, if so many rows wait."""
+        if len(self._waiting) >= least * len(PartitionRow._fields):
+            self._kept.append(earliest(np.array(self._waiting).view(ROW)))
+            del self._waiting[:]
 
-    def all(self) -> NDArray[np.int64]:
+    def all(self) -> Rows:
         """All rows."""
         self.compact(1)
-        if not self._kept:
-            return np.empty((0, WIDTH), np.int64)
-        if len(self._kept) > 1:
-            self._kept = [first_told(np.concatenate(self._kept))]
-        return self._kept[0]
+        if len(self._kept) == 1:
+            return self._kept[0]
+        return earliest(np.concatenate([np.empty(0, ROW), *self._kept]))
 
 
-def first_told(
-    rows: NDArray[np.int64], each_time: tuple[Told, ...] = _EACH_TIME
-) -> NDArray[np.int64]:
+def earliest(rows: Rows, each_time: Sequence[LineKind] = _EACH_TIME) -> Rows:
     """Of rows that are equal but for their time, the earliest; in the order of time.
 
-    What is about to be done, or was done once, is kept each time.
+    Rows of kinds that count each time are all kept.
     """
-    times = rows[:, Column.TIME_MS]
-    others = [column for column in Column if column != Column.TIME_MS]
-    moments = np.where(np.isin(rows[:, Column.KIND], each_time), times, 0)
-    keys = np.column_stack((rows[:, others], moments))
-    order = np.lexsort((times, *keys.T[::-1]))
+    keys = rows.copy()
+    keys["time_ms"][~np.isin(rows["kind"], each_time)] = 0
+    order = np.lexsort((rows["time_ms"], *(keys[name] for name in ROW.names[::-1])))
     ordered = keys[order]
     is_first = np.ones(len(rows), bool)
-    is_first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    is_first[1:] = ordered[1:] != ordered[:-1]
     kept = rows[order[is_first]]
-    return kept[np.argsort(kept[:, Column.TIME_MS], kind="stable")]
+    return kept[np.argsort(kept["time_ms"], kind="stable")]
