@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import Notice, input_error, named
+from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
@@ -61,7 +61,7 @@ class TakenSettings(NamedTuple):
     """The settings that a scenario takes, and notices about the others."""
 
     values: dict[str, Value]
-    notices: list[Notice]
+    notices: Notices
 
 
 def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
@@ -81,9 +81,9 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
     } - _SAID_ELSEWHERE
     with_kraft = {name: each for name, each in own.items() if name not in of_zookeeper}
     taken = _taken_with_kraft(with_kraft, "brokers", dict(defaults))
-    if of_zookeeper:
-        text = f"left out, as they have no meaning with KRaft: {named(sorted(of_zookeeper))}"
-        taken.notices.append(Notice("settings", text))
+    taken.notices.name(
+        "settings", "left out, as they have no meaning with KRaft", sorted(of_zookeeper)
+    )
     return taken
 
 
@@ -94,9 +94,9 @@ def _taken_with_kraft(
     throttles = [name for name in properties if name in (*THROTTLED_RATES, *THROTTLED_REPLICAS)]
     others = {name: each for name, each in properties.items() if name not in throttles}
     taken = _taken(others, kind, known)
-    if throttles:
-        text = f"left out, as they are not simulated with KRaft yet: {named(sorted(throttles))}"
-        taken.notices.append(Notice("settings", text))
+    taken.notices.name(
+        "settings", "left out, as they are not simulated with KRaft yet", sorted(throttles)
+    )
     return taken
 
 
@@ -119,7 +119,7 @@ def _taken(
     properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
 ) -> TakenSettings:
     values: dict[str, Value] = {}
-    notices: list[Notice] = []
+    notices = Notices()
     left_out: dict[str, list[str]] = {}
     for name, written in properties.items():
         if name in _SAID_ELSEWHERE:
@@ -136,9 +136,9 @@ def _taken(
             raise written.error(f"{name}: {problem.message}")
         else:
             text = f"left out: {name} on line {written.line} of {written.file.name}: "
-            notices.append(Notice("settings", text + problem.message))
+            notices.add("settings", text + problem.message)
     for reason, names in left_out.items():
-        notices.append(Notice("settings", f"left out, as {reason}: {named(sorted(names))}"))
+        notices.add("settings", f"left out, as {reason}: {named(sorted(names))}")
     return TakenSettings(values, notices)
 
 
@@ -177,7 +177,7 @@ class BrokerFiles:
     template: ServerProperties | None = None
     #: Those of KRaft's controllers that are not brokers.
     controllers: list[ServerProperties] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def all(self) -> list[ServerProperties]:
         """All files of brokers."""
@@ -213,7 +213,7 @@ class ClusterSettings:
     #: Ids of brokers by rack; empty if no rack is known.
     racks: dict[str, list[int]] = field(default_factory=dict)
     log_directories: int = 1
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
@@ -222,7 +222,7 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
     Raises:
         InputError: two files are of the same broker, or one of several names no broker.
     """
-    found = BrokerFiles(notices=[notice for file in files for notice in file.notices])
+    found = BrokerFiles(notices=Notices(notice for file in files for notice in file.notices))
     for file in files:
         broker = file.broker_id()
         if file.roles() == {"controller"}:
@@ -235,8 +235,9 @@ def broker_files(files: Sequence[ServerProperties]) -> BrokerFiles:
                 message = "names no broker (broker.id or node.id), so its broker is unknown"
                 raise input_error(file.file, None, message)
             found.template = file
-            text = f"{file.file.name} names no broker, so its settings apply to all brokers"
-            found.notices.append(Notice("brokers", text))
+            found.notices.add(
+                "brokers", f"{file.file.name} names no broker, so its settings apply to all brokers"
+            )
         elif broker in found.by_broker:
             first = found.by_broker[broker].file
             raise input_error(
@@ -297,26 +298,27 @@ def _place_in_racks(
         rack_of = dict.fromkeys(brokers, _rack(settings, files.template))
     known = {broker: rack for broker, rack in rack_of.items() if rack}
     if not known:
-        text = "no file has broker.rack: all brokers are in one rack"
-        settings.notices.append(Notice("brokers", text))
+        settings.notices.add("brokers", "no file has broker.rack: all brokers are in one rack")
         return
     for broker in sorted(brokers):
         settings.racks.setdefault(known.get(broker, DEFAULT_RACK), []).append(broker)
     unknown = [broker for broker in sorted(brokers) if broker not in known]
     if unknown:
-        text = (
+        settings.notices.add(
+            "brokers",
             f"no file has broker.rack for these brokers: {named(unknown)}; they are in a separate "
-            f"rack, {DEFAULT_RACK!r}: change `racks` to correct that"
+            f"rack, {DEFAULT_RACK!r}: change `racks` to correct that",
         )
-        settings.notices.append(Notice("brokers", text))
 
 
 def _rack(settings: ClusterSettings, file: ServerProperties) -> str | None:
     rack = file.text("broker.rack")
     if rack is None or not _PLACEHOLDER.search(rack):
         return rack
-    text = f"{file.file.name}: broker.rack is {rack}, to be filled in when the broker starts"
-    settings.notices.append(Notice("brokers", text))
+    settings.notices.add(
+        "brokers",
+        f"{file.file.name}: broker.rack is {rack}, to be filled in when the broker starts",
+    )
     return None
 
 
@@ -325,11 +327,11 @@ def _count_log_directories(settings: ClusterSettings, files: Collection[ServerPr
     most = max(counts.values(), default=1)
     settings.log_directories = min(most, MOST_LOG_DIRECTORIES)
     if len(set(counts.values())) > 1 or most > MOST_LOG_DIRECTORIES:
-        text = (
+        settings.notices.add(
+            "settings",
             f"log.dirs has {named(sorted(set(counts.values())))} directories; here all brokers "
-            f"have the same number: {settings.log_directories}"
+            f"have the same number: {settings.log_directories}",
         )
-        settings.notices.append(Notice("settings", text))
 
 
 def _log_directories(file: ServerProperties) -> int:
@@ -341,7 +343,7 @@ def _tell_what_is_not_said(
     settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
 ) -> None:
     for text in _not_said(files, brokers):
-        settings.notices.append(Notice("settings", text))
+        settings.notices.add("settings", text)
 
 
 def _not_said(files: BrokerFiles, brokers: Collection[int]) -> Iterator[str]:

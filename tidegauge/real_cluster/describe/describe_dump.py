@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tidegauge.real_cluster.describe.input_file import (
     InputError,
-    Notice,
+    Notices,
     input_error,
     lines_of,
     named,
@@ -98,7 +98,7 @@ class DescribeDump:
     #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
     #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def error(self, line: int | None, message: str) -> InputError:
         """The error to raise about a line of the dump."""
@@ -126,13 +126,9 @@ def read_describe_dump(file: Path) -> DescribeDump:
             _add_line(dump, number, columns)
     _refuse_what_is_incomplete(dump)
     _leave_out_deleted_topics(dump)
-    if skipped:
-        dump.notices.append(
-            Notice("input", f"skipped, not part of a description: {named(skipped)}")
-        )
+    dump.notices.name("input", "skipped, not part of a description", skipped)
     others = sorted(dump.columns - _READ)
-    if others:
-        dump.notices.append(Notice("input", f"columns that are not read: {named(others)}"))
+    dump.notices.name("input", "columns that are not read", others)
     return dump
 
 
@@ -197,8 +193,7 @@ def _add_partition(
 
 
 def _say_twice(dump: DescribeDump, name: str, first: int, second: int) -> None:
-    text = f"{name} is described twice, alike, on lines {first} and {second}"
-    dump.notices.append(Notice("input", text))
+    dump.notices.add("input", f"{name} is described twice, alike, on lines {first} and {second}")
 
 
 @dataclass
@@ -340,6 +335,4 @@ def _leave_out_deleted_topics(dump: DescribeDump) -> None:
         raise dump.error(None, f"all topics are marked for deletion: {named(deleted)}")
     for name in deleted:
         del dump.topics[name]
-    if deleted:
-        text = f"topics that are marked for deletion are left out: {named(deleted)}"
-        dump.notices.append(Notice("partitions", text))
+    dump.notices.name("partitions", "topics that are marked for deletion are left out", deleted)

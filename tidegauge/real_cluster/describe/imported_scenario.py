@@ -25,13 +25,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
 )
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notice,
-    file_text,
-    in_order,
-    named,
-)
+from tidegauge.real_cluster.describe.input_file import InputError, Notices, file_text, in_order
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
 from tidegauge.real_cluster.describe.release_hints import (
@@ -104,7 +98,7 @@ class ImportedScenario:
     origins: list[str]
     #: As a run reads it.
     scenario: Scenario = field(init=False)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def import_scenario(request: ImportRequest) -> ImportedScenario:
@@ -144,7 +138,7 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     }
     imported.data = {name: part for name, part in imported.data.items() if part not in ([], {})}
     _check(request, imported)
-    imported.notices = in_order(imported.notices)
+    imported.notices = Notices(in_order(imported.notices))
     return imported
 
 
@@ -261,22 +255,25 @@ def _suit_min_isr(
         return
     if _MIN_ISR not in settings:
         settings[_MIN_ISR] = needed
-        text = f"{topic.name}: {_MIN_ISR} is {needed} or more, since partitions have an Elr"
-        imported.notices.append(Notice("partitions", text))
+        imported.notices.add(
+            "partitions",
+            f"{topic.name}: {_MIN_ISR} is {needed} or more, since partitions have an Elr",
+        )
         return
     for number, size in sizes.items():
         if size >= int(settings[_MIN_ISR]):
             topic.partitions[number] = replace(topic.partitions[number], eligible=())
-            text = f"{topic.name}-{number}: Elr left out: the ISR has {_MIN_ISR} members"
-            imported.notices.append(Notice("partitions", text))
+            imported.notices.add(
+                "partitions", f"{topic.name}-{number}: Elr left out: the ISR has {_MIN_ISR} members"
+            )
 
 
 def _tell_of_brokers_without_replicas(imported: ImportedScenario, files: BrokerFiles) -> None:
     hosts = {broker for _, each in imported.cluster.partitions() for broker in each.replicas}
     idle = [broker for broker in files.by_broker if broker not in hosts]
-    if idle:
-        text = f"brokers that have a file and no replica in the dump, up: {named(idle)}"
-        imported.notices.append(Notice("brokers", text))
+    imported.notices.name(
+        "brokers", "brokers that have a file and no replica in the dump, up", idle
+    )
 
 
 def _workload(
@@ -324,15 +321,16 @@ def _steps(
         if each.adding or each.removing
     ]
     if under_way and release.mode == KRAFT_MODE:
-        text = f"partitions that are being reassigned: {len(under_way)}"
-        imported.notices.append(Notice("partitions", text))
+        imported.notices.add(
+            "partitions", f"partitions that are being reassigned: {len(under_way)}"
+        )
     elif under_way:
         steps.append({"at": _GOES_ON_AT, "do": "reassign", "partitions": under_way})
-        text = (
+        imported.notices.add(
+            "steps",
             f"partitions that are being reassigned: {len(under_way)}; they begin with all "
-            f"replicas, old and new, and the reassignment resumes at {_GOES_ON_AT}"
+            f"replicas, old and new, and the reassignment resumes at {_GOES_ON_AT}",
         )
-        imported.notices.append(Notice("steps", text))
     if request.reassignment:
         counts = {topic.name: len(topic.partitions) for topic in imported.cluster.topics}
         plan = read_reassignment_plan(request.reassignment, counts, imported.cluster.brokers)
@@ -356,14 +354,14 @@ def _tell_of_settings(imported: ImportedScenario, scenario: Scenario) -> None:
     plain = 0
     for line in scenario.settings_not_modelled():
         if ": " in line:
-            imported.notices.append(Notice("settings", f"has no effect: {line}"))
+            imported.notices.add("settings", f"has no effect: {line}")
         else:
             plain += 1
     if plain:
-        text = (
-            f"{counted(plain, 'setting')} kept, without any effect here: `tidegauge run` lists them"
+        imported.notices.add(
+            "settings",
+            f"{counted(plain, 'setting')} kept, without any effect: `tidegauge run` lists them",
         )
-        imported.notices.append(Notice("settings", text))
 
 
 def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> None:
@@ -382,18 +380,18 @@ def _tell_of_refused_writes(imported: ImportedScenario, scenario: Scenario) -> N
             never.append(topic.name)
         else:
             not_now += sum(len(each.isr) < least for each in led)
-    if never:
-        text = (
-            "min.insync.replicas is more than the number of replicas, so writes with acks=all are "
-            f"refused: {named(never)}"
-        )
-        imported.notices.append(Notice("workload", text))
+    imported.notices.name(
+        "workload",
+        "min.insync.replicas is more than the number of replicas, so writes with acks=all are "
+        "refused",
+        never,
+    )
     if not_now:
-        text = (
+        imported.notices.add(
+            "workload",
             "partitions with a leader, but fewer replicas in sync than min.insync.replicas: "
-            f"{not_now}; writes with acks=all are refused there until more replicas are in sync"
+            f"{not_now}; writes with acks=all are refused there until more replicas are in sync",
         )
-        imported.notices.append(Notice("workload", text))
 
 
 #: The comment above a part, if the part has its own place.

@@ -85,6 +85,19 @@ class Notice(NamedTuple):
     text: str
 
 
+class Notices(list[Notice]):
+    """Notices, in the order of their discovery."""
+
+    def add(self, subject: str, *texts: str) -> None:
+        """Add notices about a subject."""
+        self += [Notice(subject, text) for text in texts]
+
+    def name(self, subject: str, text: str, items: Iterable[object]) -> None:
+        """Add a notice that ends with the names of these items, if there are any."""
+        if found := named(items):
+            self.add(subject, f"{text}: {found}")
+
+
 def in_order(notices: Iterable[Notice]) -> list[Notice]:
     """Each notice once, by subject, each in one printable line."""
     tidy = dict.fromkeys(Notice(notice.subject, one_line(notice.text)) for notice in notices)

@@ -22,10 +22,9 @@ from tidegauge.real_cluster.describe.describe_dump import DescribedPartition, De
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster
 from tidegauge.real_cluster.describe.input_file import (
     InputError,
-    Notice,
+    Notices,
     input_error,
     lines_of,
-    named,
     read_text,
 )
 from tidegauge.simulation.quantities import MOST_BYTES, format_size
@@ -47,7 +46,7 @@ class LogDirs:
     directories: dict[int, int] = field(default_factory=dict)
     #: Records that a replica lacks, by (topic, partition) and broker id: none, or more than 0.
     lags: dict[tuple[Log, int], int] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def read_log_dirs(file: Path) -> LogDirs:
@@ -117,8 +116,9 @@ class _Reader:
         assert isinstance(directory, dict)
         if directory.get("error") is not None:
             name = directory.get("logDir")
-            text = f"broker {broker}: log directory {name} has an error: {directory['error']}"
-            self._dump.notices.append(Notice("logs", text))
+            self._dump.notices.add(
+                "logs", f"broker {broker}: log directory {name} has an error: {directory['error']}"
+            )
         moved = []
         for place, partition in enumerate(partitions):
             path = f"{where}.partitions[{place}]"
@@ -132,11 +132,9 @@ class _Reader:
             lag = partition.get("offsetLag")
             if isinstance(lag, int) and lag > 0:
                 self._dump.lags[log, broker] = lag
-        if moved:
-            text = (
-                f"broker {broker}: moves between its log directories are left out: {named(moved)}"
-            )
-            self._dump.notices.append(Notice("logs", text))
+        self._dump.notices.name(
+            "logs", f"broker {broker}: moves between its log directories are left out", moved
+        )
 
     def _log(self, partition: object, where: str) -> Log:
         name = partition.get("partition") if isinstance(partition, dict) else None
@@ -171,8 +169,9 @@ class LogSizes:
 
     def __init__(self, dump: LogDirs, cluster: DescribedCluster) -> None:
         self._dump = dump
-        self.notices = [*dump.notices, *_strangers(dump, cluster)]
-        self.notices += _assumed(dump, cluster)
+        self.notices = dump.notices
+        self._tell_of_strangers(cluster)
+        self._tell_of_assumptions(cluster)
 
     @property
     def log_directories(self) -> int:
@@ -206,6 +205,55 @@ class LogSizes:
             return known[partition.leader]
         return max(known.values(), default=0)
 
+    def _tell_of_strangers(self, cluster: DescribedCluster) -> None:
+        """Report what the dump of topics does not have: it is left out."""
+        sizes = self._dump.sizes
+        names = {topic.name for topic in cluster.topics}
+        partitions = {(topic, each.number) for topic, each in cluster.partitions()}
+        others = sorted(log for log in sizes if log not in partitions and log[0] in names)
+        text = f"of {self._dump.file.name} that the dump of topics does not have are left out"
+        for kind, items in (
+            ("topics", sorted({topic for topic, _ in sizes} - names)),
+            ("partitions", ["{}-{}".format(*log) for log in others]),
+            ("brokers", sorted(set(self._dump.directories) - set(cluster.brokers))),
+        ):
+            self.notices.name("logs", f"{kind} {text}", items)
+
+    def _tell_of_assumptions(self, cluster: DescribedCluster) -> None:
+        self.notices.add(
+            "logs",
+            "the size of a partition is that of its leader's log, or else of the largest; offsets "
+            "begin at 0, and all records are of the leader epoch 0 and were flushed",
+        )
+        empty, without_leader, unknown = [], [], []
+        for topic, each in cluster.partitions():
+            known = self._dump.sizes.get((topic, each.number), {})
+            name = f"{topic}-{each.number}"
+            if not known:
+                empty.append(name)
+                continue
+            if each.leader not in known:
+                without_leader.append(name)
+            unknown += [
+                f"{name} on broker {broker}"
+                for broker in each.replicas
+                if broker not in (*each.isr, *each.eligible, *each.last_known, *known)
+            ]
+        lags = [
+            f"{topic}-{number} on broker {broker} by {lag:,} records"
+            for ((topic, number), broker), lag in sorted(self._dump.lags.items())
+        ]
+        for text, items in (
+            ("logs that no broker reports, assumed to be empty", empty),
+            ("the leader's log is not reported, so the largest counts", without_leader),
+            (
+                "replicas outside of the ISR that no broker reports, assumed to be empty",
+                unknown,
+            ),
+            ("replicas that lag, if they are in the ISR taken for complete", lags),
+        ):
+            self.notices.name("logs", text, items)
+
 
 def _text(size_bytes: int) -> str:
     if size_bytes >= _ROUNDED_FROM:
@@ -213,75 +261,15 @@ def _text(size_bytes: int) -> str:
     return format_size(size_bytes)
 
 
-def _strangers(dump: LogDirs, cluster: DescribedCluster) -> list[Notice]:
-    """What the other dump does not have, is left out."""
-    partitions = {(topic, each.number) for topic, each in cluster.partitions()}
-    topics = sorted({topic for topic, _ in dump.sizes} - {topic.name for topic in cluster.topics})
-    names = {topic.name for topic in cluster.topics}
-    others = sorted(log for log in dump.sizes if log not in partitions and log[0] in names)
-    brokers = sorted(set(dump.directories) - set(cluster.brokers))
-    texts = [
-        f"{what} of {dump.file.name} that the dump of topics does not have are left out: {found}"
-        for what, found in (
-            ("topics", named(topics)),
-            ("partitions", named("{}-{}".format(*log) for log in others)),
-            ("brokers", named(brokers)),
-        )
-        if found
-    ]
-    return [Notice("logs", text) for text in texts]
-
-
-def _assumed(dump: LogDirs, cluster: DescribedCluster) -> list[Notice]:
-    assumed = (
-        "the size of a partition is that of its leader's log, or else of the largest; offsets "
-        "begin at 0, and all records are of the leader epoch 0 and were flushed"
-    )
-    texts = [assumed]
-    empty, without_leader, unknown = [], [], []
-    for topic, each in cluster.partitions():
-        known = dump.sizes.get((topic, each.number), {})
-        name = f"{topic}-{each.number}"
-        if not known:
-            empty.append(name)
-            continue
-        if each.leader not in known:
-            without_leader.append(name)
-        complete = (*each.isr, *each.eligible, *each.last_known)
-        unknown += [
-            f"{name} on broker {broker}"
-            for broker in each.replicas
-            if broker not in complete and broker not in known
-        ]
-    if empty:
-        texts.append(f"logs that no broker reports, assumed to be empty: {named(empty)}")
-    if without_leader:
-        texts.append(
-            f"the leader's log is not reported, so the largest counts: {named(without_leader)}"
-        )
-    if unknown:
-        texts.append(
-            "replicas outside of the ISR that no broker reports, assumed to be empty: "
-            f"{named(unknown)}"
-        )
-    lags = [
-        f"{topic}-{number} on broker {broker} by {lag:,} records"
-        for ((topic, number), broker), lag in sorted(dump.lags.items())
-    ]
-    if lags:
-        texts.append(f"replicas that lag, if they are in the ISR taken for complete: {named(lags)}")
-    return [Notice("logs", text) for text in texts]
-
-
 def with_sizes(
-    said: dict[str, Any], topic: DescribedTopic, sizes: LogSizes | None
+    described: dict[str, Any], topic: DescribedTopic, sizes: LogSizes | None
 ) -> dict[str, Any]:
     """The part of a topic in a scenario, with the sizes of its logs if they are known."""
     size = None if sizes is None else sizes.of_topic(topic)
     if size is None or sizes is None:
-        return said
-    for number, state in said["state"].items():
+        return described
+    for number, state in described["state"].items():
         behind = sizes.behind(topic.name, topic.partitions[number])
         if behind:
             state["behind"] = behind
-    return said | {"size": size}
+    return described | {"size": size}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from tidegauge.real_cluster.describe.input_file import InputError, Notice, input_error, read_text
+from tidegauge.real_cluster.describe.input_file import InputError, Notices, input_error, read_text
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.topic_steps import Move, ReassignStep
 from tidegauge.scenario.text.errors import one_line, path_text, problems_in
@@ -22,7 +22,7 @@ class ReassignmentPlan(NamedTuple):
     """The partitions to move, each as {topic, partition, replicas}."""
 
     moves: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: Notices
 
 
 def read_reassignment_plan(
@@ -34,10 +34,12 @@ def read_reassignment_plan(
         InputError: it is not such JSON, or names an unknown object; with the place in the JSON.
     """
     data = _json(file)
-    notices = []
+    notices = Notices()
     if _without_log_directories(data):
-        text = f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica"
-        notices.append(Notice("steps", text))
+        notices.add(
+            "steps",
+            f"{file.name}: log_dirs are ignored: a broker chooses the directory of a new replica",
+        )
     if "partitions" not in data:
         raise input_error(file, None, "partitions: is missing")
     try:

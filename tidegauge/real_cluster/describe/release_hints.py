@@ -24,7 +24,7 @@ from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
 from tidegauge.real_cluster.describe.input_file import (
     InputError,
-    Notice,
+    Notices,
     input_error,
     lines_of,
     read_text,
@@ -100,7 +100,7 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
 
 def choose_release(
@@ -119,16 +119,19 @@ def choose_release(
         chosen.release, reason = (
             _hinted_with_kraft(dump, features) if is_kraft else _hinted(said, dump)
         )
-        text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
-        chosen.notices.append(Notice("release", text))
+        chosen.notices.add(
+            "release", f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
+        )
     try:
         chosen.mode = Release.parse(chosen.release).mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
         raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
     if chosen.mode == KRAFT_MODE:
         if not is_kraft:
-            text = f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft"
-            chosen.notices.append(Notice("release", text))
+            chosen.notices.add(
+                "release",
+                f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft",
+            )
         _choose_features(chosen, dump, features)
     else:
         _set_protocols(chosen, files, said)
@@ -146,11 +149,11 @@ def _choose_features(
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
     if chosen.eligible_leader_replicas or features is not None:
         return
-    text = (
+    chosen.notices.add(
+        "release",
         "eligible leader replicas are off: no partition in the dump has any. If the cluster has "
-        "them (kafka-features.sh describe), use --features, or delete eligible_leader_replicas"
+        "them (kafka-features.sh describe), use --features, or delete eligible_leader_replicas",
     )
-    chosen.notices.append(Notice("release", text))
 
 
 def _parsed(wanted: str) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import (
     InputError,
-    Notice,
+    Notices,
     input_error,
     lines_of,
     read_bytes,
@@ -55,7 +55,7 @@ class ServerProperties:
 
     file: Path
     properties: dict[str, Property] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def broker_id(self) -> int | None:
         """node.id or broker.id; None if the file has neither, or -1: ZooKeeper assigns the id.
@@ -117,8 +117,10 @@ def read_server_properties(file: Path) -> ServerProperties:
             raise input_error(file, line, f"a name has more than {_LONGEST_NAME} characters")
         before = read.properties.get(name)
         if before is not None and before.text != value:
-            text = f"{file.name}: {name} appears twice: line {line} counts, not line {before.line}"
-            read.notices.append(Notice("settings", text))
+            read.notices.add(
+                "settings",
+                f"{file.name}: {name} appears twice: line {line} counts, not line {before.line}",
+            )
         read.properties[name] = Property(value, file, line)
     if not read.properties:
         raise input_error(file, None, "has no property: is it a server.properties?")

@@ -18,13 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from tidegauge.real_cluster.describe.input_file import (
-    Notice,
-    input_error,
-    lines_of,
-    named,
-    read_text,
-)
+from tidegauge.real_cluster.describe.input_file import Notices, input_error, lines_of, read_text
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND, MOST_PER_SECOND
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.settings import Value
@@ -45,7 +39,7 @@ class MeasuredWorkload(NamedTuple):
 
     producers: list[dict[str, Any]]
     consumers: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: Notices
 
 
 class WorkloadReader(Protocol):
@@ -98,7 +92,7 @@ class Producers(NamedTuple):
     """Groups of producers of a scenario, and notices about their rates."""
 
     groups: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: Notices
 
 
 def default_producers(topics: Sequence[str]) -> Producers:
@@ -111,13 +105,14 @@ def default_producers(topics: Sequence[str]) -> Producers:
     text = f"no --rates: a producer sends to each topic {rate}"
     if len(names) < len(topics):
         text += "; Kafka's own topics (__...) have no producer"
-    notices = [Notice("workload", text)]
+    notices = Notices()
+    notices.add("workload", text)
     if len(names) > _MOST_GROUPS:
-        text = (
+        notices.add(
+            "workload",
             f"{len(names)} topics are too many for one producer each: a single one sends to all "
-            "of them"
+            "of them",
         )
-        notices.append(Notice("workload", text))
         together = _group("everything", names, _DEFAULT_BATCHES_PER_SECOND * len(names))
         return Producers([together], notices)
     return Producers([_group(name, [name], _DEFAULT_BATCHES_PER_SECOND) for name in names], notices)
@@ -198,11 +193,10 @@ def read_topic_rates(file: Path, topics: Collection[str]) -> Producers:
         else:
             rate = TopicRate(messages, size, row.get("acks") or "all")
             groups[topic] = table.group(line, topic, rate)
-    notices = [Notice("workload", how_batches_come_about(file.name))]
+    notices = Notices()
+    notices.add("workload", how_batches_come_about(file.name))
     others = [name for name in topics if name not in groups]
-    if others:
-        text = f"these topics have no producer, by {file.name}: {named(others)}"
-        notices.append(Notice("workload", text))
+    notices.name("workload", f"these topics have no producer, by {file.name}", others)
     return Producers(list(groups.values()), notices)
 
 

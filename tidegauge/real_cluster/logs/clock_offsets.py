@@ -119,10 +119,10 @@ def _of_partitions(content: ClusterContent, is_active: ActiveSpans) -> Iterator[
                     seen.add(key)
                     yield _Pair(cause, here)
         elif row.kind in (LineKind.EXPANDING, LineKind.ISR_UPDATED):
-            key = (row.partition, row.node, row.isr, 0)
-            if key in seen:
+            joins = (row.partition, row.node, row.isr, 0)
+            if joins in seen:
                 continue
-            seen.add(key)
+            seen.add(joins)
             for member in content.isrs[row.isr]:
                 if (row.partition, member) in follows:
                     yield _Pair(follows[row.partition, member], here)

@@ -138,13 +138,16 @@ class Names:
         """The number of an assignment."""
         return self.assignments.setdefault(assignment, len(self.assignments))
 
-    def assignment(self, *lists: bytes | None) -> int:
-        """The number of an assignment as lines write replicas, adding and removing replicas."""
+    def assignment(
+        self, replicas: bytes | None, adding: bytes | None, removing: bytes | None
+    ) -> int:
+        """The number of an assignment as lines write its lists."""
+        lists = (replicas, adding, removing)
         number = self._assignment_of_texts.get(lists)
         if number is None:
-            brokers = (None if text is None else brokers_in(text) for text in lists)
-            number = self.assignment_of(Assignment(*brokers))
-            self._assignment_of_texts[lists] = number
+            brokers = [None if text is None else brokers_in(text) for text in lists]
+            new = Assignment(replicas=brokers[0], adding=brokers[1], removing=brokers[2])
+            number = self._assignment_of_texts[lists] = self.assignment_of(new)
         return number
 
 
@@ -189,7 +192,7 @@ def earliest(rows: Rows, each_time: Sequence[LineKind] = _EACH_TIME) -> Rows:
     """
     keys = rows.copy()
     keys["time_ms"][~np.isin(rows["kind"], each_time)] = 0
-    order = np.lexsort((rows["time_ms"], *(keys[name] for name in ROW.names[::-1])))
+    order = np.lexsort((rows["time_ms"], *(keys[name] for name in PartitionRow._fields[::-1])))
     ordered = keys[order]
     is_first = np.ones(len(rows), bool)
     is_first[1:] = ordered[1:] != ordered[:-1]

@@ -271,7 +271,8 @@ def _roles_by_states(rows: Rows, content: ClusterContent) -> Rows:
         node in (content.assignments[assignment].replicas or ())
         for node, assignment in rows[["node", "assignment"]].tolist()
     ]
-    return rows[np.array(is_replica, bool)]
+    kept: Rows = rows[np.array(is_replica, bool)]
+    return kept
 
 
 def _created_again(lines: list[Line], deaths: list[int]) -> list[int]:

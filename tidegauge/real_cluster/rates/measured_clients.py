@@ -2,91 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from tidegauge.metrics.families.family import Family
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.real_cluster.describe.input_file import Notice
+from tidegauge.real_cluster.describe.input_file import Notices
 from tidegauge.real_cluster.describe.topic_rates import MeasuredCluster, MeasuredWorkload
+from tidegauge.real_cluster.rates import sought_metrics
 from tidegauge.real_cluster.rates.measured_groups import read_groups
 from tidegauge.real_cluster.rates.measured_topics import read_topics
 from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
 from tidegauge.real_cluster.rates.rate_source import Matcher, Over, RateSource, Together, Window
 from tidegauge.real_cluster.rates.sample_files import SampleReader
-from tidegauge.real_cluster.rates.sought_metrics import (
-    HANDLERS_IDLE,
-    HANDLERS_IDLE_TIME,
-    NETWORK_IDLE,
-    Vocabulary,
-    sought_names,
-)
+from tidegauge.real_cluster.rates.sought_metrics import Vocabulary, sought_names
 from tidegauge.scenario.text.counted import counted
 
-_INSTANCE = "instance"
-_NANOSECONDS = 1e9
+
+class _IdleMetric(NamedTuple):
+    """A metric of the share of time in which threads are idle."""
+
+    family: Family
+    over: Over
+    #: The value of threads that are always idle.
+    whole: float = 1.0
+    #: The time of the value, if it is not the window.
+    since: str = ""
 
 
-class _Idle:
-    """The idle shares (0 to 1) of the threads of each broker."""
-
-    def __init__(self, by_instance: dict[str, float], metric: str) -> None:
-        self.by_instance = {name: min(max(v, 0.0), 1.0) for name, v in by_instance.items()}
-        self.metric = metric
-
-    def text(self, threads: str, setting: str, cluster: MeasuredCluster) -> str:
-        values = self.by_instance
-        busiest = min(values, key=lambda instance: values[instance])
-        least = values[busiest]
-        at = f" at {busiest}" if busiest else ""
-        mean = sum(values.values()) / len(values)
-        text = (
-            f"{threads}: idle {mean:.1%} in the mean of {counted(len(values), 'broker')}, "
-            f"{least:.1%}{at} ({self.metric})"
-        )
-        number = cluster.settings.get(setting)
-        if number is None:
-            return f"{text}; brokers differ in {setting}"
-        busy = int(number) * (1 - least)
-        return f"{text}: with {setting}={number}, as in the scenario, {busy:.2g} are busy there"
+#: By threads and their setting: metrics, the best one first.
+_IDLE = {
+    ("request handlers", "num.io.threads"): (
+        # Nanoseconds in a second.
+        _IdleMetric(sought_metrics.HANDLERS_IDLE_TIME, Over.RATE, 1e9),
+        _IdleMetric(sought_metrics.HANDLERS_IDLE, Over.LAST, since=", since their start"),
+    ),
+    ("network threads", "num.network.threads"): (
+        _IdleMetric(sought_metrics.NETWORK_IDLE, Over.MEAN),
+    ),
+}
 
 
-def threads_notices(
-    source: RateSource, vocabulary: Vocabulary, cluster: MeasuredCluster
-) -> Iterator[Notice]:
-    """How busy threads are, and what the scenario makes of it."""
-    idle = _handlers(source, vocabulary)
-    if idle is not None:
-        yield Notice("workload", idle.text("request handlers", "num.io.threads", cluster))
-    idle = _network(source, vocabulary)
-    if idle is not None:
-        yield Notice("workload", idle.text("network threads", "num.network.threads", cluster))
+def _tell_of_threads(
+    notices: Notices, source: RateSource, vocabulary: Vocabulary, cluster: MeasuredCluster
+) -> None:
+    """Report the idle shares of threads, and the number of busy ones in the scenario."""
+    for (threads, setting), metrics in _IDLE.items():
+        for metric in metrics:
+            found = vocabulary.find(metric.family)
+            if found is None:
+                continue
+            values = source.read(found.selected, metric.over, ["instance"], Together.MEAN)
+            if not values:
+                continue
+            shares = {
+                instance: min(max(value / metric.whole, 0.0), 1.0)
+                for (instance,), value in values.items()
+            }
+            name = f"{found.selected.name}{metric.since}"
+            notices.add(
+                "workload", f"{threads}: {_idle_text(shares, name, setting, cluster.settings)}"
+            )
+            break
 
 
-def _handlers(source: RateSource, vocabulary: Vocabulary) -> _Idle | None:
-    """From the time that handlers were idle in the window, or from the mean since their start."""
-    found = vocabulary.find(HANDLERS_IDLE_TIME)
-    if found is not None:
-        idle_ns = source.read(found.selected, Over.RATE, [_INSTANCE], Together.MEAN)
-        if idle_ns:
-            shares = {instance: value / _NANOSECONDS for (instance,), value in idle_ns.items()}
-            return _Idle(shares, found.selected.name)
-    found = vocabulary.find(HANDLERS_IDLE)
-    if found is None:
-        return None
-    values = source.read(found.selected, Over.LAST, [_INSTANCE], Together.MEAN)
-    shares = {instance: value for (instance,), value in values.items()}
-    return _Idle(shares, f"{found.selected.name}, since their start") if shares else None
-
-
-def _network(source: RateSource, vocabulary: Vocabulary) -> _Idle | None:
-    found = vocabulary.find(NETWORK_IDLE)
-    if found is None:
-        return None
-    values = source.read(found.selected, Over.MEAN, [_INSTANCE], Together.MEAN)
-    shares = {instance: value for (instance,), value in values.items()}
-    return _Idle(shares, found.selected.name) if shares else None
+def _idle_text(
+    shares: Mapping[str, float], metric: str, setting: str, settings: Mapping[str, object]
+) -> str:
+    busiest = min(shares, key=shares.__getitem__)
+    least = shares[busiest]
+    text = (
+        f"idle {sum(shares.values()) / len(shares):.1%} in the mean of "
+        f"{counted(len(shares), 'broker')}, {least:.1%}{busiest and f' at {busiest}'} ({metric})"
+    )
+    if setting not in settings:
+        return f"{text}; brokers differ in {setting}"
+    busy = int(str(settings[setting])) * (1 - least)
+    return (
+        f"{text}: with {setting}={settings[setting]}, as in the scenario, {busy:.2g} are busy there"
+    )
 
 
 #: The length of the window, unless it is given.
@@ -95,7 +92,7 @@ DEFAULT_OVER_S = 300.0
 
 @dataclass(frozen=True)
 class MeasuredClients:
-    """A reader of ``describe/measured_workload.py``."""
+    """A reader of measured clients (``describe/topic_rates.py``)."""
 
     origin: str
     _open: Callable[[], RateSource]
@@ -113,8 +110,8 @@ class MeasuredClients:
         vocabulary = Vocabulary(source.names(sought), self._spelling)
         topics = read_topics(source, vocabulary, cluster.topics, self._matchers)
         groups = read_groups(source, vocabulary, topics, self._matchers)
-        notices = [*source.notices, *topics.notices, *groups.notices]
-        notices += threads_notices(source, vocabulary, cluster)
+        notices = Notices([*source.notices, *topics.notices, *groups.notices])
+        _tell_of_threads(notices, source, vocabulary, cluster)
         return MeasuredWorkload(topics.producers, groups.consumers, notices)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
-from tidegauge.real_cluster.describe.input_file import Notice, named
+from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.topic_rates import is_internal
 from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics, rates_of
 from tidegauge.real_cluster.rates.rate_source import (
@@ -42,7 +42,7 @@ class MeasuredGroups(NamedTuple):
     """Groups of consumers of a scenario."""
 
     consumers: list[dict[str, Any]]
-    notices: list[Notice]
+    notices: Notices
 
 
 class _Read(NamedTuple):
@@ -66,12 +66,12 @@ def read_groups(
     Raises:
         InputError: the series are of several clusters, or cannot be read.
     """
-    groups = MeasuredGroups([], [])
+    groups = MeasuredGroups([], Notices())
     read = _read(source, vocabulary, topics, matchers)
     fetched = _fetched(source, vocabulary, topics)
     if read is None:
         text = "no series of consumer groups (kafka_exporter has them): no consumers"
-        groups.notices.append(Notice("workload", f"{text}{fetched and f', though {fetched}'}"))
+        groups.notices.add("workload", f"{text}{fetched and f', though {fetched}'}")
         return groups
     active, idle = _parted(read, topics)
     commits = topics.names.topic_of(_OFFSETS_TOPIC) is not None
@@ -79,24 +79,22 @@ def read_groups(
     _add_consumers(groups, read, active, taken, commits=commits)
     told = [f"{name} ({named(each)})" for name, each in active.items()]
     of_groups = f"consumer groups: {len(active)}, of {read.metric}"
-    groups.notices.append(
-        Notice("workload", f"{of_groups}{': ' if told else ''}{named(told)}; {_assumed(read)}")
+    groups.notices.add(
+        "workload", f"{of_groups}{': ' if told else ''}{named(told)}; {_assumed(read)}"
     )
     if idle:
         text = (
             f"groups that have no members, or commit nothing of topics with messages: {named(idle)}"
         )
-        groups.notices.append(Notice("workload", f"left out: {text}"))
+        groups.notices.add("workload", f"left out: {text}")
     if fetched:
-        groups.notices.append(Notice("workload", fetched))
+        groups.notices.add("workload", fetched)
     lags = [
         f"{name} {round(lag):,}"
         for name in active
         if (lag := sum(value for (group, _), value in read.lag.items() if group == name)) >= 1
     ]
-    if lags:
-        text = f"lag in records, which the run begins without: {named(lags)}"
-        groups.notices.append(Notice("workload", text))
+    groups.notices.name("workload", "lag in records, which the run begins without", lags)
     return groups
 
 
@@ -171,8 +169,10 @@ def _add_consumers(
 ) -> None:
     members = {group: max(1, read.members.get(group, 1)) for group in active}
     if sum(members.values()) > _MOST_CONSUMERS:
-        text = f"{counted(sum(members.values()), 'consumer')} are too many: one for each group"
-        groups.notices.append(Notice("workload", text))
+        groups.notices.add(
+            "workload",
+            f"{counted(sum(members.values()), 'consumer')} are too many: one for each group",
+        )
         members = dict.fromkeys(active, 1)
     for group, topics in list(active.items())[:_MOST_CONSUMERS]:
         name = "".join(letter if letter.isprintable() else "_" for letter in group)
@@ -184,11 +184,12 @@ def _add_consumers(
             consumer["settings"] = {"enable.auto.commit": True}
         groups.consumers.append(consumer)
     if active and not commits:
-        text = f"the dump has no {_OFFSETS_TOPIC}, so consumers commit nothing"
-        groups.notices.append(Notice("workload", text))
+        groups.notices.add(
+            "workload", f"the dump has no {_OFFSETS_TOPIC}, so consumers commit nothing"
+        )
     if len(active) > _MOST_CONSUMERS:
         left_out = list(active)[_MOST_CONSUMERS:]
-        groups.notices.append(Notice("workload", f"left out: groups: {named(left_out)}"))
+        groups.notices.add("workload", f"left out: groups: {named(left_out)}")
 
 
 def _fetched(source: RateSource, vocabulary: Vocabulary, topics: MeasuredTopics) -> str:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
-from tidegauge.real_cluster.describe.input_file import InputError, Notice, named
+from tidegauge.real_cluster.describe.input_file import InputError, Notices, named
 from tidegauge.real_cluster.describe.topic_rates import (
     DEFAULT_RECORD_BYTES,
     ImpossibleRateError,
@@ -115,14 +115,15 @@ _Maker = Callable[[str, TopicRate], dict[str, Any]]
 
 def producer_groups(
     rates: Mapping[str, TopicRate], partitions: Mapping[str, int], make: _Maker
-) -> tuple[list[dict[str, Any]], list[Notice]]:
+) -> tuple[list[dict[str, Any]], Notices]:
     """The groups that send at these rates to topics with so many partitions."""
     busiest = sorted(rates, key=lambda topic: -rates[topic].messages_per_second)
     shared = busiest[_MOST_OWN:]
     own = set(busiest[:_MOST_OWN])
     groups = [make(topic, rate) for topic, rate in rates.items() if topic in own]
+    notices = Notices()
     if not shared:
-        return groups, []
+        return groups, notices
     factor, cells = _cells(shared, rates, partitions)
     for number, topics in enumerate(cells, start=1):
         of_topics = [rates[topic] for topic in topics]
@@ -138,7 +139,8 @@ def producer_groups(
         f"share {counted(len(cells), 'group')} of producers, each with topics whose rates and "
         f"record sizes {_differ(factor)}"
     )
-    return groups, [Notice("workload", text)]
+    notices.add("workload", text)
+    return groups, notices
 
 
 def _cells(
@@ -186,7 +188,7 @@ class MeasuredTopics(NamedTuple):
     messages: dict[str, float]
     bytes: dict[str, float]
     names: TopicNames
-    notices: list[Notice]
+    notices: Notices
 
 
 def read_topics(
@@ -211,12 +213,12 @@ def read_topics(
             f"{source.place}: has rates of {named(sorted(messages.by_name))}, and none of these "
             "topics is in the dump"
         )
-    measured = MeasuredTopics([], by_topic, bytes_of, names, [])
-    mean = None if bytes_of else _mean_record_bytes(source, vocabulary, messages)
-    _add_producers(source, measured, topics, mean)
+    measured = MeasuredTopics([], by_topic, bytes_of, names, Notices())
     origins = f"messages of {messages.metric}"
     origins += "" if sizes is None else f", bytes of {sizes.metric}"
-    measured.notices[:0] = list(_notices(source, vocabulary, measured, topics, origins))
+    _tell_of_rates(source, vocabulary, measured, topics, origins)
+    mean = None if bytes_of else _mean_record_bytes(source, vocabulary, messages)
+    _add_producers(source, measured, topics, mean)
     return measured
 
 
@@ -331,7 +333,7 @@ def _add_producers(
         size = round(mean_record_bytes or DEFAULT_RECORD_BYTES)
         origin = ", the mean of all topics," if mean_record_bytes else ""
         text = f"no bytes of these topics: records of {size} bytes{origin} are assumed: "
-        measured.notices.append(Notice("workload", text + named(assumed)))
+        measured.notices.add("workload", text + named(assumed))
     groups, notices = producer_groups(rates, topics, partial(_producers, source))
     measured.producers.extend(groups)
     measured.notices.extend(notices)
@@ -355,47 +357,41 @@ def _tell_of_small_records(measured: MeasuredTopics, rates: Mapping[str, TopicRa
         exact = size / messages
         if abs(max(1, round(exact)) / exact - 1) > _MOST_DEVIATION:
             far.append(f"{topic} ({exact:.2g})")
-    if far:
-        text = (
-            f"a record's size is a whole number of bytes, by which their bytes differ: {named(far)}"
-        )
-        measured.notices.append(Notice("workload", text))
+    measured.notices.name(
+        "workload", "a record's size is a whole number of bytes, by which their bytes differ", far
+    )
 
 
-def _notices(
+def _tell_of_rates(
     source: RateSource,
     vocabulary: Vocabulary,
     measured: MeasuredTopics,
-    topics: Iterable[str],
+    topics: Collection[str],
     origins: str,
-) -> Iterable[Notice]:
-    names = measured.names
-    all_topics = list(topics)
-    own = [topic for topic in all_topics if not is_internal(topic)]
+) -> None:
+    names, notices = measured.names, measured.notices
+    own = [topic for topic in topics if not is_internal(topic)]
     known = [topic for topic in own if topic in measured.messages]
-    yield Notice(
+    notices.add(
         "input",
         f"rates come from {source.place}, over {source.window}, by the names of {vocabulary.text}",
     )
-    yield Notice(
-        "workload", f"rates of {len(known)} of {len(own)} topics: {origins}; acks=all is assumed"
+    notices.add(
+        "workload",
+        f"rates of {len(known)} of {len(own)} topics: {origins}; acks=all is assumed",
+        how_batches_come_about(source.place),
     )
-    yield Notice("workload", how_batches_come_about(source.place))
     missing = [topic for topic in own if topic not in measured.messages]
-    if missing:
-        yield Notice("workload", f"these topics have no series, so no producer: {named(missing)}")
     silent = [topic for topic in known if measured.messages[topic] < LEAST_PER_SECOND]
-    if silent:
-        yield Notice("workload", f"these topics had no messages, so no producer: {named(silent)}")
-    if len(own) < len(all_topics):
-        yield Notice("workload", "Kafka's own topics (__...) have no producer")
-    if names.mangled:
-        found = named(f"{topic} is {name}" for topic, name in names.mangled.items())
-        yield Notice("workload", f"topics that the series have under another name: {found}")
-    for name, candidates in names.ambiguous.items():
-        yield Notice("workload", f"left out: the topic {name} can be {' or '.join(candidates)}")
-    for topic, twin in names.twins(measured.messages):
-        yield Notice("workload", f"the rate of {topic} can be that of {twin}, which has none")
+    mangled = [f"{topic} is {name}" for topic, name in names.mangled.items()]
     unknown = [name for name in names.unknown if not is_internal(name)]
-    if unknown:
-        yield Notice("workload", f"left out: topics that the dump does not have: {named(unknown)}")
+    notices.name("workload", "these topics have no series, so no producer", missing)
+    notices.name("workload", "these topics had no messages, so no producer", silent)
+    if len(own) < len(topics):
+        notices.add("workload", "Kafka's own topics (__...) have no producer")
+    notices.name("workload", "topics that the series have under another name", mangled)
+    for name, candidates in names.ambiguous.items():
+        notices.add("workload", f"left out: the topic {name} can be {' or '.join(candidates)}")
+    for topic, twin in names.twins(measured.messages):
+        notices.add("workload", f"the rate of {topic} can be that of {twin}, which has none")
+    notices.name("workload", "left out: topics that the dump does not have", unknown)

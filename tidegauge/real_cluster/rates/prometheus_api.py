@@ -19,7 +19,7 @@ from math import isfinite
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
-from tidegauge.real_cluster.describe.input_file import InputError, Notice
+from tidegauge.real_cluster.describe.input_file import InputError, Notices
 from tidegauge.real_cluster.rates.rate_source import (
     Matcher,
     Over,
@@ -57,7 +57,7 @@ class PrometheusSource:
         host = parts.netloc.rpartition("@")[2]
         self.place = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self.window = window
-        self.notices: list[Notice] = []
+        self.notices = Notices()
         self._matchers = list(matchers)
         self._authorization = _authorization(parts)
 
@@ -139,7 +139,7 @@ class PrometheusSource:
             raise self._not_prometheus(path)
         warnings = response.get("warnings")
         for warning in warnings if isinstance(warnings, list) else ():
-            self.notices.append(Notice("input", f"{self.place} warns: {warning}"))
+            self.notices.add("input", f"{self.place} warns: {warning}")
         return response.get("data")
 
     def _content(self, path: str, parameters: dict[str, str]) -> bytes:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from tidegauge.real_cluster.describe.input_file import InputError, Notice, named
+from tidegauge.real_cluster.describe.input_file import InputError, Notices, named
 from tidegauge.simulation.durations import format_duration
 
 _TEXT = r'"(?:[^"\\]|\\.)*"'
@@ -153,7 +153,7 @@ class RateSource(Protocol):
     place: str
     #: Of the samples that are used; ``settle`` may shorten it.
     window: Window
-    notices: list[Notice]
+    notices: Notices
 
     def names(self, also: Collection[str] = ()) -> Collection[str]:
         """The names of all series that begin with ``kafka_``, and of these if they are there."""
