@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tidegauge.laboratory.gallery.comparison import Compared, Observed, command_of, compared
 from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Version
 from tidegauge.laboratory.gallery.view import value_text
-from tidegauge.laboratory.manual.markdown import anchor, code_block, of_docstring, table
+from tidegauge.laboratory.manual.markdown import anchor, code_block, of_docstring, prose, table
 from tidegauge.scenario.reading import written_scenario
 from tidegauge.scenario.shipped import FOLDER, ShippedScenario, described_scenarios
 from tidegauge.scenario.text.counted import counted
@@ -25,38 +25,6 @@ from tidegauge.traces.checks import CHECKS, LIVENESS, Check
 
 #: Paragraphs of a check's docstring that begin with one of these words have their own place.
 PARTS = ("Permitted", "Example", "Source")
-
-_CHECKS = """\
-# Checks
-
-This page covers the checks of a run: promises of Kafka's replication, with an example of each.
-Compiled code judges eight of them from the rows of the trace, at any trace level; `liveness` is
-judged after all faults have ended. `tidegauge run` prints a line for each check, and `summary.json`
-has the verdicts below `checks`.
-
-| verdict | meaning |
-|---|---|
-| holds | no event broke it |
-| BROKEN | an event broke it, and nothing permits that: the exit status is 1, and `tidegauge run` \
-prints the story of the first event |
-| given up | a setting or the release permits every event that broke it: the line names it, and \
-the exit status is 0 |
-| unknown | no verdict is possible: a partition without a leader, or no liveness phase |
-
-A scenario can expect another verdict (`checks: {exposed_durable: false}`); then the exit status is
-1 if the verdict differs.
-
-These causes permit a break:
-
-* **an unclean election** (`unclean.leader.election.enable`, or a request of the operator): the new
-  leader is not in the ISR, and records that it lacks are lost;
-* **an election of the last known leader** (KIP-966), whatever that setting is: ISR and ELR are
-  empty, and it was the last of them;
-* **a loss of power before a flush** (`log.flush.interval.messages`): Kafka relies on replicas, not
-  on the disk, so a broker that loses power may lose acknowledged records;
-* **the release**: KAFKA-14704, from 2.8.0 to 3.4.0, which explains breaks of `committed_agree`
-  alone.
-"""
 
 
 class CheckText(NamedTuple):
@@ -71,7 +39,7 @@ class CheckText(NamedTuple):
 def checks_page() -> str:
     """The page, in Markdown."""
     sections = [_check_section(text) for text in check_texts()]
-    return "\n".join([_CHECKS, *sections])
+    return "\n".join([prose("checks.md"), *sections])
 
 
 def check_texts() -> list[CheckText]:
@@ -103,22 +71,12 @@ def _check_section(text: CheckText) -> str:
     return "\n\n".join(of_docstring(paragraph) for paragraph in paragraphs) + "\n"
 
 
-_GALLERY = """\
-# Gallery
-
-This page covers known bugs of KRaft: each is run in a release that has the bug and in one that has
-not, by the same schedule. `tidegauge gallery` repeats all runs in some seconds, and its exit status
-is 1 if a figure is not as expected; `tidegauge gallery 3` repeats one incident. All times are
-virtual. A second version beside a release is the metadata.version of its cluster.
-
-The rules that differ between releases are those of `tidegauge releases`; each has its source.
-"""
-
-
 def gallery_page() -> str:
     """The page, in Markdown; all incidents are run for it."""
     results = gallery_results()
-    return "\n".join([_GALLERY, _overview(results), *(_incident_section(each) for each in results)])
+    return "\n".join(
+        [prose("gallery.md"), _overview(results), *(_incident_section(each) for each in results)]
+    )
 
 
 @cache
@@ -191,16 +149,6 @@ def _observed(observed: Observed) -> str:
     return text if observed.is_as_expected else f"**{text}**"
 
 
-_SCENARIOS = """\
-# Shipped scenarios
-
-This page covers every scenario that is part of Tidegauge: its question or story, its size, its file
-and its command. `tidegauge scenarios` prints the same list. [Questions](questions.md) has the
-answers to the first ones, with figures. Copy a file to begin a scenario of your own;
-[Scenarios](scenarios.md) explains how.
-"""
-
-
 #: A heading, a sentence, and which scenarios stand below it.
 _GROUPS: tuple[tuple[str, str, Callable[[ShippedScenario], bool]], ...] = (
     (
@@ -235,7 +183,7 @@ _GROUPS: tuple[tuple[str, str, Callable[[ShippedScenario], bool]], ...] = (
 def scenarios_page() -> str:
     """The page, in Markdown."""
     described = described_scenarios()
-    parts = [_SCENARIOS]
+    parts = [prose("scenarios-shipped.md")]
     for title, sentence, belongs in _GROUPS:
         parts += [f"## {title}\n", f"{sentence}\n"]
         parts += [_scenario_section(each) for each in described if belongs(each)]

@@ -14,20 +14,15 @@ from typing import Any, NamedTuple
 import typer
 
 from tidegauge.command_line import app
-from tidegauge.laboratory.manual.markdown import NONE, code, code_block, table, with_options_as_code
+from tidegauge.laboratory.manual.markdown import (
+    NONE,
+    code,
+    code_block,
+    prose,
+    table,
+    with_options_as_code,
+)
 
-_OPENING = """\
-# Commands
-
-This page covers every command of `tidegauge`: its arguments, options, defaults and examples, as
-`tidegauge COMMAND --help` prints them. [First hour](first-hour.md) uses them one after the other.
-
-* Each command has `--help`. It has `--json` if a program would read its output.
-* The exit status is 0 if every check has the verdict that the scenario expects, 1 if not, and 2 for
-  bad input. Bad input is reported in one line that names the file, field or option. After a 1 the
-  output names the seed, the command that repeats the run, and the story of the first event.
-* FILE, DIR and RUN stand for a file, a folder and the folder of a run.
-"""
 #: Names of a command's parameters that every command has.
 _ALWAYS = {"help"}
 _EXAMPLES = re.compile(r"^Examples?:\n", re.MULTILINE)
@@ -61,7 +56,7 @@ def documentation() -> str:
         ),
     )
     sections = [_section(name, command) for name, command in group.commands.items()]
-    return "\n".join([_OPENING, index, *sections])
+    return "\n".join([prose("commands.md"), index, *sections])
 
 
 def _section(name: str, command: Any) -> str:
@@ -93,7 +88,7 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     name, described = parameter.get_help_record(context)
     text = parameter.help or ""
     sentences = _SENTENCE.split(_BY_DEFAULT.sub("", text))
-    defaults = [_told(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
+    defaults = [_default_text(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
     defaults += [found["value"] for found in _BY_DEFAULT.finditer(text)]
     others = [each for each in sentences if not _DEFAULT.fullmatch(each)] or sentences
     if limit := _LIMIT.search(described):
@@ -105,13 +100,13 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     )
 
 
-def _told(default: re.Match[str]) -> str:
+def _default_text(default: re.Match[str]) -> str:
     when, value = default["when"].strip(), default["value"]
     return f"{when}: {value}" if when else value
 
 
 def _default_of(parameter: Any) -> str:
-    """The default of a parameter whose text tells none."""
+    """The default of a parameter whose text has none."""
     if parameter.required:
         return "required"
     if parameter.default is False:
