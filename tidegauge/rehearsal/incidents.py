@@ -156,7 +156,7 @@ def _rehearse_in_processes(
             except BrokenProcessPool:
                 yield Rehearsed(name, None, error="the process of this incident died")
     finally:
-        # Ended first and then waited for: a pool that is told not to wait is never joined, and its
+        # Ended first and then waited for: a pool that does not wait is never joined, and its
         # thread may close a pipe that the interpreter writes to as it exits.
         if left:
             for process in active_children():

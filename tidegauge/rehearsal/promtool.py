@@ -91,7 +91,7 @@ _VERSION = re.compile(r"promtool, version ([0-9]+\.[0-9]+[^\s+]*)")
 #: First release with keep_firing_for, and ``1x3`` for four equal values.
 _FIRST_FIT = (2, 42)
 
-_ASKED = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
+_QUERY = re.compile(r'^\s*expr: ".*", time: (?P<time>[0-9a-z]+),\s*$')
 _GOT = re.compile(r"^\s*got: ?(?P<samples>.*)$")
 _SAMPLE = re.compile(
     r"""\{(?P<labels>(?:"(?:[^"\\]|\\.)*"|[^{}"])*)\}[ ](?P<value>[-+.0-9A-Za-z]+)""", re.VERBOSE
@@ -263,8 +263,8 @@ def _answers(output: str) -> Iterator[tuple[int, dict[tuple[str, str], int]]]:
     """By time: the number of alerts of each name in each state."""
     time_us: int | None = None
     for line in output.splitlines():
-        if asked := _ASKED.match(line):
-            parts = _DURATION_PART.findall(asked["time"])
+        if query := _QUERY.match(line):
+            parts = _DURATION_PART.findall(query["time"])
             time_us = 1_000 * sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
         elif (got := _GOT.match(line)) and time_us is not None:
             counts = {}
@@ -283,17 +283,17 @@ def _labels(sample: re.Match[str]) -> list[tuple[str, str]]:
 def _complaint(promtool: Promtool, output: str, files: dict[str, RuleFile]) -> str:
     """Promtool's error output, with the names of the user's own files."""
     lines = [line.strip() for line in output.splitlines()]
-    said = " ".join(
+    text = " ".join(
         line
         for line in lines
         if line and not line.startswith(("Unit Testing", "FAILED", "SUCCESS", "exp:", "got:"))
     )
     for name, file in files.items():
-        said = said.replace(name, str(file.path))
-    if len(said) > _LONGEST_COMPLAINT:
-        said = f"{said[:_LONGEST_COMPLAINT]}..."
+        text = text.replace(name, str(file.path))
+    if len(text) > _LONGEST_COMPLAINT:
+        text = f"{text[:_LONGEST_COMPLAINT]}..."
     return (
-        f"promtool {promtool.version} did not evaluate the rules: {said or 'it printed no reason'}"
+        f"promtool {promtool.version} did not evaluate the rules: {text or 'it printed no reason'}"
     )
 
 

@@ -79,7 +79,7 @@ class Field:
 
     @property
     def name(self) -> str:
-        """What it is, of whatever partition or broker: ``leader``, ``leo``, ``responses``."""
+        """The name without partition and broker: ``leader``, ``leo``, ``responses``."""
         return field_name(self.path)
 
     @property
@@ -96,15 +96,16 @@ class Field:
         apart_ms: float = max(first_ms - self.simulated, self.simulated - last_ms)
         return round(1000 * apart_ms)
 
-    def told(self) -> str:
+    def text(self) -> str:
         """The difference in one line."""
         if self.kind == NOT_PLAYED:
             return f"not played: {self.simulated}"
         if self.kind == TIME:
             first, last = self.recorded
             return f"{self.path}: {first:g} to {last:g} ms, simulated {self.simulated:g} ms"
-        recorded = "one of " if self.kind == VARIED else ""
-        return f"{self.path}: {recorded}{_told(self.recorded)}, simulated {_told(self.simulated)}"
+        recorded, simulated = _value_text(self.recorded), _value_text(self.simulated)
+        one_of = "one of " if self.kind == VARIED else ""
+        return f"{self.path}: {one_of}{recorded}, simulated {simulated}"
 
 
 def field_name(path: str) -> str:
@@ -253,7 +254,7 @@ def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value in the form of the file."""
     return value if value == ABSENT else json.dumps(value)
 

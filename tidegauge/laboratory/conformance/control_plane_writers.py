@@ -88,7 +88,7 @@ class ZooKeeperWriter(ScheduleWriter):
         self._add("preferred_election")
 
     def _write_reassign(self, played: PlayedStep) -> None:
-        """Request it, and wait until it is done, or for the recorded time in vain.
+        """Request it, and wait until it is done, or, without success, for the recorded time.
 
         While a replica that is added is on a broker that is down, the move stays pending.
         """
@@ -182,9 +182,9 @@ class KRaftWriter(ScheduleWriter):
     def _end(self, end: Any) -> Any:
         return self._selector(self._active if end == ACTIVE else end)
 
-    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
-        """... or, while no controller says who leads, the one that brokers named to a harness."""
-        to = super()._asked_broker(recorded, name)
+    def _target_broker(self, recorded: RecordedStep, name: str) -> int | None:
+        """... or, while no controller names the leader, the one that brokers named to a harness."""
+        to = super()._target_broker(recorded, name)
         if to is None and (self._fails_over or not self._control_plane_is_up()):
             results = recorded.result.exact.get("results", {}).get(name, [])
             to = results[0].get("to") if results else None
@@ -208,7 +208,7 @@ class KRaftWriter(ScheduleWriter):
             self._former = process
             self._fails_over = True
 
-    def _ask(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
+    def _request(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
         """A request to the active controller, whose response is recorded."""
         played.requests.append((self._add(do, **arguments), about, None))
 
@@ -229,7 +229,7 @@ class KRaftWriter(ScheduleWriter):
         unclean = played.recorded.step.get("type") == _UNCLEAN
         for name in self._partitions():
             do = "unclean_election" if unclean else "preferred_election"
-            self._ask(played, do, name, **partition_of(name))
+            self._request(played, do, name, **partition_of(name))
 
     def _partitions(self) -> list[str]:
         """The partitions of all topics that have been created and not deleted."""
@@ -244,10 +244,10 @@ class KRaftWriter(ScheduleWriter):
         return [name for names in there.values() for name in names]
 
     def _write_reassign(self, played: PlayedStep) -> None:
-        """Request it, and wait until it is done, or for the recorded time in vain."""
+        """Request it, and wait until it is done, or, without success, for the recorded time."""
         moves = played.recorded.step["to"]
         partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
-        self._ask(played, "alter_reassignments", partitions=partitions)
+        self._request(played, "alter_reassignments", partitions=partitions)
         if played.recorded.result.exact.get("pending"):
             waited_ms = middle(played.recorded.result.ranges_ms["step_ms"])
             self._add("wait", after=f"{waited_ms:.0f}ms")
@@ -308,8 +308,8 @@ class KRaftWriter(ScheduleWriter):
         brokers = listed(played.recorded.step["b"])
         self._bring_down("crash", brokers, "bounce")
         registered_ms = middle(played.recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
-        asks_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
-        self._add("wait", after=f"{max(0.0, asks_ms - START_MS):.0f}ms")
+        request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
+        self._add("wait", after=f"{max(0.0, request_ms - START_MS):.0f}ms")
         self._start(brokers)
 
     def _write_cut(self, played: PlayedStep) -> None:

@@ -65,7 +65,7 @@ class _Reader:
         self.outcomes = [StepOutcome() for _ in translation.steps]
         self.stuck: str | None = None
         schedule = translation.schedule
-        #: What the control plane holds.
+        #: The state of the control plane.
         self.held: ZooKeeperState | KRaftState
         if schedule.mode == KRAFT_MODE:
             self.held, self.keeps_epochs = KRaftState(self.names, schedule), True
@@ -92,8 +92,8 @@ class _Reader:
             for index, step in enumerate(self.steps)
             if step.observation is not None
         }
-        #: When the wait for the next response began.
-        self._asked_us = 0
+        #: The time of the last request.
+        self._request_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._stopped_us: dict[int, int] = defaultdict(int)
         self._paused: dict[int, set[int]] = defaultdict(set)
@@ -133,7 +133,7 @@ class _Reader:
         if index != self.now:
             self.now = index
             self.outcomes[index].begin_us = row["time_us"]
-            self._asked_us = row["time_us"]
+            self._request_us = row["time_us"]
             created = self.steps[index].recorded.step
             if created["op"] == "create":
                 self.topics.append(created["topic"])
@@ -158,7 +158,7 @@ class _Reader:
             outcome.times_ms["waited_ms"] = (time_us - outcome.begin_us) / 1000
 
     def _is_moving(self, partitions: Iterable[str]) -> bool:
-        """Whether a reassignment is in progress; recordings of ZooKeeper do not say."""
+        """Whether a reassignment is in progress; recordings of ZooKeeper do not have it."""
         held = self.held
         return isinstance(held, KRaftState) and any(map(held.is_moving, partitions))
 
@@ -184,8 +184,8 @@ class _Reader:
             results = outcome.result.setdefault("results", {}).setdefault(name, [])
             path = f"results.{name}.{len(results)}.ms"
             results.append(answer)
-            outcome.times_ms[path] = (row["time_us"] - self._asked_us) / 1000
-            self._asked_us = row["time_us"]
+            outcome.times_ms[path] = (row["time_us"] - self._request_us) / 1000
+            self._request_us = row["time_us"]
         elif step.recorded.op == "epochs":
             outcome.result.setdefault("answers", {})[str(epoch)] = answer
         elif step.recorded.op == "fetch":
@@ -235,10 +235,10 @@ class _Reader:
             self._batches[name, epoch, row["offset"]] = (records, tag)
 
     def _cause(self, row: TraceRow) -> str:
-        """Why a broker did not respond; one that did not run when it was asked was not reached."""
+        """The reason of a missing response; a broker that was down was not reached."""
         cause = _CAUSES.get(_NAMES_OF_ERRORS[row["error"]], "TimeoutError")
         broker = self._id(row)
-        was_down = not self._up[broker] and self._stopped_us[broker] < self._asked_us
+        was_down = not self._up[broker] and self._stopped_us[broker] < self._request_us
         return _REFUSED if cause == _RESET and was_down else cause
 
     def _id(self, row: TraceRow) -> int:

@@ -135,7 +135,7 @@ class ZooKeeperState:
         }
 
     def observe(self, topics: list[str]) -> Tree:
-        """What it says of itself and of the partitions of these topics; brokers have own rows."""
+        """The observation of it and of these topics' partitions; brokers have rows of their own."""
         tree: Tree = {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
@@ -189,7 +189,7 @@ class Registration:
 
     @property
     def moves(self) -> list[list[int | None]]:
-        """What reassignments change."""
+        """The lists that reassignments change."""
         return [self.replicas, self.adding, self.removing]
 
 
@@ -243,8 +243,8 @@ class KRaftState:
         self._controller_epoch: int | None = None
         #: By partition.
         self._registrations: dict[int, Registration] = {}
-        #: By broker: what the controller takes it for, and whether it has asked for its shutdown.
-        self._taken_for: dict[int, int] = {}
+        #: By broker: its state in the control plane, and whether it has requested its shutdown.
+        self._broker_states: dict[int, int] = {}
         self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._numbered = Registrations()
         self._has_begun = False
@@ -310,7 +310,7 @@ class KRaftState:
 
     def _take_broker(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         broker = self.brokers[row["broker"]]
-        self._taken_for[broker] = row["state"]
+        self._broker_states[broker] = row["state"]
         registers = row["state_reason"] == BROKER_REGISTERS
         state = REGISTERED if registers else _STATES.get(row["state"])
         if state is not None:
@@ -402,19 +402,21 @@ class KRaftState:
         return columns
 
     def observe(self, topics: list[str]) -> Tree:
-        """What it says of itself and of the partitions of these topics; brokers have own rows."""
+        """The observation of it and of these topics' partitions; brokers have rows of their own."""
         self._close_batch()
         unfenced = {BROKER_ACTIVE, BROKER_SHUTTING_DOWN}
         return {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
-            "registered": [each for each in self.brokers if self._taken_for.get(each) in unfenced],
+            "registered": [
+                each for each in self.brokers if self._broker_states.get(each) in unfenced
+            ],
             "brokers": {
                 str(broker): {
                     "fenced": bool(state == BROKER_FENCED),
                     "in_controlled_shutdown": self._in_shutdown[broker],
                 }
-                for broker, state in self._taken_for.items()
+                for broker, state in self._broker_states.items()
             },
             "process": {
                 str(id_): self._process(number) for number, id_ in self._voters.ids().items()

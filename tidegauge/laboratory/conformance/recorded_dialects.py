@@ -46,7 +46,7 @@ class Registrations:
         self._last: dict[int, list[Any]] = {}
 
     def take(self, broker: int, state: str, epoch: int) -> list[Any] | None:
-        """A record in the form that is compared; None: it says the same as the one before.
+        """A record in the form that is compared; None: it repeats the one before.
 
         A controller fences a broker that has left once more when its session would be over, and a
         request for a registration may come twice.
@@ -59,7 +59,7 @@ class Registrations:
         return record
 
     def begin(self) -> None:
-        """The first step begins: what is in force now is the first registration of a broker.
+        """The first step begins: the registration in force is the first one of a broker.
 
         How often a broker tries to register while the cluster starts is a race.
         """
@@ -139,14 +139,14 @@ _FIRST_LEVELS = {
     "4.2": 28,
 }
 
-#: What a partition's state has only while a reassignment runs.
+#: The lists of a partition's state that exist only while a reassignment runs.
 _MOVING = ("adding", "removing")
-#: What every state has that a harness wrote.
+#: The field of every state that a harness wrote.
 _LAST_OF_A_STATE = "last_known_elr"
 
 
 class UnknownDialectError(ValueError):
-    """A file with steps that is of neither dialect; the message says what it is."""
+    """A file with steps that is of neither dialect; the message has the reason."""
 
 
 def in_one_form(recording: Tree) -> Tree:

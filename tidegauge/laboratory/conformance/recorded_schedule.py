@@ -17,7 +17,7 @@ Required are only ``release``, ``brokers`` and ``steps``, and for a step only ``
       ]
     }
 
-A schedule of a KRaft cluster says ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
+A schedule of a KRaft cluster has ``"mode": "kraft"``; ``recorded_dialects.py`` has the differences
 between the two dialects.
 """
 
@@ -278,7 +278,7 @@ def recorded_files(paths: list[Path]) -> list[Path]:
 
 
 def _content(folder: Path) -> str:
-    """What a folder holds, for people who have named the wrong one."""
+    """The entries of a folder, for users who have named the wrong one."""
     entries = sorted(folder.iterdir())
     named = [each.name + "/" * each.is_dir() for each in entries[:_LISTED]]
     more = len(entries) - len(named)

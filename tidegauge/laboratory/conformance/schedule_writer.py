@@ -202,7 +202,7 @@ class ScheduleWriter:
         """The end of a link, as a scenario has it."""
         return end
 
-    def _asked_broker(self, recorded: RecordedStep, name: str) -> int | None:
+    def _target_broker(self, recorded: RecordedStep, name: str) -> int | None:
         """The broker to which a step produces; None: to the leader that the control plane names."""
         del name
         to: int | None = recorded.step.get("to")
@@ -239,7 +239,7 @@ class ScheduleWriter:
             self._down.setdefault(broker, []).append(name)
             self._paused.pop(broker, None)
 
-    # One method for each kind of step; its name says which.
+    # One method for each kind of step, named after it.
 
     def _write_create(self, played: PlayedStep) -> None:
         step = played.recorded.step
@@ -258,7 +258,7 @@ class ScheduleWriter:
         step = played.recorded.step
         for name in listed(step["tp"]):
             arguments = self._produce_arguments(step)
-            to = self._asked_broker(played.recorded, name)
+            to = self._target_broker(played.recorded, name)
             if to is not None:
                 arguments["to"] = to
             for _ in range(step.get("batches", 1)):

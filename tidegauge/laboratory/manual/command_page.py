@@ -40,7 +40,7 @@ _LIMIT = re.compile(r"\[(?:[^\[\]]*; )?x>=(\d+)\]$")
 class Example(NamedTuple):
     """A command that ``--help`` shows."""
 
-    #: More than one if it goes on behind a backslash.
+    #: More than one if it continues behind a backslash.
     lines: list[str]
     remark: str
 

@@ -1,7 +1,7 @@
 """The page ``docs/scenario-reference.md``: every field of a scenario, from the model.
 
 Types and limits are those of the JSON schema that editors use, defaults those of the model. A
-description may say its default in a sentence that begins with ``Default:``.
+description may have its default in a sentence that begins with ``Default:``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tidegauge.scenario.schema import scenario_schema
 from tidegauge.simulation.durations import format_duration
 
 _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
-#: The meaning of the fields by which a fault or a step says its kind.
+#: The meaning of the fields with the kind of a fault or a step.
 _KINDS = {"kind": "The kind of the fault.", "do": "The kind of the step."}
 #: The schema has what all faults or steps have in each of them.
 _SCHEMA_OF: dict[type[Part], type[Part]] = {

@@ -91,7 +91,7 @@ def link_to(part: str) -> str:
     return f"[{_HEADINGS[part].lower()}](#{anchor(_HEADINGS[part])})"
 
 
-#: Units of numbers, by the name of their field; the fields of faults and steps say their own.
+#: Units of numbers, by the name of their field; the fields of faults and steps have their own.
 _UNITS = {
     **dict.fromkeys(
         (

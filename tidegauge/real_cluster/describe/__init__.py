@@ -12,7 +12,7 @@
 ``topic_rates.py``         the clients: a table of rates, or measured ones (``rates``)
 ``log_sizes.py``           the output of kafka-log-dirs, as sizes of topics
 ``imported_scenario.py``   all of it together, checked as any scenario is, and its YAML
-``release_change.py``      the same cluster in another release or mode: what to compare
+``release_change.py``      a change of its release or mode: defaults, standard faults
 =========================  ==============================================================
 
 No assumption is silent: each value that the files do not have is reported in a notice, on the

@@ -231,11 +231,11 @@ class _Line:
         # Tools differ in whether added and removed replicas are among the replicas.
         if removing and set(replicas) <= set(removing):
             raise self.dump.error(self.number, "Removing Replicas has all of the replicas")
-        everybody = tuple(dict.fromkeys((*replicas, *adding, *removing)))
+        all_replicas = tuple(dict.fromkeys((*replicas, *adding, *removing)))
         partition = DescribedPartition(
             number,
             self._leader(),
-            everybody,
+            all_replicas,
             self._ids("Isr", required=True),
             adding,
             removing,

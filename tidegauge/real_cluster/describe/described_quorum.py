@@ -84,23 +84,25 @@ def _controller_ids(files: BrokerFiles) -> list[int]:
 
 
 def _count(quorum: DescribedQuorum, files: BrokerFiles, voters: dict[int, str]) -> int:
-    said, reason = len(voters), "controller.quorum.voters has"
-    if not said:
+    named_count, reason = len(voters), "controller.quorum.voters has"
+    if not named_count:
         servers = {
             server.strip()
             for file in files.nodes()
             for server in (file.text("controller.quorum.bootstrap.servers") or "").split(",")
             if server.strip()
         }
-        said, reason = len(servers), "controller.quorum.bootstrap.servers has"
-    if not said:
+        named_count, reason = len(servers), "controller.quorum.bootstrap.servers has"
+    if not named_count:
         quorum.notices.add(
             "controllers", f"no file names the controllers: assumed are {_DEFAULT_COUNT}"
         )
         return _DEFAULT_COUNT
-    count = next((count for count in _COUNTS if count >= said), _COUNTS[-1])
-    if count != said:
-        quorum.notices.add("controllers", f"{reason} {said} controllers; simulated are {count}")
+    count = next((count for count in _COUNTS if count >= named_count), _COUNTS[-1])
+    if count != named_count:
+        quorum.notices.add(
+            "controllers", f"{reason} {named_count} controllers; simulated are {count}"
+        )
     return count
 
 

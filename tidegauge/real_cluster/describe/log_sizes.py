@@ -37,7 +37,7 @@ _PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>[0-9]{1,9})")
 
 @dataclass
 class LogDirs:
-    """The logs of all brokers that the tool has asked."""
+    """The logs of all brokers that the tool has queried."""
 
     file: Path
     #: Bytes of each log, by (topic, partition), then by the broker's id.

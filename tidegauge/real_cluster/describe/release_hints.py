@@ -113,11 +113,11 @@ def choose_release(
             does not support the protocol of a broker.
     """
     is_kraft = bool(files.are_of_kraft() or dump.has_eligible_replicas or features)
-    said = {} if is_kraft else _protocols(files)
+    protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if not wanted:
         chosen.release, reason = (
-            _hinted_with_kraft(dump, features) if is_kraft else _hinted(said, dump)
+            _hinted_with_kraft(dump, features) if is_kraft else _hinted(protocols, dump)
         )
         chosen.notices.add(
             "release", f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
@@ -134,7 +134,7 @@ def choose_release(
             )
         _choose_features(chosen, dump, features)
     else:
-        _set_protocols(chosen, files, said)
+        _set_protocols(chosen, files, protocols)
     return chosen
 
 
@@ -183,11 +183,11 @@ def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tu
     return newest, "the newest, for a cluster of KRaft"
 
 
-def _hinted(said: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
+def _hinted(protocols: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     newest = str(all_releases(ZOOKEEPER_MODE)[-1])
-    if said:
-        protocol = max(said.values())
+    if protocols:
+        protocol = max(protocols.values())
         line = ".".join(map(str, protocol.line))
         if line in LAST_PATCH:
             reason = f"the last of the line of inter.broker.protocol.version {protocol}"
@@ -202,18 +202,18 @@ def _hinted(said: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tupl
 
 
 def _set_protocols(
-    chosen: ChosenRelease, files: BrokerFiles, said: dict[int | None, ProtocolVersion]
+    chosen: ChosenRelease, files: BrokerFiles, protocols: dict[int | None, ProtocolVersion]
 ) -> None:
     release = Release.parse(chosen.release)
     written = files.protocols()
-    for broker, version in said.items():
+    for broker, version in protocols.items():
         try:
             release.protocol(str(version))
         except ValueError as error:
             raise written[broker].error(str(error)) from error
-    if len(set(said.values())) == 1:
-        chosen.protocol = str(next(iter(said.values())))
+    if len(set(protocols.values())) == 1:
+        chosen.protocol = str(next(iter(protocols.values())))
     else:
         chosen.protocols = {
-            broker: str(version) for broker, version in said.items() if broker is not None
+            broker: str(version) for broker, version in protocols.items() if broker is not None
         }

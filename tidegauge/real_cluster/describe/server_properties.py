@@ -65,13 +65,13 @@ class ServerProperties:
         """
         ids: dict[int, Property] = {}
         for name in _ID_NAMES:
-            said = self.properties.get(name)
-            if said is None or said.text.strip() in {"", "-1"}:
+            written = self.properties.get(name)
+            if written is None or written.text.strip() in {"", "-1"}:
                 continue
-            number = said.text.strip()
+            number = written.text.strip()
             if not re.fullmatch(r"\d{1,10}", number, re.ASCII) or int(number) > _MOST_ID:
-                raise said.error(f"{name} must be a broker's id, not {said.text!r}")
-            ids[int(number)] = said
+                raise written.error(f"{name} must be a broker's id, not {written.text!r}")
+            ids[int(number)] = written
         if len(ids) > 1:
             first, second = ids
             raise ids[second].error(f"node.id is {first}, and broker.id is {second}")

@@ -60,9 +60,9 @@ class Life(NamedTuple):
 
     node: int
     begin_ms: int
-    #: It serves requests from here; None: no line says so.
+    #: It serves requests from here; None: no line has it.
     started_ms: int | None
-    #: Its last line, or the line that says that it has stopped; None: it runs at the end.
+    #: Its last line, or the line about its stop; None: it runs at the end.
     end_ms: int | None
     stopped_cleanly: bool
 

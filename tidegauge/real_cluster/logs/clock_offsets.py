@@ -9,7 +9,7 @@ in both directions leave an interval:
 * a follower logs that it follows before the leader can take it into the ISR;
 * a broker logs that it registers before a controller sees it (ZooKeeper, KRaft), and a quorum's
   active controller logs the registration before the broker learns of it;
-* a broker logs that it asks to be unfenced, the active controller that it is, then the broker;
+* a broker logs its request to be unfenced, the active controller that it is, then the broker;
 * the active controller of a quorum replays a record before any other node does.
 
 Clocks that may be equal are taken as equal. The others are taken in the middle of their interval.
@@ -152,7 +152,7 @@ def _moment(event: LogEvent) -> _Moment:
 
 
 def _of_records(events: list[LogEvent], is_active: ActiveSpans) -> Iterator[_Pair]:
-    """The active controller replays a registration after the broker asks for it, others later."""
+    """The active controller replays a registration after the broker requests it, others later."""
     incarnations: dict[str, _Moment] = {}
     replayed: dict[int, _Moment] = {}
     for event in events:

@@ -32,7 +32,7 @@ _READERS: dict[object, Callable[[bytes], object]] = {
 
 @dataclass(frozen=True)
 class LogEvent:
-    """Something rare that a line says of a broker, a controller or a topic."""
+    """A rare event of a broker, a controller or a topic, from a line of a log."""
 
     #: By the clock of the node, until the events of all nodes have one clock.
     time_ms: int

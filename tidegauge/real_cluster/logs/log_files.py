@@ -193,9 +193,11 @@ def found_logs(folder: Path) -> FoundLogs:
     unread: list[Unread] = []
     for place, paths in _folders_below(folder):
         samples = [(path, kind, _sample_of(path)) for path in paths if (kind := _kind_of(path))]
-        unread += [Unread(path, said) for path, _, said in samples if isinstance(said, str)]
+        unread += [Unread(path, reason) for path, _, reason in samples if isinstance(reason, str)]
         readable = [
-            (path, kind, said) for path, kind, said in samples if isinstance(said, bytes) and said
+            (path, kind, sample)
+            for path, kind, sample in samples
+            if sample and isinstance(sample, bytes)
         ]
         node, role = _node_of(place, [sample for _, _, sample in readable])
         for path, kind, sample in readable:
@@ -270,13 +272,13 @@ def _node_of(folder: Path, samples: list[bytes]) -> tuple[int | None, str]:
             properties = dict(_PROPERTIES.findall(file.read_bytes()[: 1 << 20]))
             break
     identity = properties.get(b"node.id", properties.get(b"broker.id", b""))
-    node = int(identity) if identity.isdigit() else _said_id(samples)
+    node = int(identity) if identity.isdigit() else _id_in_lines(samples)
     if node is None and (number := re.search(r"(\d+)$", folder.name)):
         node = int(number[1])
     return node, _role_of(folder, properties, samples)
 
 
-def _said_id(samples: list[bytes]) -> int | None:
+def _id_in_lines(samples: list[bytes]) -> int | None:
     for pattern in _IDS:
         for sample in samples:
             if found := pattern.search(sample):

@@ -158,7 +158,7 @@ class FoundInLogs(NamedTuple):
     mode: str
     release: str
     nodes: list[FoundNode]
-    #: What was found, with its number.
+    #: Numbers of partitions, elections and so on, by their names.
     counts: dict[str, int]
     #: Files that are not logs, and those that could not be read to the end.
     unread: list[tuple[str, str]]

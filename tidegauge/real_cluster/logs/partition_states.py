@@ -68,7 +68,7 @@ class State:
     deleted: bool = False
     #: A leader has changed the ISR, by its own line.
     by_leader: bool = False
-    #: The controller that wrote it; None: no line says so.
+    #: The controller that wrote it; None: no line names it.
     controller: int | None = None
     #: The controller has accepted it from the leader.
     altered: bool = False
@@ -247,7 +247,7 @@ def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
     """Note which changes leaders made without a line of their own about it.
 
     An ISR that grows under the same leader does so by its leader. One that shrinks does if the
-    leader has said just before that it is about to do so.
+    leader has logged just before that it is about to do so.
     """
     intents = [line for line in lines if line.kind == LineKind.SHRINKING]
     for before, state in pairwise(states):

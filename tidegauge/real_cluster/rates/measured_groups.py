@@ -77,10 +77,10 @@ def read_groups(
     commits = topics.names.topic_of(_OFFSETS_TOPIC) is not None
     taken = {each["name"] for each in topics.producers}
     _add_consumers(groups, read, active, taken, commits=commits)
-    told = [f"{name} ({named(each)})" for name, each in active.items()]
+    topics_of = [f"{name} ({named(each)})" for name, each in active.items()]
     of_groups = f"consumer groups: {len(active)}, of {read.metric}"
     groups.notices.add(
-        "workload", f"{of_groups}{': ' if told else ''}{named(told)}; {_assumed(read)}"
+        "workload", f"{of_groups}{': ' if topics_of else ''}{named(topics_of)}; {_assumed(read)}"
     )
     if idle:
         text = (

@@ -1,4 +1,4 @@
-"""A Prometheus, or whatever has its HTTP API: its series, and what it answers.
+"""A Prometheus, or another server with its HTTP API: its series and responses.
 
 Read: ``/api/v1/label/__name__/values``, ``/api/v1/query`` and ``/api/v1/query_range``, by GET.
 """
@@ -45,7 +45,7 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class PrometheusSource:
-    """A source (``rate_source.py``) that asks a Prometheus."""
+    """A source (``rate_source.py``) that queries a Prometheus."""
 
     def __init__(self, url: str, window: Window, matchers: Sequence[Matcher]) -> None:
         """Ask the Prometheus at a URL, which may have a user, a password and a path.
@@ -129,7 +129,7 @@ class PrometheusSource:
             raise self._not_prometheus("query_range") from error
 
     def _data(self, path: str, parameters: dict[str, str]) -> Any:
-        """What Prometheus has to say; its warnings become notices."""
+        """The data of a response; its warnings become notices."""
         content = self._content(path, parameters)
         try:
             response = json.loads(content)

@@ -142,7 +142,7 @@ class Window(NamedTuple):
         return self.end_s - self.begin_s
 
 
-#: Values by the values of the labels that were asked for.
+#: Values by the values of the requested labels.
 Values = dict[tuple[str, ...], float]
 
 
@@ -186,7 +186,7 @@ def moment_text(time_s: float) -> str:
         return f"{time_s:g} s"
 
 
-#: Labels by which people tell their clusters apart, the clearest first. Of the last ones two values
+#: Labels that distinguish clusters, the clearest first. Of the last ones two values
 #: are two clusters, or the same targets scraped twice: in both cases a sum would be wrong.
 _LABELS = (
     *("cluster", "kafka_cluster", "strimzi_io_cluster", "kafka_cluster_id", "cluster_id"),

@@ -250,7 +250,7 @@ class SampleReader:
         if max(times) - min(times) < _LEAST_BETWEEN_S:
             raise InputError(
                 f"{given[-1]}: has no timestamps, and was written at the same time as {given[0]}; "
-                "--over 60s says that a minute is between the scrapes"
+                "--over 60s means a minute between the scrapes"
             )
 
     def _time_of(self, file: _File, files: Sequence[_File]) -> float:
