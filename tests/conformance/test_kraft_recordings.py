@@ -92,7 +92,7 @@ def differences(file: Path, repeat: int) -> list[str]:
     ]
     assert len(fields) > 10 * len(schedule.steps)
     return [
-        f"step {step.number}: {each.told()}"
+        f"step {step.number}: {each.text()}"
         for step, each in fields
         if not each.equal and not (each.shifted and _is_near_a_border(step, each))
     ]
