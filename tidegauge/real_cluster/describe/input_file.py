@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import codecs
+import json
 import re
 import sys
 from collections.abc import Iterable
+from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +34,37 @@ def input_error(file: Path, line: int | None, message: str) -> InputError:
 def file_text(file: Path) -> str:
     """The name of a file in messages."""
     return "standard input" if file == STANDARD_INPUT else str(file)
+
+
+def files_at(place: Path, pattern: str = "*") -> list[Path]:
+    """The files of a folder or of a pattern, by name; a file itself.
+
+    Args:
+        place: a file, a folder or a pattern.
+        pattern: of the files of a folder.
+
+    Raises:
+        InputError: the folder has no such file, or the pattern matches none.
+    """
+    if place.is_dir():
+        files, problem = [*place.glob(pattern)], f"has no file {pattern}"
+    elif has_magic(str(place)) and not place.exists():
+        files = [Path(match) for match in glob(str(place))]  # noqa: PTH207 - pathlib's takes no absolute pattern
+        problem = "matches no file"
+    else:
+        return [place]
+    files = sorted(file for file in files if file.is_file() and not file.name.startswith("."))
+    if not files:
+        raise input_error(place, None, problem)
+    return files
+
+
+def json_error(file: Path, line: int | None, error: Exception) -> InputError:
+    """The error about JSON that Python refuses, or that is nested too deeply."""
+    if isinstance(error, json.JSONDecodeError):
+        return input_error(file, error.lineno, f"is not valid JSON: {error.msg}")
+    reason = "is nested too deeply" if isinstance(error, RecursionError) else error
+    return input_error(file, line, f"is not valid JSON: {reason}")
 
 
 def read_bytes(file: Path) -> bytes:

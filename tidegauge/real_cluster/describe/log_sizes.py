@@ -24,6 +24,7 @@ from tidegauge.real_cluster.describe.input_file import (
     InputError,
     Notices,
     input_error,
+    json_error,
     lines_of,
     read_text,
 )
@@ -79,10 +80,8 @@ def _objects(file: Path, lines: list[str]) -> Iterator[tuple[int, object]]:
         if line.startswith("{") and begins >= ends:
             try:
                 data, ends = json.JSONDecoder().raw_decode(text, begins)
-            except json.JSONDecodeError as error:
-                raise input_error(file, error.lineno, f"is not valid JSON: {error.msg}") from error
             except (RecursionError, ValueError) as error:
-                raise input_error(file, number, f"is not valid JSON: {error}") from error
+                raise json_error(file, number, error) from error
             yield number, data
         begins += len(line) + 1
 

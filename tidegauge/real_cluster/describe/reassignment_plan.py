@@ -9,10 +9,15 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from tidegauge.real_cluster.describe.input_file import InputError, Notices, input_error, read_text
+from tidegauge.real_cluster.describe.input_file import (
+    Notices,
+    input_error,
+    json_error,
+    read_text,
+)
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.topic_steps import Move, ReassignStep
-from tidegauge.scenario.text.errors import one_line, path_text, problems_in
+from tidegauge.scenario.text.errors import path_text, problems_in
 
 #: The field that the tool reads and the simulator does not: the log directory of a replica.
 _LOG_DIRECTORIES = "log_dirs"
@@ -62,11 +67,8 @@ def read_reassignment_plan(
 def _json(file: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_text(file))
-    except json.JSONDecodeError as error:
-        raise input_error(file, error.lineno, f"is not valid JSON: {error.msg}") from error
     except (RecursionError, ValueError) as error:
-        message = "is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise InputError(one_line(f"{file}: is not valid JSON: {message}")) from error
+        raise json_error(file, None, error) from error
     if not isinstance(data, dict):
         message = 'must be a JSON object such as {"version": 1, "partitions": [...]}'
         raise input_error(file, None, message)

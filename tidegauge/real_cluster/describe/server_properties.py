@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
 from tidegauge.real_cluster.describe.input_file import (
     InputError,
     Notices,
+    files_at,
     input_error,
     lines_of,
     read_bytes,
@@ -158,10 +158,7 @@ def _unescaped(file: Path, line: int, text: str) -> str:
     return letters.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_PATTERN = "*.properties"
-
-
-def properties_files(given: Sequence[Path]) -> list[Path]:
+def properties_files(places: Sequence[Path]) -> list[Path]:
     """The files that are given, each once; those of a folder or pattern in the order of names.
 
     A folder such as Kafka's own ``config`` has other files, too: if any of its files names a broker
@@ -170,22 +167,12 @@ def properties_files(given: Sequence[Path]) -> list[Path]:
     Raises:
         InputError: a folder has no such file, a pattern matches none, or a file cannot be read.
     """
-    return list(dict.fromkeys(file for each in given for file in _files_at(each)))
+    return list(dict.fromkeys(file for place in places for file in _files_of_brokers(place)))
 
 
-def _files_at(given: Path) -> Iterator[Path]:
-    if given.is_dir():
-        files = sorted(file for file in given.glob(_PATTERN) if file.is_file())
-        if not files:
-            raise input_error(given, None, f"has no file {_PATTERN}")
-        of_brokers = [
-            file for file in files if read_server_properties(file).broker_id() is not None
-        ]
-        yield from of_brokers or files
-    elif has_magic(str(given)) and not given.exists():
-        files = sorted(Path(match) for match in glob(str(given)) if Path(match).is_file())  # noqa: PTH207 - pathlib's takes no absolute pattern
-        if not files:
-            raise input_error(given, None, "matches no file")
-        yield from files
-    else:
-        yield given
+def _files_of_brokers(place: Path) -> list[Path]:
+    files = files_at(place, "*.properties")
+    if not place.is_dir():
+        return files
+    of_brokers = [file for file in files if read_server_properties(file).broker_id() is not None]
+    return of_brokers or files

@@ -13,8 +13,8 @@ from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.real_cluster.describe.input_file import Notices
 from tidegauge.real_cluster.describe.topic_rates import MeasuredCluster, MeasuredWorkload
 from tidegauge.real_cluster.rates import sought_metrics
-from tidegauge.real_cluster.rates.measured_groups import read_groups
-from tidegauge.real_cluster.rates.measured_topics import read_topics
+from tidegauge.real_cluster.rates.measured_groups import MeasuredGroups
+from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics
 from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
 from tidegauge.real_cluster.rates.rate_source import Matcher, Over, RateSource, Together, Window
 from tidegauge.real_cluster.rates.sample_files import SampleReader
@@ -108,8 +108,8 @@ class MeasuredClients:
         source = self._open()
         sought = sought_names([] if self._spelling is None else [self._spelling])
         vocabulary = Vocabulary(source.names(sought), self._spelling)
-        topics = read_topics(source, vocabulary, cluster.topics, self._matchers)
-        groups = read_groups(source, vocabulary, topics, self._matchers)
+        topics = MeasuredTopics(source, vocabulary, cluster.topics, self._matchers)
+        groups = MeasuredGroups(source, vocabulary, topics, self._matchers)
         notices = Notices([*source.notices, *topics.notices, *groups.notices])
         _tell_of_threads(notices, source, vocabulary, cluster)
         return MeasuredWorkload(topics.producers, groups.consumers, notices)

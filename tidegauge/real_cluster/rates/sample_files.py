@@ -15,11 +15,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import InputError, input_error, read_bytes
+from tidegauge.real_cluster.describe.input_file import InputError, files_at, input_error, read_bytes
 from tidegauge.real_cluster.rates.rate_source import Matcher, all_accept, in_seconds, unquoted
 from tidegauge.real_cluster.rates.sampled_source import SampledSeries, SampledSource
 
@@ -295,21 +294,10 @@ class SampleReader:
         self._last.append(sample)
 
 
-def _files_of(given: Path, scrape: int) -> list[_File]:
-    """The files of one scrape."""
-    if given.is_dir():
-        files = sorted(
-            file for file in given.iterdir() if file.is_file() and not file.name.startswith(".")
-        )
-        if not files:
-            raise input_error(given, None, "has no file")
-    elif has_magic(str(given)) and not given.exists():
-        files = sorted(Path(match) for match in glob(str(given)) if Path(match).is_file())  # noqa: PTH207 - pathlib's takes no absolute pattern
-        if not files:
-            raise input_error(given, None, "matches no file")
-    else:
-        return [_File(given, "", scrape)]
-    return [_File(file, file.stem, scrape) for file in files]
+def _files_of(place: Path, scrape: int) -> list[_File]:
+    """The files of one scrape; of a folder or a pattern each is that of an instance."""
+    files = files_at(place)
+    return [_File(file, "" if file == place else file.stem, scrape) for file in files]
 
 
 def _written_at(path: Path) -> float:
