@@ -18,16 +18,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from tidegauge.laboratory.conformance import recorded_schedule
 from tidegauge.laboratory.conformance.played_state import StateWrite, StepOutcome
 from tidegauge.laboratory.conformance.recorded_dialects import STATE, Tree
-from tidegauge.laboratory.conformance.recorded_schedule import (
-    ABSENT,
-    REASSIGNED_MS,
-    Merged,
-    RecordedStep,
-    Span,
-    StateWrites,
-)
 from tidegauge.replication.release_versions import KRAFT_MODE
 
 EXACT, VARIED, TIME = "exact", "varied", "time"
@@ -60,7 +53,7 @@ _OF_PARTITIONS = {
 _NOT_COMPARED = {
     *("magic", "exit", "size", "attempts", "failed_starts", "flaps"),
     *("ok", "quiesce", "quiesce_timeout", "t_registered_ms", "message"),
-    *("wait", "step_ms", "quiesced_after_ms", REASSIGNED_MS),
+    *("wait", "step_ms", "quiesced_after_ms", recorded_schedule.REASSIGNED_MS),
 }
 
 
@@ -133,7 +126,7 @@ def not_played(step: int, path: str, reason: str) -> Field:
 
 
 def compare(
-    recorded: RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome, *, records_writes: bool = False
 ) -> Iterator[Field]:
     """All fields of a step.
 
@@ -165,7 +158,9 @@ def compare(
             yield _time(number, name, span, outcome.times_ms[name])
 
 
-def _compare_values(number: int, recorded: Merged, shown: Tree) -> Iterator[Field]:
+def _compare_values(
+    number: int, recorded: recorded_schedule.Merged, shown: Tree
+) -> Iterator[Field]:
     for parts, value in _leaves(recorded.exact):
         path = ".".join(parts)
         # A tree that is empty because all of its values vary is not compared by itself.
@@ -185,7 +180,9 @@ def _known(path: str, value: Any) -> Any:
     return 0 if value is None and path.endswith(".recovery_point") else value
 
 
-def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+def _surplus_partitions(
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome
+) -> Iterator[Field]:
     """Partitions that a controller of KRaft has in the run and did not have in the recording.
 
     The recording has all partitions or none. ZooKeeper's topics are there before their partitions,
@@ -196,10 +193,19 @@ def _surplus_partitions(recorded: RecordedStep, outcome: StepOutcome) -> Iterato
     for name in sorted(shown.keys() - seen.keys()) if seen else ():
         if STATE[KRAFT_MODE] in shown[name]:
             state = shown[name][STATE[KRAFT_MODE]]
-            yield Field(recorded.number, f"partitions.{name}", EXACT, ABSENT, state, equal=False)
+            yield Field(
+                recorded.number,
+                f"partitions.{name}",
+                EXACT,
+                recorded_schedule.ABSENT,
+                state,
+                equal=False,
+            )
 
 
-def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Field]:
+def _surplus_logs(
+    recorded: recorded_schedule.RecordedStep, outcome: StepOutcome
+) -> Iterator[Field]:
     """Logs that the run has and the recording, which has the logs of this partition, does not."""
     if recorded.observed is None:
         return
@@ -213,13 +219,15 @@ def _surplus_logs(recorded: RecordedStep, outcome: StepOutcome) -> Iterator[Fiel
         shown = value_at(outcome.observed, above)
         for broker in sorted(shown.keys() - seen) if seen and isinstance(shown, dict) else ():
             path = f"{above}.{broker}"
-            yield Field(recorded.number, path, EXACT, ABSENT, shown[broker], equal=False)
+            yield Field(
+                recorded.number, path, EXACT, recorded_schedule.ABSENT, shown[broker], equal=False
+            )
 
 
 def _surplus_writes(
     number: int,
     above: str,
-    recorded: Mapping[str, StateWrites],
+    recorded: Mapping[str, recorded_schedule.StateWrites],
     played: Mapping[str, list[StateWrite]],
 ) -> Iterator[Field]:
     """Writes of a partition or a broker of which none was recorded in this step."""
@@ -230,7 +238,11 @@ def _surplus_writes(
 
 
 def _compare_writes(
-    number: int, path: str, writes: StateWrites, played: list[StateWrite], outcome: StepOutcome
+    number: int,
+    path: str,
+    writes: recorded_schedule.StateWrites,
+    played: list[StateWrite],
+    outcome: StepOutcome,
 ) -> Iterator[Field]:
     """The writes of a partition or a broker, and their times."""
     columns = [each.columns for each in played]
@@ -249,14 +261,14 @@ def _since(outcome: StepOutcome, write: StateWrite) -> float:
     return (write.time_us - outcome.begin_us) / 1000
 
 
-def _time(number: int, path: str, span: Span, simulated_ms: float) -> Field:
+def _time(number: int, path: str, span: recorded_schedule.Span, simulated_ms: float) -> Field:
     is_equal = _BELOW * span[0] <= simulated_ms <= span[1] + _ABOVE_MS
     return Field(number, path, TIME, span, simulated_ms, is_equal)
 
 
 def _value_text(value: Any) -> str:
     """A value in the form of the file."""
-    return value if value == ABSENT else json.dumps(value)
+    return value if value == recorded_schedule.ABSENT else json.dumps(value)
 
 
 def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -276,7 +288,7 @@ def value_at(tree: Any, path: str) -> Any:
     if isinstance(tree, list):
         tree = {str(place): each for place, each in enumerate(tree)}
     if not isinstance(tree, dict):
-        return ABSENT
+        return recorded_schedule.ABSENT
     if path in tree:
         return tree[path]
     below = (
@@ -284,7 +296,10 @@ def value_at(tree: Any, path: str) -> Any:
         for name in tree
         if path.startswith(f"{name}.")
     )
-    return next((found for found in below if found is not ABSENT), ABSENT)
+    return next(
+        (found for found in below if found is not recorded_schedule.ABSENT),
+        recorded_schedule.ABSENT,
+    )
 
 
 def _is_compared(path: Iterable[str]) -> bool:
@@ -295,7 +310,7 @@ def _is_compared(path: Iterable[str]) -> bool:
 _LOOKS = 3
 
 #: A step: recorded, and played.
-Played = tuple[RecordedStep, StepOutcome]
+Played = tuple[recorded_schedule.RecordedStep, StepOutcome]
 
 
 def with_shift(field: Field, steps: Sequence[Played], place: int) -> Field:
@@ -322,12 +337,12 @@ def _nearest_other(field: Field, steps: Sequence[Played]) -> list[Any]:
     return []
 
 
-def _recorded_values(step: RecordedStep, path: str) -> list[Any]:
+def _recorded_values(step: recorded_schedule.RecordedStep, path: str) -> list[Any]:
     """The values of a step's repeats at a path: none, one for all, or one for each."""
     if step.observed is None:
         return []
     exact = value_at(step.observed.exact, path)
-    return step.observed.varies.get(path, []) if exact is ABSENT else [exact]
+    return step.observed.varies.get(path, []) if exact is recorded_schedule.ABSENT else [exact]
 
 
 def _writes_are_shifted(path: str, steps: Sequence[Played], place: int) -> bool:
@@ -347,7 +362,7 @@ def _same_writes(path: str, steps: Sequence[Played]) -> bool:
     return any(one + other == simulated for one in first for other in second)
 
 
-def _repeats(writes: StateWrites | None) -> list[list[list[Any]]]:
+def _repeats(writes: recorded_schedule.StateWrites | None) -> list[list[list[Any]]]:
     """The writes that were recorded in a step, of each repeat if they differ."""
     if writes is None:
         return [[]]

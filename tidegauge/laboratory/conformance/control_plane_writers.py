@@ -8,16 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from tidegauge.laboratory.conformance import recorded_schedule
 from tidegauge.laboratory.conformance.recorded_costs import KRAFT_OBSERVING_MS
 from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
-from tidegauge.laboratory.conformance.recorded_schedule import (
-    ACTIVE,
-    BRINGS_BACK,
-    REASSIGNED_MS,
-    RecordedSchedule,
-    RecordedStep,
-    middle,
-)
 from tidegauge.laboratory.conformance.schedule_writer import (
     START_MS,
     PlayedStep,
@@ -67,9 +60,11 @@ class ZooKeeperWriter(ScheduleWriter):
         self._add("wait", after=f"{self._first_start_ms(played.recorded):.0f}ms")
         self._start(brokers)
 
-    def _first_start_ms(self, recorded: RecordedStep) -> float:
+    def _first_start_ms(self, recorded: recorded_schedule.RecordedStep) -> float:
         """How much slower than here a start was; one that failed took time to end, too."""
-        middle_ms = middle(recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
+        middle_ms = recorded_schedule.middle(
+            recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
+        )
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
         return max(0.0, first_ms - START_MS)
@@ -79,7 +74,9 @@ class ZooKeeperWriter(ScheduleWriter):
         for recorded in self.schedule.steps:
             attempts = recorded.result.exact.get("attempts", 1)
             if recorded.op == "restart" and attempts > 1:
-                middle_ms = middle(recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
+                middle_ms = recorded_schedule.middle(
+                    recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
+                )
                 all_ms = middle_ms - self._first_start_ms(recorded) - attempts * START_MS
                 return f"{max(1.0, all_ms / (attempts - 1)):.0f}ms"
         return _RESTART_AFTER_EXIT
@@ -96,10 +93,13 @@ class ZooKeeperWriter(ScheduleWriter):
         partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
         self._add("reassign", partitions=partitions)
         span = played.recorded.result.ranges_ms.get("step_ms")
-        if span is None or f"wait.{REASSIGNED_MS}" in played.recorded.result.ranges_ms:
+        if (
+            span is None
+            or f"wait.{recorded_schedule.REASSIGNED_MS}" in played.recorded.result.ranges_ms
+        ):
             self._when(reassigned=True)
         else:
-            self._add("wait", after=f"{middle(span):.0f}ms")
+            self._add("wait", after=f"{recorded_schedule.middle(span):.0f}ms")
 
     def _write_del_controller(self, _: PlayedStep) -> None:
         self._begin("controller_move", f"controller-move-at-step-{len(self.played)}")
@@ -130,7 +130,7 @@ _REFUSED_MS = 1000
 class KRaftWriter(ScheduleWriter):
     """Steps and faults that the quorum takes part in."""
 
-    def __init__(self, schedule: RecordedSchedule, seed: int) -> None:
+    def __init__(self, schedule: recorded_schedule.RecordedSchedule, seed: int) -> None:
         super().__init__(schedule, seed)
         self.observing_ms = KRAFT_OBSERVING_MS[(seed - 1) % len(KRAFT_OBSERVING_MS)]
         settings = schedule.controller_settings
@@ -147,7 +147,7 @@ class KRaftWriter(ScheduleWriter):
         self._fails_over = False
 
     def _brokers_among(self, processes: Iterable[Any]) -> list[int]:
-        controllers = (ACTIVE, *self.schedule.controllers)
+        controllers = (recorded_schedule.ACTIVE, *self.schedule.controllers)
         return [each for each in processes if each not in controllers]
 
     def _control_plane_is_up(self) -> bool:
@@ -165,14 +165,17 @@ class KRaftWriter(ScheduleWriter):
 
     def _controller(self, op: str) -> int:
         """The node id of the controller that a recorded step names by its role."""
-        if op in BRINGS_BACK and self._former is not None:
+        if op in recorded_schedule.BRINGS_BACK and self._former is not None:
             return self._former
         return self._active
 
-    def _processes(self, recorded: RecordedStep) -> list[int]:
+    def _processes(self, recorded: recorded_schedule.RecordedStep) -> list[int]:
         """The node ids of brokers and controllers that a recorded step hits."""
         named = listed(recorded.step["b"])
-        return [self._controller(recorded.op) if each == ACTIVE else each for each in named]
+        return [
+            self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each
+            for each in named
+        ]
 
     def _selector(self, process: int) -> int | str:
         if process in self.schedule.controllers:
@@ -180,9 +183,9 @@ class KRaftWriter(ScheduleWriter):
         return process
 
     def _end(self, end: Any) -> Any:
-        return self._selector(self._active if end == ACTIVE else end)
+        return self._selector(self._active if end == recorded_schedule.ACTIVE else end)
 
-    def _target_broker(self, recorded: RecordedStep, name: str) -> int | None:
+    def _target_broker(self, recorded: recorded_schedule.RecordedStep, name: str) -> int | None:
         """... or, while no controller names the leader, the one that brokers named to a harness."""
         to = super()._target_broker(recorded, name)
         if to is None and (self._fails_over or not self._control_plane_is_up()):
@@ -249,7 +252,7 @@ class KRaftWriter(ScheduleWriter):
         partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
         self._request(played, "alter_reassignments", partitions=partitions)
         if played.recorded.result.exact.get("pending"):
-            waited_ms = middle(played.recorded.result.ranges_ms["step_ms"])
+            waited_ms = recorded_schedule.middle(played.recorded.result.ranges_ms["step_ms"])
             self._add("wait", after=f"{waited_ms:.0f}ms")
         else:
             self._when(reassigned=True)
@@ -289,7 +292,7 @@ class KRaftWriter(ScheduleWriter):
             self._lingering -= set(brokers)
         if len(brokers) < len(processes):
             shutdown_ms = played.recorded.result.ranges_ms.get("shutdown_ms", (0.0, 0.0))
-            self._add("wait", after=f"{middle(shutdown_ms):.0f}ms")
+            self._add("wait", after=f"{recorded_schedule.middle(shutdown_ms):.0f}ms")
 
     def _write_start(self, played: PlayedStep) -> None:
         self._take_as_long_as_recorded(played.recorded)
@@ -307,7 +310,9 @@ class KRaftWriter(ScheduleWriter):
         """Kill it and start it at once: it is refused until its old session is over."""
         brokers = listed(played.recorded.step["b"])
         self._bring_down("crash", brokers, "bounce")
-        registered_ms = middle(played.recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0)))
+        registered_ms = recorded_schedule.middle(
+            played.recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
+        )
         request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, request_ms - START_MS):.0f}ms")
         self._start(brokers)

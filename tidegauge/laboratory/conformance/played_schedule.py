@@ -14,13 +14,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.runs.story import Names
-from tidegauge.simulation.codes.occasions import (
-    NOT_HOSTED,
-    NOT_LISTENING,
-    NOT_UP,
-    REASON_OBSERVED,
-    WAITS_FOR_LOCK,
-)
+from tidegauge.simulation.codes import occasions
 from tidegauge.traces.run_folder import RunFolder, TraceRow
 
 _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
@@ -28,10 +22,10 @@ _NAMES_OF_ERRORS = {code: name for name, code in errors.CODES.items()}
 _NAMES_OF_ERRORS[errors.CODES["NOT_LEADER_OR_FOLLOWER"]] = "NOT_LEADER_FOR_PARTITION"
 
 _UNSEEN = {
-    int(NOT_UP): None,
-    int(NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
-    int(WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
-    int(NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
+    int(occasions.NOT_UP): None,
+    int(occasions.NOT_HOSTED): "UNKNOWN_TOPIC_OR_PARTITION",
+    int(occasions.WAITS_FOR_LOCK): "NO_RESPONSE(TimeoutError)",
+    int(occasions.NOT_LISTENING): "NO_RESPONSE(ConnectionRefusedError)",
 }
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
@@ -277,7 +271,7 @@ class _Reader:
 
     def _take_observation(self, row: TraceRow) -> None:
         process = row["process"]
-        if row.kind == "log_end" and row["reason"] != REASON_OBSERVED:
+        if row.kind == "log_end" and row["reason"] != occasions.REASON_OBSERVED:
             return
         if row.kind != "log_end":
             self._observing[process] = row["step"]

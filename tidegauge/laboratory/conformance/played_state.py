@@ -12,25 +12,11 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.laboratory.conformance.recorded_dialects import (
-    FENCED,
-    REGISTERED,
-    SHUTTING_DOWN,
-    UNFENCED,
-    Registrations,
-    Tree,
-)
+from tidegauge.laboratory.conformance import recorded_dialects
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.runs.story import Names
 from tidegauge.runs.zookeeper_rows import pending_notifications
-from tidegauge.simulation.codes.occasions import (
-    BROKER_ACTIVE,
-    BROKER_FENCED,
-    BROKER_REGISTERS,
-    BROKER_SHUTTING_DOWN,
-    STATE_CREATED,
-    STATE_DELETED,
-)
+from tidegauge.simulation.codes import occasions
 from tidegauge.traces.run_folder import TraceRow
 
 
@@ -49,8 +35,8 @@ class StepOutcome:
     begin_us: int = 0
     #: None: the step did not finish.
     end_us: int | None = None
-    observed: Tree = field(default_factory=dict)
-    result: Tree = field(default_factory=dict)
+    observed: recorded_dialects.Tree = field(default_factory=dict)
+    result: recorded_dialects.Tree = field(default_factory=dict)
     #: By partition.
     state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
     #: By broker (``b1``), of KRaft.
@@ -97,7 +83,7 @@ class ZooKeeperState:
         elif row.kind == "controller_elected":
             self._controller_epoch = row["controller_epoch"]
         elif row.kind == "broker_state":
-            known = row["state"] == BROKER_ACTIVE
+            known = row["state"] == occasions.BROKER_ACTIVE
             (self._registered.add if known else self._registered.discard)(
                 self.brokers[row["broker"]]
             )
@@ -110,7 +96,7 @@ class ZooKeeperState:
             (self._outages.add if began else self._outages.discard)(row["fault"])
 
     def _take_state(self, row: TraceRow, outcome: StepOutcome | None) -> None:
-        if row["change"] == STATE_DELETED:
+        if row["change"] == occasions.STATE_DELETED:
             self._states.pop(row["partition"], None)
             return
         self._states[row["partition"]] = row
@@ -124,7 +110,7 @@ class ZooKeeperState:
             name = self.names.partition(row["partition"])
             outcome.state_writes[name].append(StateWrite(columns, row["time_us"]))
 
-    def _state(self, row: TraceRow) -> Tree:
+    def _state(self, row: TraceRow) -> recorded_dialects.Tree:
         """A partition's state in the form of a recording."""
         return {
             "controller_epoch": row["controller_epoch"],
@@ -134,9 +120,9 @@ class ZooKeeperState:
             "isr": self.names.brokers_in(row["isr"], row["partition"]),
         }
 
-    def observe(self, topics: list[str]) -> Tree:
+    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
         """The observation of it and of these topics' partitions; brokers have rows of their own."""
-        tree: Tree = {
+        tree: recorded_dialects.Tree = {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
             "isr_change_notifications": len(self.pending.numbers),
@@ -165,9 +151,9 @@ _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
 #: States of brokers, as their records are described.
 _STATES = {
-    int(BROKER_FENCED): FENCED,
-    int(BROKER_ACTIVE): UNFENCED,
-    int(BROKER_SHUTTING_DOWN): SHUTTING_DOWN,
+    int(occasions.BROKER_FENCED): recorded_dialects.FENCED,
+    int(occasions.BROKER_ACTIVE): recorded_dialects.UNFENCED,
+    int(occasions.BROKER_SHUTTING_DOWN): recorded_dialects.SHUTTING_DOWN,
 }
 
 
@@ -246,7 +232,7 @@ class KRaftState:
         #: By broker: its state in the control plane, and whether it has requested its shutdown.
         self._broker_states: dict[int, int] = {}
         self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
-        self._numbered = Registrations()
+        self._numbered = recorded_dialects.Registrations()
         self._has_begun = False
         #: Records and topics with changed settings of the batch that is being read, and its time.
         self._batch: list[_Record] = []
@@ -311,15 +297,15 @@ class KRaftState:
     def _take_broker(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         broker = self.brokers[row["broker"]]
         self._broker_states[broker] = row["state"]
-        registers = row["state_reason"] == BROKER_REGISTERS
-        state = REGISTERED if registers else _STATES.get(row["state"])
+        registers = row["state_reason"] == occasions.BROKER_REGISTERS
+        state = recorded_dialects.REGISTERED if registers else _STATES.get(row["state"])
         if state is not None:
             record = self._numbered.take(broker, state, row["broker_epoch"])
             if record is not None and outcome is not None:
                 outcome.broker_records[f"b{broker}"].append(StateWrite(record, row["time_us"]))
-        if row["state"] == BROKER_SHUTTING_DOWN:
+        if row["state"] == occasions.BROKER_SHUTTING_DOWN:
             self._in_shutdown[broker] = True
-        elif row["state"] == BROKER_ACTIVE or registers:
+        elif row["state"] == occasions.BROKER_ACTIVE or registers:
             self._in_shutdown[broker] = False
 
     def _close_batch(self) -> None:
@@ -332,7 +318,7 @@ class KRaftState:
     def _commit(self, record: _Record) -> None:
         partition = record.state["partition"]
         before = self._registrations.get(partition)
-        if record.state["change"] == STATE_DELETED:
+        if record.state["change"] == occasions.STATE_DELETED:
             self._registrations.pop(partition, None)
             return
         after = self._registration(record, before)
@@ -344,7 +330,7 @@ class KRaftState:
 
     def _registration(self, record: _Record, before: Registration | None) -> Registration:
         state, row, partition = record.state, record.replicas, record.state["partition"]
-        if record.state["change"] == STATE_CREATED:
+        if record.state["change"] == occasions.STATE_CREATED:
             before = None
 
         def listed(column: str, known: list[int | None]) -> list[int | None]:
@@ -375,7 +361,7 @@ class KRaftState:
 
     def _kind(self, row: TraceRow, before: Registration | None, after: Registration) -> str:
         """The kind of a record: settings of a topic that empty its ELR are committed with it."""
-        if before is None or row["change"] == STATE_CREATED:
+        if before is None or row["change"] == occasions.STATE_CREATED:
             return _CREATE
         named = self.names.all_partitions[row["partition"]]
         was_cleared = (
@@ -401,10 +387,10 @@ class KRaftState:
             columns += after.moves
         return columns
 
-    def observe(self, topics: list[str]) -> Tree:
+    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
         """The observation of it and of these topics' partitions; brokers have rows of their own."""
         self._close_batch()
-        unfenced = {BROKER_ACTIVE, BROKER_SHUTTING_DOWN}
+        unfenced = {occasions.BROKER_ACTIVE, occasions.BROKER_SHUTTING_DOWN}
         return {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
@@ -413,7 +399,7 @@ class KRaftState:
             ],
             "brokers": {
                 str(broker): {
-                    "fenced": bool(state == BROKER_FENCED),
+                    "fenced": bool(state == occasions.BROKER_FENCED),
                     "in_controlled_shutdown": self._in_shutdown[broker],
                 }
                 for broker, state in self._broker_states.items()
@@ -430,7 +416,7 @@ class KRaftState:
         }
 
     @staticmethod
-    def _partition(registration: Registration) -> Tree:
+    def _partition(registration: Registration) -> recorded_dialects.Tree:
         state = {
             name: getattr(registration, name)
             for name in (

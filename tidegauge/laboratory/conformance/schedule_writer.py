@@ -6,11 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidegauge.laboratory.conformance.recorded_costs import (
-    CONNECTING,
-    OBSERVING_MS,
-    OBSERVING_REPLICA_MS,
-)
+from tidegauge.laboratory.conformance import recorded_costs
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
@@ -82,7 +78,7 @@ class ScheduleWriter:
         self.schedule = schedule
         self.seed = seed
         #: How long an observation takes that is of no replica.
-        self.observing_ms = OBSERVING_MS
+        self.observing_ms = recorded_costs.OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
@@ -136,7 +132,9 @@ class ScheduleWriter:
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return f"{share * (self.observing_ms + OBSERVING_REPLICA_MS * replicas):.0f}ms"
+        return (
+            f"{share * (self.observing_ms + recorded_costs.OBSERVING_REPLICA_MS * replicas):.0f}ms"
+        )
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -262,7 +260,9 @@ class ScheduleWriter:
             if to is not None:
                 arguments["to"] = to
             for _ in range(step.get("batches", 1)):
-                number = self._add("produce", after=CONNECTING, **partition_of(name), **arguments)
+                number = self._add(
+                    "produce", after=recorded_costs.CONNECTING, **partition_of(name), **arguments
+                )
                 played.requests.append((number, name, None))
 
     def _produce_arguments(self, step: dict[str, Any]) -> dict[str, Any]:

@@ -17,14 +17,8 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from tidegauge.laboratory.manual import scenario_sections
 from tidegauge.laboratory.manual.markdown import code, code_block, of_docstring, prose, table
-from tidegauge.laboratory.manual.scenario_sections import (
-    SECTIONS,
-    Section,
-    type_of,
-    unit_of,
-    written,
-)
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.scenario.model.costs import Costs, Latency, costs_of_other_modes
 from tidegauge.scenario.model.fault import FaultOfAnyKind
@@ -50,7 +44,8 @@ _FILE = yaml.safe_load(
 )
 #: Examples of every part, as YAML.
 EXAMPLES: dict[type[Part], Sequence[str]] = {
-    section.part: _FILE.get(section.part.__name__, section.part.examples) for section in SECTIONS
+    section.part: _FILE.get(section.part.__name__, section.part.examples)
+    for section in scenario_sections.SECTIONS
 }
 #: The selectors of faults, and what each selects.
 SELECTORS: dict[str, str] = _FILE["selectors"]
@@ -69,7 +64,7 @@ class Field(NamedTuple):
 
 def fields_of(part: type[Part]) -> list[Field]:
     """The fields of a part that stand in its own section, in the order of the model."""
-    (section,) = (each for each in SECTIONS if each.part is part)
+    (section,) = (each for each in scenario_sections.SECTIONS if each.part is part)
     elsewhere = section.without.model_fields if section.without else {}
     return [
         field
@@ -90,8 +85,8 @@ def _fields(part: type[Part], name: str, info: FieldInfo) -> Iterator[Field]:
     units = [each.name for each in info.metadata if isinstance(each, Unit)]
     yield Field(
         name=file_name,
-        type=type_of(schema, file_name),
-        unit=units[0] if units else unit_of(schema, file_name),
+        type=scenario_sections.type_of(schema, file_name),
+        unit=units[0] if units else scenario_sections.unit_of(schema, file_name),
         default=default["value"] if default else _default(name, info),
         meaning=_DEFAULT.sub("", description).strip() + _mode_of(part, file_name),
         example=code(example) if example else "",
@@ -104,7 +99,7 @@ def example_of(part: type[Part], name: str) -> str:
     fields = next((each for each in examples if name in each), None)
     if fields is None:
         return ""
-    return written({name: fields[name]}).removeprefix("{").removesuffix("}")
+    return scenario_sections.written({name: fields[name]}).removeprefix("{").removesuffix("}")
 
 
 def _mode_of(part: type[Part], name: str) -> str:
@@ -141,7 +136,9 @@ def _default(name: str, info: FieldInfo) -> str:
         return "none"
     if name.endswith("_us") and isinstance(value, int):
         return code(format_duration(value))
-    return code(written(value.model_dump() if isinstance(value, BaseModel) else value))
+    return code(
+        scenario_sections.written(value.model_dump() if isinstance(value, BaseModel) else value)
+    )
 
 
 _HEAD = ("field", "type", "unit", "default", "meaning", "example")
@@ -149,10 +146,10 @@ _HEAD = ("field", "type", "unit", "default", "meaning", "example")
 
 def documentation() -> str:
     """The page, in Markdown."""
-    return "\n".join([prose("scenario-reference.md"), *map(_section, SECTIONS)])
+    return "\n".join([prose("scenario-reference.md"), *map(_section, scenario_sections.SECTIONS)])
 
 
-def _section(section: Section) -> str:
+def _section(section: scenario_sections.Section) -> str:
     paragraphs = inspect.cleandoc(section.part.__doc__ or "").split("\n\n")
     rows = [(code(field.name), *field[1:]) for field in fields_of(section.part)]
     parts = [f"{'#' * section.level} {section.heading}\n"]

@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from tidegauge.laboratory.manual.markdown import NONE, anchor, code
+from tidegauge.scenario.model import cluster
 from tidegauge.scenario.model.alerts import AlertExpectations
-from tidegauge.scenario.model.cluster import (
-    BrokerRelease,
-    Cluster,
-    Controllers,
-    FormerState,
-    Topic,
-    ZooKeeper,
-)
 from tidegauge.scenario.model.costs import Costs, Latency, Network
 from tidegauge.scenario.model.fault import FaultOfAnyKind
 from tidegauge.scenario.model.fault_rates import FaultRate
@@ -54,12 +47,12 @@ def _kinds(kinds: Mapping[str, type[Part]], field: str, common: type[Part]) -> I
 
 SECTIONS = (
     Section("The scenario", Scenario),
-    Section("Cluster", Cluster),
-    Section("Release of a broker", BrokerRelease, 3),
-    Section("ZooKeeper", ZooKeeper),
-    Section("Controllers", Controllers),
-    Section("Topic", Topic),
-    Section("State of a partition", FormerState, 3),
+    Section("Cluster", cluster.Cluster),
+    Section("Release of a broker", cluster.BrokerRelease, 3),
+    Section("ZooKeeper", cluster.ZooKeeper),
+    Section("Controllers", cluster.Controllers),
+    Section("Topic", cluster.Topic),
+    Section("State of a partition", cluster.FormerState, 3),
     Section("Workload", Workload),
     Section("Producers", ProducerGroup, 3),
     Section("Consumers", ConsumerGroup, 3),

@@ -20,19 +20,8 @@ from typing import NamedTuple
 from tidegauge.real_cluster.describe.input_file import Notices, input_error, named
 from tidegauge.real_cluster.describe.server_properties import Property, ServerProperties
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
+from tidegauge.scenario.model import settings as model_settings
 from tidegauge.scenario.model.cluster import DEFAULT_RACK, MOST_LOG_DIRECTORIES
-from tidegauge.scenario.model.settings import (
-    CONTROLLER_SETTINGS,
-    THROTTLED_RATES,
-    THROTTLED_REPLICAS,
-    TOPIC_SETTINGS,
-    Value,
-    broker_defaults,
-    controller_defaults,
-    meant_setting,
-    problems_of_settings,
-    problems_of_settings_with_kraft,
-)
 
 # Names of ConfigDef.Type.PASSWORD settings, and those of plug-ins.
 _SECRET = re.compile(
@@ -60,7 +49,7 @@ _LARGEST = 2**63 - 1
 class TakenSettings(NamedTuple):
     """The settings that a scenario takes, and notices about the others."""
 
-    values: dict[str, Value]
+    values: dict[str, model_settings.Value]
     notices: Notices
 
 
@@ -71,13 +60,17 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
         InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
             name is a misspelling of one of Kafka's.
     """
-    defaults = broker_defaults(release, mode)
+    defaults = model_settings.broker_defaults(release, mode)
     if mode != KRAFT_MODE:
         return _taken(properties, "brokers", dict(defaults))
-    own = {name: each for name, each in properties.items() if name not in CONTROLLER_SETTINGS}
+    own = {
+        name: each
+        for name, each in properties.items()
+        if name not in model_settings.CONTROLLER_SETTINGS
+    }
     of_zookeeper = {
         str(problem.path[-1])
-        for problem in problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
+        for problem in model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     } - _SAID_ELSEWHERE
     with_kraft = {name: each for name, each in own.items() if name not in of_zookeeper}
     taken = _taken_with_kraft(with_kraft, "brokers", dict(defaults))
@@ -91,7 +84,11 @@ def _taken_with_kraft(
     properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
 ) -> TakenSettings:
     """... without throttles of replication, which are not simulated with KRaft yet."""
-    throttles = [name for name in properties if name in (*THROTTLED_RATES, *THROTTLED_REPLICAS)]
+    throttles = [
+        name
+        for name in properties
+        if name in (*model_settings.THROTTLED_RATES, *model_settings.THROTTLED_REPLICAS)
+    ]
     others = {name: each for name, each in properties.items() if name not in throttles}
     taken = _taken(others, kind, known)
     taken.notices.name(
@@ -102,23 +99,29 @@ def _taken_with_kraft(
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = {name: each for name, each in properties.items() if name in CONTROLLER_SETTINGS}
-    return _taken(own, "controllers", dict(controller_defaults(release)))
+    own = {
+        name: each
+        for name, each in properties.items()
+        if name in model_settings.CONTROLLER_SETTINGS
+    }
+    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
     """The settings of a topic in a cluster of this release and mode; errors as for brokers."""
-    defaults = broker_defaults(release, mode)
-    known: dict[str, int | str] = {name: defaults[name] for name in TOPIC_SETTINGS}
+    defaults = model_settings.broker_defaults(release, mode)
+    known: dict[str, int | str] = {name: defaults[name] for name in model_settings.TOPIC_SETTINGS}
     if mode == KRAFT_MODE:
         return _taken_with_kraft(properties, "topics", known)
-    return _taken(properties, "topics", known | dict.fromkeys(THROTTLED_REPLICAS, ""))
+    return _taken(
+        properties, "topics", known | dict.fromkeys(model_settings.THROTTLED_REPLICAS, "")
+    )
 
 
 def _taken(
     properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
 ) -> TakenSettings:
-    values: dict[str, Value] = {}
+    values: dict[str, model_settings.Value] = {}
     notices = Notices()
     left_out: dict[str, list[str]] = {}
     for name, written in properties.items():
@@ -128,11 +131,15 @@ def _taken(
         if reason:
             left_out.setdefault(reason, []).append(name)
             continue
-        value = written.text if name in THROTTLED_REPLICAS else _value(name, written.text)
-        problem = next(problems_of_settings((), {name: value}, kind, known), None)
+        value = (
+            written.text
+            if name in model_settings.THROTTLED_REPLICAS
+            else _value(name, written.text)
+        )
+        problem = next(model_settings.problems_of_settings((), {name: value}, kind, known), None)
         if problem is None:
             values[name] = value
-        elif name in known or meant_setting(name, kind):
+        elif name in known or model_settings.meant_setting(name, kind):
             raise written.error(f"{name}: {problem.message}")
         else:
             text = f"left out: {name} on line {written.line} of {written.file.name}: "
@@ -148,7 +155,7 @@ def _why_left_out(name: str, value: str) -> str | None:
     return "a scenario has no hosts" if name in _ADDRESSES else None
 
 
-def _value(name: str, text: str) -> Value:
+def _value(name: str, text: str) -> model_settings.Value:
     """A flag or a number where the text is the usual form of one, else the text."""
     text = text.strip()
     if text.lower() in {"true", "false"}:
@@ -207,9 +214,9 @@ class BrokerFiles:
 class ClusterSettings:
     """The settings of a cluster in a scenario."""
 
-    common: dict[str, Value] = field(default_factory=dict)
+    common: dict[str, model_settings.Value] = field(default_factory=dict)
     #: By broker, only of those that differ.
-    own: dict[int, dict[str, Value]] = field(default_factory=dict)
+    own: dict[int, dict[str, model_settings.Value]] = field(default_factory=dict)
     #: Ids of brokers by rack; empty if no rack is known.
     racks: dict[str, list[int]] = field(default_factory=dict)
     log_directories: int = 1
@@ -270,7 +277,9 @@ def cluster_settings(
 
 
 def _part_common_from_own(
-    settings: ClusterSettings, files: BrokerFiles, taken: dict[Path, dict[str, Value]]
+    settings: ClusterSettings,
+    files: BrokerFiles,
+    taken: dict[Path, dict[str, model_settings.Value]],
 ) -> None:
     first, *others = taken.values() or [{}]
     settings.common = {
@@ -285,7 +294,7 @@ def _part_common_from_own(
             settings.own[broker] = own
 
 
-def _same(one: Value, other: Value) -> bool:
+def _same(one: model_settings.Value, other: model_settings.Value) -> bool:
     # In Python 1 is True.
     return one == other and type(one) is type(other)
 

@@ -18,14 +18,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notices,
-    input_error,
-    lines_of,
-    named,
-    read_text,
-)
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.scenario.model.limits import MOST_PARTITIONS
 
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")
@@ -98,11 +91,11 @@ class DescribeDump:
     #: Whether brokers returned Elr, filled or empty, as only KRaft's do. N/A is no sign: tools from
     #: 3.7 on print it where no broker returned one.
     has_eligible_replicas: bool = False
-    notices: Notices = field(default_factory=Notices)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
-    def error(self, line: int | None, message: str) -> InputError:
+    def error(self, line: int | None, message: str) -> input_file.InputError:
         """The error to raise about a line of the dump."""
-        return input_error(self.file, line, message)
+        return input_file.input_error(self.file, line, message)
 
 
 def read_describe_dump(file: Path) -> DescribeDump:
@@ -114,7 +107,7 @@ def read_describe_dump(file: Path) -> DescribeDump:
     """
     dump = DescribeDump(file)
     skipped: list[str] = []
-    for number, line in enumerate(lines_of(read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
         columns = _columns(line)
         if not line.strip() or set(line.strip()) <= {"\ufeff"}:
             continue
@@ -307,7 +300,7 @@ class _Line:
                 raise self._error("Configs", "settings such as retention.ms=1000")
         return settings
 
-    def _error(self, column: str, expected: str) -> InputError:
+    def _error(self, column: str, expected: str) -> input_file.InputError:
         message = f"{column} must be {expected}, not {self.values.get(column, '')!r}"
         return self.dump.error(self.number, message)
 
@@ -332,7 +325,7 @@ def _refuse_what_is_incomplete(dump: DescribeDump) -> None:
 def _leave_out_deleted_topics(dump: DescribeDump) -> None:
     deleted = [topic.name for topic in dump.topics.values() if topic.is_marked_for_deletion]
     if len(deleted) == len(dump.topics):
-        raise dump.error(None, f"all topics are marked for deletion: {named(deleted)}")
+        raise dump.error(None, f"all topics are marked for deletion: {input_file.named(deleted)}")
     for name in deleted:
         del dump.topics[name]
     dump.notices.name("partitions", "topics that are marked for deletion are left out", deleted)

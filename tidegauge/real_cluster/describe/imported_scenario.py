@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tidegauge.real_cluster.describe import input_file, topic_rates
 from tidegauge.real_cluster.describe.cluster_settings import (
     broker_files,
     cluster_settings,
@@ -23,13 +24,6 @@ from tidegauge.real_cluster.describe.describe_dump import (
 )
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, described_cluster
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notice,
-    Notices,
-    file_text,
-    in_order,
-)
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
 from tidegauge.real_cluster.describe.release_hints import (
@@ -37,12 +31,6 @@ from tidegauge.real_cluster.describe.release_hints import (
     read_feature_levels,
 )
 from tidegauge.real_cluster.describe.server_properties import Property, read_server_properties
-from tidegauge.real_cluster.describe.topic_rates import (
-    MeasuredCluster,
-    WorkloadReader,
-    default_producers,
-    read_topic_rates,
-)
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of
 from tidegauge.scenario.model.settings import Value, broker_defaults
@@ -75,11 +63,11 @@ class ImportRequest:
     down: Sequence[int] = ()
     log_dirs: Path | None = None
     #: The rates of a monitoring system, instead of ``rates``.
-    measured: WorkloadReader | None = None
+    measured: topic_rates.WorkloadReader | None = None
 
     def origins(self) -> list[str]:
         """The names of all files, and of other places, without their folders."""
-        names = [file_text(file).rpartition("/")[2] for file in self.files()]
+        names = [input_file.file_text(file).rpartition("/")[2] for file in self.files()]
         return names if self.measured is None else [*names, self.measured.origin]
 
     def files(self) -> list[Path]:
@@ -101,7 +89,7 @@ class ImportedScenario:
     origins: list[str]
     #: As a run reads it.
     scenario: Scenario
-    notices: list[Notice]
+    notices: list[input_file.Notice]
 
 
 def import_scenario(request: ImportRequest) -> ImportedScenario:
@@ -114,12 +102,12 @@ def import_scenario(request: ImportRequest) -> ImportedScenario:
     parts = _Parts(request)
     data = parts.data()
     try:
-        scenario = scenario_from_mapping(data, file_text(request.dump))
+        scenario = scenario_from_mapping(data, input_file.file_text(request.dump))
     except ScenarioError as error:
-        raise InputError(str(error).splitlines()[0]) from error
+        raise input_file.InputError(str(error).splitlines()[0]) from error
     _tell_of_settings(parts.notices, scenario)
     _tell_of_refused_writes(parts.notices, scenario, parts.cluster)
-    notices = in_order(parts.notices)
+    notices = input_file.in_order(parts.notices)
     return ImportedScenario(data, parts.cluster, request.origins(), scenario, notices)
 
 
@@ -143,7 +131,7 @@ class _Parts:
         self._is_kraft = self._release.mode == KRAFT_MODE
         self._settings = cluster_settings(self._files, self.cluster.brokers, *self._version)
         self._sizes: LogSizes | None = None
-        self.notices = Notices()
+        self.notices = input_file.Notices()
         if request.log_dirs:
             self._sizes = LogSizes(read_log_dirs(request.log_dirs), self.cluster)
             self.notices += self._sizes.notices
@@ -256,13 +244,13 @@ class _Parts:
             of_all = {**broker_defaults(*self._version), **self._settings.common}
             different = {name for own in self._settings.own.values() for name in own}
             in_force = {name: value for name, value in of_all.items() if name not in different}
-            measured = self._request.measured.read(MeasuredCluster(topics, in_force))
+            measured = self._request.measured.read(topic_rates.MeasuredCluster(topics, in_force))
             self.notices += measured.notices
             return _filled({"producers": measured.producers, "consumers": measured.consumers})
         if self._request.rates:
-            producers = read_topic_rates(self._request.rates, topics)
+            producers = topic_rates.read_topic_rates(self._request.rates, topics)
         else:
-            producers = default_producers([*topics])
+            producers = topic_rates.default_producers([*topics])
         self.notices += producers.notices
         return {"producers": producers.groups}
 
@@ -308,7 +296,7 @@ def _is_well(partition: DescribedPartition) -> bool:
     return partition.leader == partition.replicas[0] and partition.isr == partition.replicas
 
 
-def _tell_of_settings(notices: Notices, scenario: Scenario) -> None:
+def _tell_of_settings(notices: input_file.Notices, scenario: Scenario) -> None:
     """Report the settings that have no effect."""
     lines = list(scenario.settings_not_modelled())
     reasons = [line for line in lines if ": " in line]
@@ -319,7 +307,7 @@ def _tell_of_settings(notices: Notices, scenario: Scenario) -> None:
 
 
 def _tell_of_refused_writes(
-    notices: Notices, scenario: Scenario, cluster: DescribedCluster
+    notices: input_file.Notices, scenario: Scenario, cluster: DescribedCluster
 ) -> None:
     """Report ISRs below min.insync.replicas: writes are refused, although there may be a leader."""
     broker = scenario.broker_ids()[0]

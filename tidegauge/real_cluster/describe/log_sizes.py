@@ -18,16 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.describe_dump import DescribedPartition, DescribedTopic
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notices,
-    input_error,
-    json_error,
-    lines_of,
-    read_text,
-)
 from tidegauge.simulation.quantities import MOST_BYTES, format_size
 
 #: Name of a topic, number of the partition.
@@ -47,7 +40,7 @@ class LogDirs:
     directories: dict[int, int] = field(default_factory=dict)
     #: Records that a replica lacks, by (topic, partition) and broker id: none, or more than 0.
     lags: dict[tuple[Log, int], int] = field(default_factory=dict)
-    notices: Notices = field(default_factory=Notices)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
 def read_log_dirs(file: Path) -> LogDirs:
@@ -58,13 +51,13 @@ def read_log_dirs(file: Path) -> LogDirs:
     """
     dump = LogDirs(file)
     found = False
-    lines = lines_of(read_text(file))
+    lines = input_file.lines_of(input_file.read_text(file))
     for line, data in _objects(file, lines):
         found = True
         _Reader(dump, line).read(data)
     if not found:
         message = 'has no line with JSON such as {"version":1,"brokers":[...]}: it must be the '
-        raise input_error(file, None, f"{message}output of kafka-log-dirs.sh --describe")
+        raise input_file.input_error(file, None, f"{message}output of kafka-log-dirs.sh --describe")
     return dump
 
 
@@ -81,7 +74,7 @@ def _objects(file: Path, lines: list[str]) -> Iterator[tuple[int, object]]:
             try:
                 data, ends = json.JSONDecoder().raw_decode(text, begins)
             except (RecursionError, ValueError) as error:
-                raise json_error(file, number, error) from error
+                raise input_file.json_error(file, number, error) from error
             yield number, data
         begins += len(line) + 1
 
@@ -154,8 +147,8 @@ class _Reader:
             raise self._error(f"{where}: {name} must be a number from 0 on, not {value!r}")
         return value
 
-    def _error(self, message: str) -> InputError:
-        return input_error(self._dump.file, self._line, message)
+    def _error(self, message: str) -> input_file.InputError:
+        return input_file.input_error(self._dump.file, self._line, message)
 
 
 #: Sizes from here on are rounded to kB.

@@ -20,24 +20,10 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notices,
-    input_error,
-    lines_of,
-    read_text,
-)
-from tidegauge.replication.release_versions import (
-    KRAFT_MODE,
-    LAST_PATCH,
-    ZOOKEEPER_MODE,
-    Mode,
-    ProtocolVersion,
-    Release,
-    all_releases,
-)
+from tidegauge.replication import release_versions
 from tidegauge.replication.releases import DEFAULT_RELEASE
 
 _FEATURE = re.compile(
@@ -50,7 +36,7 @@ _FEATURE = re.compile(
 class FeatureLevels:
     """The features of a cluster that a scenario takes."""
 
-    metadata_version: ProtocolVersion
+    metadata_version: release_versions.ProtocolVersion
     #: The newest line of releases whose metadata.version all brokers support: "4.1".
     line: str
     eligible_leader_replicas: bool
@@ -63,21 +49,24 @@ def read_feature_levels(file: Path) -> FeatureLevels:
         InputError: the file cannot be read, has no metadata.version, or an unknown one.
     """
     found: dict[str, tuple[int, str, str]] = {}
-    for number, line in enumerate(lines_of(read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
         match = _FEATURE.fullmatch(line)
         if match:
             found[match[1]] = (number, match[2], match[3])
     if "metadata.version" not in found:
         message = "has no metadata.version: is it the output of kafka-features.sh describe?"
-        raise input_error(file, None, message)
+        raise input_file.input_error(file, None, message)
     number, newest, level = found["metadata.version"]
     try:
-        supported, version = ProtocolVersion.parse(newest), ProtocolVersion.parse(level)
+        supported, version = (
+            release_versions.ProtocolVersion.parse(newest),
+            release_versions.ProtocolVersion.parse(level),
+        )
     except ValueError as error:
-        raise input_error(file, number, f"metadata.version: {error}") from error
+        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
     line = ".".join(map(str, supported.line))
-    if line not in LAST_PATCH:
-        raise input_error(file, number, f"release {line} is not simulated")
+    if line not in release_versions.LAST_PATCH:
+        raise input_file.input_error(file, number, f"release {line} is not simulated")
     _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
     return FeatureLevels(version, line, eligible != "0")
 
@@ -95,12 +84,12 @@ class ChosenRelease:
     protocol: str | None = None
     #: ... by broker, where they differ, as in the middle of an upgrade.
     protocols: dict[int, str] = field(default_factory=dict)
-    mode: Mode = ZOOKEEPER_MODE
+    mode: release_versions.Mode = release_versions.ZOOKEEPER_MODE
     #: With KRaft, if it is known.
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    notices: Notices = field(default_factory=Notices)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
 def choose_release(
@@ -123,10 +112,14 @@ def choose_release(
             "release", f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
         )
     try:
-        chosen.mode = Release.parse(chosen.release).mode(KRAFT_MODE if is_kraft else None)
+        chosen.mode = release_versions.Release.parse(chosen.release).mode(
+            release_versions.KRAFT_MODE if is_kraft else None
+        )
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
-    if chosen.mode == KRAFT_MODE:
+        raise input_file.InputError(
+            f"--release {wanted}: {error}, and the cluster is of KRaft"
+        ) from error
+    if chosen.mode == release_versions.KRAFT_MODE:
         if not is_kraft:
             chosen.notices.add(
                 "release",
@@ -141,9 +134,17 @@ def choose_release(
 def _choose_features(
     chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
 ) -> None:
-    if features and features.metadata_version != Release.parse(chosen.release).metadata_version():
+    if (
+        features
+        and features.metadata_version
+        != release_versions.Release.parse(chosen.release).metadata_version()
+    ):
         chosen.metadata_version = str(features.metadata_version)
-    if Release.parse(chosen.release) < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
+    if (
+        release_versions.Release.parse(chosen.release)
+        < release_versions.Release.parse(_FIRST_WITH_ELR)
+        and not dump.has_filled_elr
+    ):
         return
     has_level = features is not None and features.eligible_leader_replicas
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
@@ -158,16 +159,16 @@ def _choose_features(
 
 def _parsed(wanted: str) -> str:
     try:
-        return str(Release.parse(wanted))
+        return str(release_versions.Release.parse(wanted))
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}") from error
+        raise input_file.InputError(f"--release {wanted}: {error}") from error
 
 
-def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
+def _protocols(files: BrokerFiles) -> dict[int | None, release_versions.ProtocolVersion]:
     versions = {}
     for broker, written in files.protocols().items():
         try:
-            versions[broker] = ProtocolVersion.parse(written.text)
+            versions[broker] = release_versions.ProtocolVersion.parse(written.text)
         except ValueError as error:
             raise written.error(str(error)) from error
     return versions
@@ -179,20 +180,22 @@ def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tu
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
     if not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
-    newest = str(all_releases(KRAFT_MODE)[-1])
+    newest = str(release_versions.all_releases(release_versions.KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
 
 
-def _hinted(protocols: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
+def _hinted(
+    protocols: dict[int | None, release_versions.ProtocolVersion], dump: DescribeDump
+) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
-    newest = str(all_releases(ZOOKEEPER_MODE)[-1])
+    newest = str(release_versions.all_releases(release_versions.ZOOKEEPER_MODE)[-1])
     if protocols:
         protocol = max(protocols.values())
         line = ".".join(map(str, protocol.line))
-        if line in LAST_PATCH:
+        if line in release_versions.LAST_PATCH:
             reason = f"the last of the line of inter.broker.protocol.version {protocol}"
-            return str(Release.parse(line)), reason
-        oldest = str(all_releases()[0])
+            return str(release_versions.Release.parse(line)), reason
+        oldest = str(release_versions.all_releases()[0])
         return oldest, f"the oldest supported release; inter.broker.protocol.version is {protocol}"
     if "TopicId" in dump.columns:
         return newest, "the dump has TopicId, so brokers are of 2.8 or newer"
@@ -202,9 +205,11 @@ def _hinted(protocols: dict[int | None, ProtocolVersion], dump: DescribeDump) ->
 
 
 def _set_protocols(
-    chosen: ChosenRelease, files: BrokerFiles, protocols: dict[int | None, ProtocolVersion]
+    chosen: ChosenRelease,
+    files: BrokerFiles,
+    protocols: dict[int | None, release_versions.ProtocolVersion],
 ) -> None:
-    release = Release.parse(chosen.release)
+    release = release_versions.Release.parse(chosen.release)
     written = files.protocols()
     for broker, version in protocols.items():
         try:

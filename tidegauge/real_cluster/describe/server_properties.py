@@ -15,14 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notices,
-    files_at,
-    input_error,
-    lines_of,
-    read_bytes,
-)
+from tidegauge.real_cluster.describe import input_file
 
 _BLANKS = " \t\f"
 # A name ends at the first separator that is not escaped by a backslash.
@@ -44,9 +37,9 @@ class Property(NamedTuple):
     file: Path
     line: int
 
-    def error(self, message: str) -> InputError:
+    def error(self, message: str) -> input_file.InputError:
         """The error to raise about the value."""
-        return input_error(self.file, self.line, message)
+        return input_file.input_error(self.file, self.line, message)
 
 
 @dataclass
@@ -55,7 +48,7 @@ class ServerProperties:
 
     file: Path
     properties: dict[str, Property] = field(default_factory=dict)
-    notices: Notices = field(default_factory=Notices)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
     def broker_id(self) -> int | None:
         """node.id or broker.id; None if the file has neither, or -1: ZooKeeper assigns the id.
@@ -106,15 +99,19 @@ def read_server_properties(file: Path) -> ServerProperties:
     """
     read = ServerProperties(file)
     # The encoding of Java for such files, in which any byte is a character.
-    text = read_bytes(file).decode("latin-1").removeprefix(_MARK)
+    text = input_file.read_bytes(file).decode("latin-1").removeprefix(_MARK)
     if "\0" in text:
-        raise input_error(file, None, "has zero bytes: it must be text, and not in UTF-16")
+        raise input_file.input_error(
+            file, None, "has zero bytes: it must be text, and not in UTF-16"
+        )
     for line, content in _logical_lines(text):
         match = _ENTRY.fullmatch(content)
         assert match is not None
         name, value = (_unescaped(file, line, part) for part in match.groups())
         if len(name) > _LONGEST_NAME:
-            raise input_error(file, line, f"a name has more than {_LONGEST_NAME} characters")
+            raise input_file.input_error(
+                file, line, f"a name has more than {_LONGEST_NAME} characters"
+            )
         before = read.properties.get(name)
         if before is not None and before.text != value:
             read.notices.add(
@@ -123,14 +120,14 @@ def read_server_properties(file: Path) -> ServerProperties:
             )
         read.properties[name] = Property(value, file, line)
     if not read.properties:
-        raise input_error(file, None, "has no property: is it a server.properties?")
+        raise input_file.input_error(file, None, "has no property: is it a server.properties?")
     return read
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Lines with content, joined with their continuation lines, each with its number."""
     begin, joined = 0, ""
-    for number, natural in enumerate(lines_of(text), start=1):
+    for number, natural in enumerate(input_file.lines_of(text), start=1):
         line = natural.lstrip(_BLANKS)
         if not begin and (not line or line[0] in "#!"):
             continue
@@ -147,7 +144,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 
 def _unescaped(file: Path, line: int, text: str) -> str:
     if re.search(r"(?<!\\)(\\\\)*\\u(?![0-9a-fA-F]{4})", text):
-        raise input_error(file, line, r"\u needs four hexadecimal digits")
+        raise input_file.input_error(file, line, r"\u needs four hexadecimal digits")
     letters = _ESCAPE.sub(
         lambda match: (
             chr(int(match[1][1:], 16)) if len(match[1]) > 1 else _LETTERS.get(match[1], match[1])
@@ -171,7 +168,7 @@ def properties_files(places: Sequence[Path]) -> list[Path]:
 
 
 def _files_of_brokers(place: Path) -> list[Path]:
-    files = files_at(place, "*.properties")
+    files = input_file.files_at(place, "*.properties")
     if not place.is_dir():
         return files
     of_brokers = [file for file in files if read_server_properties(file).broker_id() is not None]

@@ -15,14 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tidegauge.real_cluster.logs import log_layout
 from tidegauge.real_cluster.logs.log_files import LogFile, LogsError, LogStream, unreadable
-from tidegauge.real_cluster.logs.log_layout import (
-    HEADER,
-    SAMPLE_BYTES,
-    LogClock,
-    beginning_of,
-    header_of,
-)
 
 #: Characters of a message; the rest is left out.
 _LONGEST_MESSAGE = 64 << 10
@@ -52,7 +46,7 @@ def lines_of(file: LogFile, markers: Sequence[str]) -> Iterator[LogLine]:
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = LogClock()
+    clock = log_layout.LogClock()
     for block, beginning in _blocks_of(file):
         yield from _lines_in(block, beginning, markers, clock, file)
 
@@ -67,16 +61,20 @@ def times_and_lines_of(
     Raises:
         LogsError: the file cannot be read; one line.
     """
-    clock = LogClock()
+    clock = log_layout.LogClock()
     for block, beginning in _blocks_of(file):
-        headers = re.finditer(header_of(beginning), block)
+        headers = re.finditer(log_layout.header_of(beginning), block)
         times_ms = np.fromiter(map(clock.time_ms, headers), np.int64)
         lines = list(_lines_in(block, beginning, markers, clock, file))
         yield times_ms[times_ms >= 0], lines
 
 
 def _lines_in(
-    block: bytes, beginning: bytes, markers: Sequence[str], clock: LogClock, file: LogFile
+    block: bytes,
+    beginning: bytes,
+    markers: Sequence[str],
+    clock: log_layout.LogClock,
+    file: LogFile,
 ) -> Iterator[LogLine]:
     wanted = [marker.encode() for marker in markers]
     for begin, end in entries_with(block, wanted, beginning):
@@ -107,7 +105,7 @@ def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
     """The file in blocks of whole entries, and the first bytes of each entry."""
     try:
         with LogStream(file.path) as stream:
-            beginning = beginning_of(stream.read(SAMPLE_BYTES))
+            beginning = log_layout.beginning_of(stream.read(log_layout.SAMPLE_BYTES))
             if beginning is not None:
                 for block in stream.blocks(beginning):
                     yield block, beginning
@@ -115,8 +113,8 @@ def _blocks_of(file: LogFile) -> Iterator[tuple[bytes, bytes]]:
         raise LogsError(f"{file.path}: {unreadable(error)}") from error
 
 
-def _line_of(entry: bytes, clock: LogClock, file: LogFile) -> LogLine | None:
-    header = HEADER.match(entry)
+def _line_of(entry: bytes, clock: log_layout.LogClock, file: LogFile) -> LogLine | None:
+    header = log_layout.HEADER.match(entry)
     if header is None:
         return None
     time_ms = clock.time_ms(header)

@@ -19,15 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidegauge.real_cluster.logs import log_layout, partition_rows
-from tidegauge.real_cluster.logs.log_events import (
-    EVENT_LINES,
-    SETTINGS,
-    EventLine,
-    LogEvent,
-    ProcessStarting,
-    Setting,
-)
+from tidegauge.real_cluster.logs import log_events, log_layout, partition_rows
 from tidegauge.real_cluster.logs.log_files import LogFile, LogStream, unreadable
 from tidegauge.real_cluster.logs.log_layout import HEADER
 from tidegauge.real_cluster.logs.partition_lines import PARTITION_LINES, PartitionLine
@@ -43,7 +35,10 @@ _FIRST_LINES_BYTES = 64 << 10
 #: Events of a part are no more; a log that has them is not that of a cluster.
 _MOST_EVENTS = 2_000_000
 
-_ALL_LINES: tuple[PartitionLine | EventLine, ...] = (*PARTITION_LINES, *EVENT_LINES)
+_ALL_LINES: tuple[PartitionLine | log_events.EventLine, ...] = (
+    *PARTITION_LINES,
+    *log_events.EVENT_LINES,
+)
 _OPENINGS = log_layout.in_order([each.line.opening for each in _ALL_LINES])
 #: The lines of each opening.
 _LINES = [tuple(each for each in _ALL_LINES if each.line.opening == one) for one in _OPENINGS]
@@ -82,7 +77,9 @@ def _layout_of(sample: bytes) -> _Layout | None:
 
 #: The settings of interest in the dump of a start.
 _SETTING_LINE = re.compile(
-    rb"\n\t(" + b"|".join(re.escape(name.encode()) for name in SETTINGS) + rb") = ([^\r\n]*)"
+    rb"\n\t("
+    + b"|".join(re.escape(name.encode()) for name in log_events.SETTINGS)
+    + rb") = ([^\r\n]*)"
 )
 
 
@@ -120,7 +117,7 @@ class _PartContent(NamedTuple):
     part: Part
     rows: Rows
     names: Names
-    events: list[LogEvent]
+    events: list[log_events.LogEvent]
     extent: Extent
 
 
@@ -132,7 +129,7 @@ class ClusterContent(NamedTuple):
     isrs: list[tuple[int, ...]]
     assignments: list[Assignment]
     #: In the order of their times.
-    events: list[LogEvent]
+    events: list[log_events.LogEvent]
     files: dict[LogFile, Extent]
 
 
@@ -212,9 +209,9 @@ class _Reader:
         self._node = MISSING if file.node is None else file.node
         self._names = Names()
         self._rows = partition_rows.RowBuffer()
-        self._events: dict[LogEvent, None] = {}
+        self._events: dict[log_events.LogEvent, None] = {}
         #: Events that are kept once, without their times.
-        self._kept_once: set[LogEvent] = set()
+        self._kept_once: set[log_events.LogEvent] = set()
         self._clock = log_layout.LogClock()
         self._first_ms = self._last_ms = -1
         self._bytes = 0
@@ -234,7 +231,9 @@ class _Reader:
         if block.find(b" values: ") >= 0:
             for setting in _SETTING_LINE.finditer(block):
                 name, value = (each.decode("utf-8", "replace") for each in setting.groups())
-                self._add(Setting(max(self._first_ms, 0), self._node, name, value), once=True)
+                self._add(
+                    log_events.Setting(max(self._first_ms, 0), self._node, name, value), once=True
+                )
         self._rows.compact()
 
     def _read_lines(self, block: bytes, layout: _Layout) -> None:
@@ -266,16 +265,16 @@ class _Reader:
                     self._read_event(line, match, time_ms, block)
 
     def _read_event(
-        self, line: EventLine, match: re.Match[bytes], time_ms: int, block: bytes
+        self, line: log_events.EventLine, match: re.Match[bytes], time_ms: int, block: bytes
     ) -> None:
         event = line.event(match, time_ms, self._node)
-        if isinstance(event, ProcessStarting):
+        if isinstance(event, log_events.ProcessStarting):
             begin = block.rfind(b"\n", 0, match.start()) + 1
             before = block[max(0, begin - _FIRST_LINES_BYTES) : begin]
             event = replace(event, previous_line_ms=self._previous_line_ms(before))
         self._add(event, once=line.is_kept_once)
 
-    def _add(self, event: LogEvent, *, once: bool) -> None:
+    def _add(self, event: log_events.LogEvent, *, once: bool) -> None:
         if once:
             timeless = replace(event, time_ms=0)
             if timeless in self._kept_once:
@@ -311,7 +310,7 @@ def _together(contents: list[_PartContent]) -> ClusterContent:
     """The content of all parts, with common numbers."""
     names = Names()
     tables = [np.empty(0, partition_rows.ROW)]
-    events: dict[LogEvent, None] = {}
+    events: dict[log_events.LogEvent, None] = {}
     files: dict[LogFile, Extent] = {}
     for content in contents:
         tables.append(_renumbered(content, names))

@@ -10,21 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.real_cluster.logs import broker_states, log_events
+from tidegauge.real_cluster.logs import broker_states, log_events, partition_rows
 from tidegauge.real_cluster.logs.broker_states import of_kind
 from tidegauge.real_cluster.logs.clock_offsets import ClockOffset, clock_offsets
 from tidegauge.real_cluster.logs.log_events import LogEvent
 from tidegauge.real_cluster.logs.log_files import FoundLogs, LogsError
 from tidegauge.real_cluster.logs.log_reading import ClusterContent, read_logs
-from tidegauge.real_cluster.logs.partition_rows import (
-    INTENTS,
-    MISSING,
-    Assignment,
-    LineKind,
-    PartitionRow,
-    Rows,
-    earliest,
-)
 from tidegauge.real_cluster.logs.partition_states import Line, State, earlier_by_brokers, states_of
 
 #: More would take more than a gigabyte of memory.
@@ -42,7 +33,7 @@ class AssignmentChange(NamedTuple):
     """An assignment, from the time of the line that has it."""
 
     time_ms: int
-    assignment: Assignment
+    assignment: partition_rows.Assignment
 
 
 class Truncation(NamedTuple):
@@ -175,7 +166,7 @@ def _partitions(
     rows["partition"] = _same_partition(names)[rows["partition"]]
     rows = rows[rows["partition"] >= 0]
     roles = _roles(rows, content, events)
-    rows = earliest(rows, INTENTS)
+    rows = partition_rows.earliest(rows, partition_rows.INTENTS)
     rows = rows[np.lexsort((rows["time_ms"], rows["partition"]))]
     if len(rows) > _MOST_LINES:
         raise LogsError(
@@ -228,19 +219,23 @@ def _fences(
     return gone, back
 
 
-def _roles(rows: Rows, content: ClusterContent, events: list[LogEvent]) -> dict[int, list[Role]]:
+def _roles(
+    rows: partition_rows.Rows, content: ClusterContent, events: list[LogEvent]
+) -> dict[int, list[Role]]:
     """The roles that brokers took, by the number of the partition.
 
     A broker that takes the role that it has already adds none, unless it has started again since.
     """
     starts = broker_states.start_times_ms(events)
-    if not (rows["kind"] == LineKind.LEADS).any():
+    if not (rows["kind"] == partition_rows.LineKind.LEADS).any():
         rows = _roles_by_states(rows, content)
-    rows = rows[np.isin(rows["kind"], (LineKind.LEADS, LineKind.FOLLOWS))]
+    rows = rows[
+        np.isin(rows["kind"], (partition_rows.LineKind.LEADS, partition_rows.LineKind.FOLLOWS))
+    ]
     rows = rows[np.argsort(rows["time_ms"], kind="stable")]
     roles: dict[int, list[Role]] = defaultdict(list)
     last: dict[tuple[int, int], tuple[int, ...]] = {}
-    for row in map(PartitionRow._make, rows.tolist()):
+    for row in map(partition_rows.PartitionRow._make, rows.tolist()):
         life = bisect_right(starts[row.node], row.time_ms)
         role = (row.kind, row.leader_epoch, life)
         if last.get((row.partition, row.node)) == role:
@@ -250,28 +245,28 @@ def _roles(rows: Rows, content: ClusterContent, events: list[LogEvent]) -> dict[
             Role(
                 time_ms=row.time_ms,
                 broker=row.node,
-                leads=row.kind == LineKind.LEADS,
-                leader=None if row.leader == MISSING else row.leader,
+                leads=row.kind == partition_rows.LineKind.LEADS,
+                leader=None if row.leader == partition_rows.MISSING else row.leader,
                 leader_epoch=row.leader_epoch,
                 version=max(row.version, -1),
-                isr=None if row.isr == MISSING else content.isrs[row.isr],
+                isr=None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
                 log_end_offset=row.offset,
             )
         )
     return roles
 
 
-def _roles_by_states(rows: Rows, content: ClusterContent) -> Rows:
+def _roles_by_states(rows: partition_rows.Rows, content: ClusterContent) -> partition_rows.Rows:
     """Rows of roles, of Kafka 2.5 and before: the states that brokers receive show them."""
-    rows = rows[rows["kind"] == LineKind.STATE]
+    rows = rows[rows["kind"] == partition_rows.LineKind.STATE]
     leads = rows["leader"] == rows["node"]
-    rows["kind"] = np.where(leads, LineKind.LEADS, LineKind.FOLLOWS)
+    rows["kind"] = np.where(leads, partition_rows.LineKind.LEADS, partition_rows.LineKind.FOLLOWS)
     rows["offset"] = -1
     is_replica = [
         node in (content.assignments[assignment].replicas or ())
         for node, assignment in rows[["node", "assignment"]].tolist()
     ]
-    kept: Rows = rows[np.array(is_replica, bool)]
+    kept: partition_rows.Rows = rows[np.array(is_replica, bool)]
     return kept
 
 
@@ -279,7 +274,7 @@ def _created_again(lines: list[Line], deaths: list[int]) -> list[int]:
     """The times at which ZooKeeper's controller created a partition, after it was deleted."""
     times: list[int] = []
     for line in lines:
-        if line.kind == LineKind.CREATED and (
+        if line.kind == partition_rows.LineKind.CREATED and (
             not times or any(times[-1] <= death <= line.time_ms for death in deaths)
         ):
             times.append(line.time_ms)
@@ -313,11 +308,11 @@ def _same_partition(names: list[TopicPartition | None]) -> NDArray[np.int64]:
 
 
 def _line(cells: tuple[int, ...], content: ClusterContent) -> Line:
-    row = PartitionRow._make(cells)
+    row = partition_rows.PartitionRow._make(cells)
     return Line(
         *(row.kind, row.time_ms, row.node, row.leader, row.leader_epoch, row.version),
-        None if row.isr == MISSING else content.isrs[row.isr],
-        None if row.assignment == MISSING else content.assignments[row.assignment],
+        None if row.isr == partition_rows.MISSING else content.isrs[row.isr],
+        None if row.assignment == partition_rows.MISSING else content.assignments[row.assignment],
         *(row.controller_epoch, row.offset),
     )
 
@@ -328,7 +323,7 @@ def _partition(
     assigned = [
         AssignmentChange(line.time_ms, line.assignment)
         for line in lines
-        if line.kind == LineKind.ASSIGNED and line.assignment is not None
+        if line.kind == partition_rows.LineKind.ASSIGNED and line.assignment is not None
     ]
     assigned += [
         AssignmentChange(state.time_ms, state.assignment)
@@ -339,6 +334,6 @@ def _partition(
     truncations = [
         Truncation(line.time_ms, line.node, line.offset)
         for line in lines
-        if line.kind == LineKind.TRUNCATED
+        if line.kind == partition_rows.LineKind.TRUNCATED
     ]
     return PartitionHistory(name, states, assigned, truncations, roles)

@@ -9,6 +9,7 @@ from typing import Any
 from tidegauge.metrics.families.family import Family
 from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.topic_rates import is_internal
+from tidegauge.real_cluster.rates import sought_metrics
 from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics, rates_of
 from tidegauge.real_cluster.rates.rate_source import (
     Matcher,
@@ -16,15 +17,6 @@ from tidegauge.real_cluster.rates.rate_source import (
     RateSource,
     Together,
     check_one_cluster,
-)
-from tidegauge.real_cluster.rates.sought_metrics import (
-    BYTES_OUT,
-    COMMITTED,
-    COMMITTED_SUM,
-    LAG,
-    LAG_SUM,
-    MEMBERS,
-    Vocabulary,
 )
 from tidegauge.scenario.text.counted import counted
 
@@ -45,7 +37,7 @@ class MeasuredGroups:
     def __init__(
         self,
         source: RateSource,
-        vocabulary: Vocabulary,
+        vocabulary: sought_metrics.Vocabulary,
         topics: MeasuredTopics,
         matchers: Sequence[Matcher],
     ) -> None:
@@ -100,13 +92,22 @@ class MeasuredGroups:
     def _read(self, matchers: Sequence[Matcher]) -> str | None:
         """Read all values; the metric that shows the groups, None if the place has none."""
         source = self._source
-        found = self._vocabulary.first([*COMMITTED, *LAG, *COMMITTED_SUM, *LAG_SUM])
+        found = self._vocabulary.first(
+            [
+                *sought_metrics.COMMITTED,
+                *sought_metrics.LAG,
+                *sought_metrics.COMMITTED_SUM,
+                *sought_metrics.LAG_SUM,
+            ]
+        )
         if found is None or not source.read(found.selected, Over.COUNT, [_GROUP], Together.MAX):
             return None
         check_one_cluster(source, [found.selected], matchers)
-        self._committed_per_second = self._by_topic(COMMITTED, COMMITTED_SUM, Over.GROWTH)
-        self._lag = self._by_topic(LAG, LAG_SUM, Over.LAST)
-        members = self._vocabulary.first(MEMBERS)
+        self._committed_per_second = self._by_topic(
+            sought_metrics.COMMITTED, sought_metrics.COMMITTED_SUM, Over.GROWTH
+        )
+        self._lag = self._by_topic(sought_metrics.LAG, sought_metrics.LAG_SUM, Over.LAST)
+        members = self._vocabulary.first(sought_metrics.MEMBERS)
         if members is not None:
             values = source.read(members.selected, Over.LAST, [_GROUP], Together.MAX)
             self._members = {group: round(value) for (group,), value in values.items()}
@@ -165,7 +166,7 @@ class MeasuredGroups:
 
     def _fetched(self) -> str:
         """The bytes that consumers read, in words; "" if they are unknown."""
-        rates = rates_of(self._source, self._vocabulary, BYTES_OUT)
+        rates = rates_of(self._source, self._vocabulary, sought_metrics.BYTES_OUT)
         if rates is None:
             return ""
         read = sum(self._topics.names.matched(rates.by_name).values())

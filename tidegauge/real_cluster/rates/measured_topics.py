@@ -18,30 +18,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tidegauge.metrics.families.family import Family
+from tidegauge.real_cluster.describe import topic_rates
 from tidegauge.real_cluster.describe.input_file import InputError, Notices, named
-from tidegauge.real_cluster.describe.topic_rates import (
-    DEFAULT_RECORD_BYTES,
-    ImpossibleRateError,
-    TopicRate,
-    how_batches_come_about,
-    is_internal,
-    producers_of,
-)
+from tidegauge.real_cluster.rates import sought_metrics
 from tidegauge.real_cluster.rates.rate_source import (
     Matcher,
     Over,
     RateSource,
     Together,
     check_one_cluster,
-)
-from tidegauge.real_cluster.rates.sought_metrics import (
-    BYTES_IN,
-    MESSAGES_IN,
-    OFFSETS,
-    OWN_RATES,
-    Found,
-    Vocabulary,
-    with_attribute,
 )
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND
 from tidegauge.scenario.text.counted import counted
@@ -109,11 +94,14 @@ _MOST_SHARED = 200
 _FACTORS = (1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 10.0, 100.0, math.inf)
 
 #: A group of producers by its name and rate.
-_Maker = Callable[[str, TopicRate], dict[str, Any]]
+_Maker = Callable[[str, topic_rates.TopicRate], dict[str, Any]]
 
 
 def producer_groups(
-    rates: Mapping[str, TopicRate], partitions: Mapping[str, int], make: _Maker, notices: Notices
+    rates: Mapping[str, topic_rates.TopicRate],
+    partitions: Mapping[str, int],
+    make: _Maker,
+    notices: Notices,
 ) -> list[dict[str, Any]]:
     """The groups that send at these rates to topics with so many partitions."""
     busiest = sorted(rates, key=lambda topic: -rates[topic].messages_per_second)
@@ -125,7 +113,7 @@ def producer_groups(
     factor, cells = _cells(shared, rates, partitions)
     for number, topics in enumerate(cells, start=1):
         of_topics = [rates[topic] for topic in topics]
-        together = TopicRate(
+        together = topic_rates.TopicRate(
             sum(rate.messages_per_second for rate in of_topics),
             sum(rate.bytes_per_second for rate in of_topics),
         )
@@ -143,7 +131,7 @@ def producer_groups(
 
 
 def _cells(
-    topics: Sequence[str], rates: Mapping[str, TopicRate], partitions: Mapping[str, int]
+    topics: Sequence[str], rates: Mapping[str, topic_rates.TopicRate], partitions: Mapping[str, int]
 ) -> tuple[float, list[list[str]]]:
     """Topics that are similar together, and the factor by which they differ at most."""
     for factor in _FACTORS:
@@ -180,7 +168,7 @@ class MeasuredTopics:
     def __init__(
         self,
         source: RateSource,
-        vocabulary: Vocabulary,
+        vocabulary: sought_metrics.Vocabulary,
         topics: Mapping[str, int],
         matchers: Sequence[Matcher],
     ) -> None:
@@ -202,7 +190,7 @@ class MeasuredTopics:
         self.notices = Notices()
         self.names = TopicNames(topics)
         rates = self._rates(matchers)
-        sizes = rates_of(source, vocabulary, BYTES_IN)
+        sizes = rates_of(source, vocabulary, sought_metrics.BYTES_IN)
         #: By topic, in a second.
         self.messages = self.names.matched(rates.by_name)
         self.bytes = self.names.matched({} if sizes is None else sizes.by_name)
@@ -221,8 +209,11 @@ class MeasuredTopics:
     def _rates(self, matchers: Sequence[Matcher]) -> Rates:
         """The messages per second of all topics that the place has."""
         source, vocabulary = self._source, self._vocabulary
-        own_rates = (with_attribute(MESSAGES_IN, rate) for rate in OWN_RATES)
-        families = (MESSAGES_IN, *own_rates, *OFFSETS)
+        own_rates = (
+            sought_metrics.with_attribute(sought_metrics.MESSAGES_IN, rate)
+            for rate in sought_metrics.OWN_RATES
+        )
+        families = (sought_metrics.MESSAGES_IN, *own_rates, *sought_metrics.OFFSETS)
         present = [found for family in families if (found := vocabulary.find(family)) is not None]
         if not present:
             raise InputError(
@@ -239,11 +230,11 @@ class MeasuredTopics:
                 f"{source.place}: {_metric_text(found)} has no series with the label "
                 f"{found.label(_TOPIC)}: only sums over all topics, which cannot be parted again"
             )
-        others = vocabulary.in_any_spelling(MESSAGES_IN)
+        others = vocabulary.in_any_spelling(sought_metrics.MESSAGES_IN)
         metrics = [each.requiring(_TOPIC).selected for each in (found, *others)]
         source.settle(metrics[0])
         check_one_cluster(source, list({each.name: each for each in metrics}.values()), matchers)
-        rates = rates_of(source, vocabulary, MESSAGES_IN) or self._rates_of_offsets()
+        rates = rates_of(source, vocabulary, sought_metrics.MESSAGES_IN) or self._rates_of_offsets()
         if rates is None:
             raise InputError(
                 f"{source.place}: series of {_metric_text(found)} have one sample each in "
@@ -251,13 +242,13 @@ class MeasuredTopics:
             )
         return rates
 
-    def _has_topics(self, found: Found) -> bool:
+    def _has_topics(self, found: sought_metrics.Found) -> bool:
         selected, labels = found.requiring(_TOPIC).selected, [found.label(_TOPIC)]
         return bool(self._source.read(selected, Over.COUNT, labels, Together.SUM))
 
     def _rates_of_offsets(self) -> Rates | None:
         """The rates at which offsets grow: of each partition one series, of several exporters."""
-        found = self._vocabulary.first(OFFSETS)
+        found = self._vocabulary.first(sought_metrics.OFFSETS)
         if found is None:
             return None
         selected, labels = found.requiring(_TOPIC).selected, [_TOPIC, _PARTITION]
@@ -267,44 +258,44 @@ class MeasuredTopics:
             by_name[topic] += value
         return Rates(dict(by_name), _metric_text(found)) if by_name else None
 
-    def _topic_rates(self, all_messages: float) -> dict[str, TopicRate]:
+    def _topic_rates(self, all_messages: float) -> dict[str, topic_rates.TopicRate]:
         """The rates of the topics that have producers."""
         mean = None if self.bytes else self._mean_record_bytes(all_messages)
-        rates: dict[str, TopicRate] = {}
+        rates: dict[str, topic_rates.TopicRate] = {}
         assumed = []
         for topic, messages in self.messages.items():
-            if messages < LEAST_PER_SECOND or is_internal(topic):
+            if messages < LEAST_PER_SECOND or topic_rates.is_internal(topic):
                 continue
             size = self.bytes.get(topic, 0.0)
             if size <= 0:
                 assumed.append(topic)
-                size = messages * (mean or DEFAULT_RECORD_BYTES)
-            rates[topic] = TopicRate(messages, size)
-        records = f"records of {round(mean or DEFAULT_RECORD_BYTES)} bytes"
+                size = messages * (mean or topic_rates.DEFAULT_RECORD_BYTES)
+            rates[topic] = topic_rates.TopicRate(messages, size)
+        records = f"records of {round(mean or topic_rates.DEFAULT_RECORD_BYTES)} bytes"
         records += ", the mean of all topics," if mean else ""
         self.notices.name("workload", f"no bytes of these topics: {records} are assumed", assumed)
         return rates
 
     def _mean_record_bytes(self, all_messages: float) -> float | None:
         """The size of a record by the bytes of all topics, where brokers count no others."""
-        found = self._vocabulary.find(BYTES_IN)
+        found = self._vocabulary.find(sought_metrics.BYTES_IN)
         if found is None or all_messages <= 0:
             return None
         sums = self._source.read(found.selected, Over.RATE, (), Together.SUM)
         size = sums.get((), 0.0)
         return size / all_messages if size > 0 else None
 
-    def _producers(self, name: str, rate: TopicRate) -> dict[str, Any]:
+    def _producers(self, name: str, rate: topic_rates.TopicRate) -> dict[str, Any]:
         try:
-            return producers_of(name, rate)
-        except ImpossibleRateError as error:
+            return topic_rates.producers_of(name, rate)
+        except topic_rates.ImpossibleRateError as error:
             messages, size, _ = rate
             raise InputError(
                 f"{self._source.place}: {name} has {messages:g} messages and {size:g} bytes a"
                 f" second: {error}"
             ) from error
 
-    def _tell_of_small_records(self, rates: Mapping[str, TopicRate]) -> None:
+    def _tell_of_small_records(self, rates: Mapping[str, topic_rates.TopicRate]) -> None:
         """Records of a few bytes, after compression, have no whole number of them."""
         far = [
             f"{topic} ({exact:.2g})"
@@ -317,7 +308,7 @@ class MeasuredTopics:
 
     def _tell_of_rates(self, origins: str) -> None:
         source, names, notices = self._source, self.names, self.notices
-        own = [topic for topic in self._topics if not is_internal(topic)]
+        own = [topic for topic in self._topics if not topic_rates.is_internal(topic)]
         known = [topic for topic in own if topic in self.messages]
         notices.add(
             "input",
@@ -327,12 +318,12 @@ class MeasuredTopics:
         notices.add(
             "workload",
             f"rates of {len(known)} of {len(own)} topics: {origins}; acks=all is assumed",
-            how_batches_come_about(source.place),
+            topic_rates.how_batches_come_about(source.place),
         )
         missing = [topic for topic in own if topic not in self.messages]
         silent = [topic for topic in known if self.messages[topic] < LEAST_PER_SECOND]
         mangled = [f"{topic} is {name}" for topic, name in names.mangled.items()]
-        unknown = [name for name in names.unknown if not is_internal(name)]
+        unknown = [name for name in names.unknown if not topic_rates.is_internal(name)]
         notices.name("workload", "these topics have no series, so no producer", missing)
         notices.name("workload", "these topics had no messages, so no producer", silent)
         if len(own) < len(self._topics):
@@ -345,10 +336,13 @@ class MeasuredTopics:
         notices.name("workload", "left out: topics that the dump does not have", unknown)
 
 
-def rates_of(source: RateSource, vocabulary: Vocabulary, family: Family) -> Rates | None:
+def rates_of(
+    source: RateSource, vocabulary: sought_metrics.Vocabulary, family: Family
+) -> Rates | None:
     """The rates of a counter by topic, or those that the meter has itself; None: there are none."""
     own_rates = (
-        (with_attribute(family, rate), Over.MEAN, f" ({rate} of Kafka)") for rate in OWN_RATES
+        (sought_metrics.with_attribute(family, rate), Over.MEAN, f" ({rate} of Kafka)")
+        for rate in sought_metrics.OWN_RATES
     )
     for each, over, origin in ((family, Over.RATE, ""), *own_rates):
         found = vocabulary.find(each)
@@ -362,7 +356,7 @@ def rates_of(source: RateSource, vocabulary: Vocabulary, family: Family) -> Rate
     return None
 
 
-def _metric_text(found: Found) -> str:
+def _metric_text(found: sought_metrics.Found) -> str:
     name, labels, _ = found.selected
     matchers = ",".join(str(Matcher(label, "=", value)) for label, value in labels.items())
     return f"{name}{{{matchers}}}" if matchers else name
