@@ -55,16 +55,14 @@ class ZooKeeperWriter(ScheduleWriter):
             super()._pause(process, name)
 
     def _write_restart(self, played: PlayedStep) -> None:
-        brokers = listed(played.recorded.step["b"])
+        brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
         self._add("wait", after=f"{self._first_start_ms(played.recorded):.0f}ms")
         self._start(brokers)
 
     def _first_start_ms(self, recorded: recorded_schedule.RecordedStep) -> float:
         """How much slower than here a start was; one that failed took time to end, too."""
-        middle_ms = recorded_schedule.middle(
-            recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
-        )
+        middle_ms = recorded.time_ms("t_registered_ms")
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
         return max(0.0, first_ms - START_MS)
@@ -74,10 +72,11 @@ class ZooKeeperWriter(ScheduleWriter):
         for recorded in self.schedule.steps:
             attempts = recorded.result.exact.get("attempts", 1)
             if recorded.op == "restart" and attempts > 1:
-                middle_ms = recorded_schedule.middle(
-                    recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
+                all_ms = (
+                    recorded.time_ms("t_registered_ms")
+                    - self._first_start_ms(recorded)
+                    - attempts * START_MS
                 )
-                all_ms = middle_ms - self._first_start_ms(recorded) - attempts * START_MS
                 return f"{max(1.0, all_ms / (attempts - 1)):.0f}ms"
         return _RESTART_AFTER_EXIT
 
@@ -89,28 +88,17 @@ class ZooKeeperWriter(ScheduleWriter):
 
         While a replica that is added is on a broker that is down, the move stays pending.
         """
-        moves = played.recorded.step["to"]
+        moves = played.step["to"]
         partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
         self._add("reassign", partitions=partitions)
-        span = played.recorded.result.ranges_ms.get("step_ms")
-        if (
-            span is None
-            or f"wait.{recorded_schedule.REASSIGNED_MS}" in played.recorded.result.ranges_ms
-        ):
+        times = played.recorded.result.ranges_ms
+        if "step_ms" not in times or f"wait.{recorded_schedule.REASSIGNED_MS}" in times:
             self._when(reassigned=True)
         else:
-            self._add("wait", after=f"{recorded_schedule.middle(span):.0f}ms")
+            self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
 
     def _write_del_controller(self, _: PlayedStep) -> None:
         self._begin("controller_move", f"controller-move-at-step-{len(self.played)}")
-
-    def _write_wait_reg(self, played: PlayedStep) -> None:
-        self._when(registered=listed(played.recorded.step["b"]))
-
-    def _write_wait_unreg(self, played: PlayedStep) -> None:
-        brokers = listed(played.recorded.step["b"])
-        self._when(unregistered=brokers)
-        self._lingering -= set(brokers)
 
 
 #: ElectLeaders: the type of an unclean election.
@@ -215,21 +203,9 @@ class KRaftWriter(ScheduleWriter):
         """A request to the active controller, whose response is recorded."""
         played.requests.append((self._add(do, **arguments), about, None))
 
-    def _write_create(self, played: PlayedStep) -> None:
-        super()._write_create(played)
-        played.requests.append((len(self.steps) - 1, "", None))
-
-    def _write_config(self, played: PlayedStep) -> None:
-        super()._write_config(played)
-        played.requests.append((len(self.steps) - 1, "", None))
-
-    def _write_delete(self, played: PlayedStep) -> None:
-        super()._write_delete(played)
-        played.requests.append((len(self.steps) - 1, "", None))
-
     def _write_pref(self, played: PlayedStep) -> None:
         """One request for each partition: so each has a response of its own."""
-        unclean = played.recorded.step.get("type") == _UNCLEAN
+        unclean = played.step.get("type") == _UNCLEAN
         for name in self._partitions():
             do = "unclean_election" if unclean else "preferred_election"
             self._request(played, do, name, **partition_of(name))
@@ -238,7 +214,7 @@ class KRaftWriter(ScheduleWriter):
         """The partitions of all topics that have been created and not deleted."""
         there: dict[str, list[str]] = {}
         for played in self.played:
-            step = played.recorded.step
+            step = played.step
             refused = played.recorded.result.exact.get("admin", {}).get("error", "NONE") != "NONE"
             if step["op"] == "create" and not refused:
                 there[step["topic"]] = [f"{step['topic']}-{each}" for each in step["assign"]]
@@ -248,12 +224,11 @@ class KRaftWriter(ScheduleWriter):
 
     def _write_reassign(self, played: PlayedStep) -> None:
         """Request it, and wait until it is done, or, without success, for the recorded time."""
-        moves = played.recorded.step["to"]
+        moves = played.step["to"]
         partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
         self._request(played, "alter_reassignments", partitions=partitions)
         if played.recorded.result.exact.get("pending"):
-            waited_ms = recorded_schedule.middle(played.recorded.result.ranges_ms["step_ms"])
-            self._add("wait", after=f"{waited_ms:.0f}ms")
+            self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
         else:
             self._when(reassigned=True)
 
@@ -288,51 +263,27 @@ class KRaftWriter(ScheduleWriter):
         brokers = self._brokers_among(processes)
         self._bring_down("restart", processes, "term")
         if brokers:
-            self._when(unregistered=brokers)
-            self._lingering -= set(brokers)
+            self._when_gone(brokers)
         if len(brokers) < len(processes):
-            shutdown_ms = played.recorded.result.ranges_ms.get("shutdown_ms", (0.0, 0.0))
-            self._add("wait", after=f"{recorded_schedule.middle(shutdown_ms):.0f}ms")
-
-    def _write_start(self, played: PlayedStep) -> None:
-        self._take_as_long_as_recorded(played.recorded)
-        self._start(self._processes(played.recorded))
-
-    def _write_pause(self, played: PlayedStep) -> None:
-        for process in self._processes(played.recorded):
-            self._pause(process, f"pause-of-{process}-at-step-{len(self.played)}")
-
-    def _write_resume(self, played: PlayedStep) -> None:
-        for process in self._processes(played.recorded):
-            self._add("end_fault", fault=self._paused.pop(process))
+            self._add("wait", after=f"{played.recorded.time_ms('shutdown_ms'):.0f}ms")
 
     def _write_restart(self, played: PlayedStep) -> None:
         """Kill it and start it at once: it is refused until its old session is over."""
-        brokers = listed(played.recorded.step["b"])
+        brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
-        registered_ms = recorded_schedule.middle(
-            played.recorded.result.ranges_ms.get("t_registered_ms", (0.0, 0.0))
-        )
+        registered_ms = played.recorded.time_ms("t_registered_ms")
         request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
         self._add("wait", after=f"{max(0.0, request_ms - START_MS):.0f}ms")
         self._start(brokers)
 
     def _write_cut(self, played: PlayedStep) -> None:
         """Cut one link after the other, as a harness does."""
-        links = played.recorded.step["links"]
+        links = played.step["links"]
         took_ms, _ = played.recorded.result.ranges_ms.get("step_ms", (0.0, 0.0))
         for place, (source, destination) in enumerate(links):
             if place:
                 self._add("wait", after=f"{took_ms / len(links):.0f}ms")
             self._cut(source, destination)
-
-    def _write_wait_fenced(self, played: PlayedStep) -> None:
-        brokers = listed(played.recorded.step["b"])
-        self._when(unregistered=brokers)
-        self._lingering -= set(brokers)
-
-    def _write_wait_unfenced(self, played: PlayedStep) -> None:
-        self._when(registered=listed(played.recorded.step["b"]))
 
     def _write_wait_ctrl(self, _: PlayedStep) -> None:
         """A harness reads the leader in the log of the metadata, which is there at all times."""

@@ -77,11 +77,6 @@ def _has_operation(step: dict[str, Any]) -> dict[str, Any]:
 Span = Annotated[tuple[float, float], BeforeValidator(_span)]
 
 
-def middle(span: Span) -> float:
-    """The middle of the recorded times."""
-    return (span[0] + span[1]) / 2
-
-
 class RecordedPart(BaseModel):
     """A part of the file; it may have other fields, which are ignored."""
 
@@ -136,6 +131,10 @@ class RecordedStep(RecordedPart):
         """The action of the step."""
         return str(self.step["op"])
 
+    def time_ms(self, name: str) -> float:
+        """The middle of the recorded times of a part of the step; 0: there is none."""
+        return sum(self.result.ranges_ms.get(name, (0.0, 0.0))) / 2
+
     @property
     def quiet_ms(self) -> float | None:
         """The time until quiescence, in the middle of the recorded times; None: no wait.
@@ -146,10 +145,9 @@ class RecordedStep(RecordedPart):
         if "result" not in self.model_fields_set:
             waits = self.op not in _CHANGES_NOTHING and self.step.get("q", True)
             return 0.0 if waits else None
-        span = self.result.ranges_ms.get("quiesce.quiesced_after_ms")
-        if span is None:
-            return 0.0 if "quiesce" in self.result.exact else None
-        return middle(span)
+        name = "quiesce.quiesced_after_ms"
+        waited = name in self.result.ranges_ms or "quiesce" in self.result.exact
+        return self.time_ms(name) if waited else None
 
 
 class RecordedSchedule(RecordedPart):
