@@ -261,8 +261,7 @@ def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Rec
         scenario,
         folder,
         scrapes=Scrapes(
-            rehearsal.intervals.scrape_us,
-            lambda snapshot: recording.take(scraper.scrape(snapshot)),
+            rehearsal.intervals.scrape_us, lambda snapshot: recording.take(scraper.scrape(snapshot))
         ),
     )
     return recording

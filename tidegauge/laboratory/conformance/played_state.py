@@ -347,8 +347,7 @@ class KRaftState:
             partition_epoch=state["partition_epoch"],
             controller_epoch=state["controller_epoch"],
             replicas=listed(
-                "replicas",
-                [*self.names.replicas(partition)] if before is None else before.replicas,
+                "replicas", [*self.names.replicas(partition)] if before is None else before.replicas
             ),
             adding=listed("adding", [] if before is None else before.adding),
             removing=listed("removing", [] if before is None else before.removing),
@@ -365,12 +364,7 @@ class KRaftState:
             return _CREATE
         named = self.names.all_partitions[row["partition"]]
         was_cleared = (
-            [before.elr, before.last_known_elr]
-            != [[], []]
-            == [
-                after.elr,
-                after.last_known_elr,
-            ]
+            [before.elr, before.last_known_elr] != [[], []] == [after.elr, after.last_known_elr]
         )
         same_isr = (before.leader, before.isr) == (after.leader, after.isr)
         if was_cleared and same_isr and named.topic_number in self._configured:

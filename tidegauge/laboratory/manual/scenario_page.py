@@ -34,10 +34,7 @@ _DEFAULT = re.compile(r"(?:^|(?<=\.) )Default: (?P<value>.+?)\.(?= |$)")
 #: The meaning of the fields with the kind of a fault or a step.
 _KINDS = {"kind": "The kind of the fault.", "do": "The kind of the step."}
 #: The schema has what all faults or steps have in each of them.
-_SCHEMA_OF: dict[type[Part], type[Part]] = {
-    FaultOfAnyKind: PauseFault,
-    StepOfAnyKind: ObserveStep,
-}
+_SCHEMA_OF: dict[type[Part], type[Part]] = {FaultOfAnyKind: PauseFault, StepOfAnyKind: ObserveStep}
 
 _FILE = yaml.safe_load(
     Path(__file__).with_name("scenario_examples.yaml").read_text(encoding="utf-8")

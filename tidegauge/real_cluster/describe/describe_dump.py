@@ -24,7 +24,7 @@ from tidegauge.scenario.model.limits import MOST_PARTITIONS
 _COLUMN = re.compile(r"(?:^|(?<=\s))((?:Adding |Removing )?[A-Z][A-Za-z]*):")
 #: The columns that only the description of a topic has.
 _TELLING = {
-    *("Topic", "PartitionCount", "ReplicationFactor", "Partition", "Leader", "Replicas", "Isr"),
+    *("Topic", "PartitionCount", "ReplicationFactor", "Partition", "Leader", "Replicas", "Isr")
 }
 _READ = _TELLING | {
     *("TopicId", "Configs", "Elr", "LastKnownElr", "Adding Replicas", "Removing Replicas"),
@@ -205,11 +205,7 @@ class _Line:
         if "ReplicationFactor" in self.values:
             self._count("ReplicationFactor")
         return DescribedTopic(
-            name,
-            self.number,
-            count,
-            self._settings(),
-            self.is_marked_for_deletion(),
+            name, self.number, count, self._settings(), self.is_marked_for_deletion()
         )
 
     def partition(self) -> DescribedPartition:

@@ -26,10 +26,7 @@ from tidegauge.real_cluster.describe.described_cluster import DescribedCluster, 
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
 from tidegauge.real_cluster.describe.log_sizes import LogSizes, read_log_dirs, with_sizes
 from tidegauge.real_cluster.describe.reassignment_plan import read_reassignment_plan
-from tidegauge.real_cluster.describe.release_hints import (
-    choose_release,
-    read_feature_levels,
-)
+from tidegauge.real_cluster.describe.release_hints import choose_release, read_feature_levels
 from tidegauge.real_cluster.describe.server_properties import Property, read_server_properties
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.replication.releases import rules_of

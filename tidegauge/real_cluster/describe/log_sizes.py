@@ -238,10 +238,7 @@ class LogSizes:
         for text, items in (
             ("logs that no broker reports, assumed to be empty", empty),
             ("the leader's log is not reported, so the largest counts", without_leader),
-            (
-                "replicas outside of the ISR that no broker reports, assumed to be empty",
-                unknown,
-            ),
+            ("replicas outside of the ISR that no broker reports, assumed to be empty", unknown),
             ("replicas that lag, if they are in the ISR taken for complete", lags),
         ):
             self.notices.name("logs", text, items)

@@ -117,10 +117,7 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
         f"Broker {brokers[0]} is killed, and returns after 60 s",
         begin_s,
         60,
-        {
-            "kind": "crash",
-            "brokers": [brokers[0]],
-        },
+        {"kind": "crash", "brokers": [brokers[0]]},
     )
     rolled = _rolled(scenario)
     yield _case(
@@ -153,10 +150,7 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
             f"Rack {rack} loses power for 60 s",
             begin_s,
             60,
-            {
-                "kind": "power_loss",
-                "brokers": [f"rack:{rack}"],
-            },
+            {"kind": "power_loss", "brokers": [f"rack:{rack}"]},
         )
 
 

@@ -274,9 +274,7 @@ class QuorumLeader(LogEvent):
 
 @_event(
     line_pattern(
-        _QUORUM,
-        rb"Becoming the active controller at epoch ",
-        rb"(?P<controller_epoch>\d+)[, ]",
+        _QUORUM, rb"Becoming the active controller at epoch ", rb"(?P<controller_epoch>\d+)[, ]"
     )
 )
 class ActiveController(LogEvent):

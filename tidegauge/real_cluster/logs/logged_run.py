@@ -72,11 +72,7 @@ def write_run(history: RealHistory, folder: Path) -> RunFolder:
 def _write_into(
     folder: Path, history: RealHistory, cluster: LoggedCluster, rows: NDArray[np.void]
 ) -> None:
-    manifest = {
-        **manifest_of(cluster.plan),
-        "source": OF_LOGS,
-        "logs": logs_part(history),
-    }
+    manifest = {**manifest_of(cluster.plan), "source": OF_LOGS, "logs": logs_part(history)}
     write_json_atomically(folder / MANIFEST, manifest)
     with TraceWriter(new_trace_file(folder, 0)) as writer:
         writer.write(rows)
@@ -195,10 +191,7 @@ class FoundInLogs(NamedTuple):
             "mode": self.mode,
             "release": self.release,
             "nodes": [
-                {
-                    **node._asdict(),
-                    "clock": None if node.clock is None else node.clock._asdict(),
-                }
+                {**node._asdict(), "clock": None if node.clock is None else node.clock._asdict()}
                 for node in self.nodes
             ],
             "counts": self.counts,

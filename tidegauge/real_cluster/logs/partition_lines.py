@@ -259,16 +259,10 @@ PARTITION_LINES: tuple[PartitionLine, ...] = (
         rb" \[?(?P<version>\d+)[\] ]",
     ),
     _line(
-        LineKind.SHRINKING,
-        _PARTITION,
-        rb"Shrinking ISR from ",
-        rb"[\d,]* to (?P<isr>[\d,]*)[. ]",
+        LineKind.SHRINKING, _PARTITION, rb"Shrinking ISR from ", rb"[\d,]* to (?P<isr>[\d,]*)[. ]"
     ),
     _line(
-        LineKind.EXPANDING,
-        _PARTITION,
-        rb"Expanding ISR from ",
-        rb"[\d,]* to (?P<isr>[\d,]*)[. ]",
+        LineKind.EXPANDING, _PARTITION, rb"Expanding ISR from ", rb"[\d,]* to (?P<isr>[\d,]*)[. ]"
     ),
     _line(LineKind.TRUNCATED, _LOG, rb"Truncating to offset ", rb"(?P<offset>\d+) "),
     # The controllers of a quorum, in controller.log.
