@@ -10,13 +10,12 @@ import typer
 
 from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.properties_files import properties_files
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.incident.proposal import Proposal, proposal_lines, write_proposal
 from tidegauge.real_cluster.incident.sightings import log_sightings
 from tidegauge.real_cluster.logs.log_files import found_logs
-from tidegauge.real_cluster.logs.log_reporting import found_in_logs
+from tidegauge.real_cluster.logs.logged_run import found_in_logs, write_run
 from tidegauge.real_cluster.logs.real_history import real_history
-from tidegauge.real_cluster.logs.run_writing import write_run
 from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import print_json, report

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tidegauge.laboratory.conformance.kraft_writer import KRaftWriter
+from tidegauge.laboratory.conformance.control_plane_writers import KRaftWriter, ZooKeeperWriter
 from tidegauge.laboratory.conformance.recorded_costs import COSTS, KRAFT_COSTS
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
 from tidegauge.laboratory.conformance.schedule_writer import (
@@ -22,7 +22,6 @@ from tidegauge.laboratory.conformance.schedule_writer import (
     ScheduleWriter,
     setting_value,
 )
-from tidegauge.laboratory.conformance.zookeeper_writer import ZooKeeperWriter
 from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.scenario.model.settings import NAMES
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
@@ -85,7 +84,7 @@ def translate(
 def _of_zookeeper(
     schedule: RecordedSchedule, writer: ZooKeeperWriter
 ) -> tuple[dict[str, Any], list[str]]:
-    """What a scenario with ZooKeeper has of its own, and the settings that it does not have."""
+    """The parts of a scenario with ZooKeeper alone, and the settings that it does not have."""
     cluster, not_modelled = _cluster(schedule, writer, NAMES["brokers"])
     return {
         **({} if schedule.protocol is None else {"protocol": schedule.protocol}),
@@ -98,7 +97,7 @@ def _of_zookeeper(
 def _of_kraft(
     schedule: RecordedSchedule, writer: ScheduleWriter
 ) -> tuple[dict[str, Any], list[str]]:
-    """What a scenario in KRaft mode has of its own, and the settings that it does not have."""
+    """The parts of a scenario in KRaft mode alone, and the settings that it does not have."""
     names = [name for name in NAMES["brokers"] if name not in NAMES["controllers"]]
     cluster, of_brokers = _cluster(schedule, writer, names)
     settings, of_controllers = _settings(schedule.controller_settings, NAMES["controllers"])

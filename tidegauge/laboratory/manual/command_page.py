@@ -14,20 +14,15 @@ from typing import Any, NamedTuple
 import typer
 
 from tidegauge.command_line import COMMANDS, app
-from tidegauge.laboratory.manual.markdown import NONE, code, code_block, table, with_options_as_code
+from tidegauge.laboratory.manual.markdown import (
+    NONE,
+    code,
+    code_block,
+    prose,
+    table,
+    with_options_as_code,
+)
 
-_OPENING = """\
-# Commands
-
-This page covers every command of `tidegauge`: its arguments, options, defaults and examples, as
-`tidegauge COMMAND --help` prints them. [First hour](first-hour.md) uses them one after the other.
-
-* Each command has `--help`. It has `--json` if a program would read its output.
-* The exit status is 0 if every check has the verdict that the scenario expects, 1 if not, and 2 for
-  bad input. Bad input is reported in one line that names the file, field or option. After a 1 the
-  output names the seed, the command that repeats the run, and the story of the first event.
-* FILE, DIR and RUN stand for a file, a folder and the folder of a run.
-"""
 #: Names of a command's parameters that every command has.
 _ALWAYS = {"help"}
 _EXAMPLES = re.compile(r"^Examples?:\n", re.MULTILINE)
@@ -45,7 +40,7 @@ _LIMIT = re.compile(r"\[(?:[^\[\]]*; )?x>=(\d+)\]$")
 class Example(NamedTuple):
     """A command that ``--help`` shows."""
 
-    #: More than one if it goes on behind a backslash.
+    #: More than one if it continues behind a backslash.
     lines: list[str]
     remark: str
 
@@ -53,7 +48,7 @@ class Example(NamedTuple):
 def documentation() -> str:
     """The page, in Markdown."""
     group: Any = typer.main.get_command(app)
-    parts = [_OPENING]
+    parts = [prose("commands.md")]
     for aim, commands in COMMANDS.items():
         tasks = ((name, _paragraphs(group.commands[name])[0]) for name in commands)
         rows = ((f"[{name}](#{name})", with_options_as_code(task)) for name, task in tasks)
@@ -98,7 +93,7 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     name, described = parameter.get_help_record(context)
     text = parameter.help or ""
     sentences = _SENTENCE.split(_BY_DEFAULT.sub("", text))
-    defaults = [_told(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
+    defaults = [_default_text(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
     defaults += [found["value"] for found in _BY_DEFAULT.finditer(text)]
     others = [each for each in sentences if not _DEFAULT.fullmatch(each)] or sentences
     if limit := _LIMIT.search(described):
@@ -110,13 +105,13 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     )
 
 
-def _told(default: re.Match[str]) -> str:
+def _default_text(default: re.Match[str]) -> str:
     when, value = default["when"].strip(), default["value"]
     return f"{when}: {value}" if when else value
 
 
 def _default_of(parameter: Any) -> str:
-    """The default of a parameter whose text tells none."""
+    """The default of a parameter whose text has none."""
     if parameter.required:
         return "required"
     if parameter.default is False:

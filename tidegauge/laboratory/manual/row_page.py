@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tidegauge.laboratory.manual.markdown import NONE, code, table
+from tidegauge.laboratory.manual.markdown import NONE, code, prose, table
 from tidegauge.simulation.trace_rows.columns import Column, Type
 from tidegauge.simulation.trace_rows.row import RowKind
 from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SCHEMA_VERSION
@@ -12,27 +12,6 @@ from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SC
 #: The most codes that a page lists; the header of each trace file has all.
 _MOST_CODES = 20
 
-_OPENING = f"""\
-# Trace rows
-
-This page covers the rows that a run records: every kind of row, its columns, and the codes in them.
-The version of the schema is {SCHEMA_VERSION}.
-
-A trace is a set of files in the folder `trace` of a run. A file is a msgpack stream of blocks of
-columns; it begins with this schema, so it can be read without this page. A row is a list of
-64-bit integers: the columns that every row has, then those of its kind. The numbers of processes,
-brokers, partitions and faults are places in the lists of the run's `manifest.json`.
-`tidegauge show` and `tidegauge.Result.events` ([Python](python.md), [analysis](analysis.md))
-translate them.
-
-* A **canonical** row is a state transition, a fault or a refusal. It has a number, enters the run's
-  hash, and is the cause of all that its process does until the end of the event.
-* A **sample** is written every `sample_every` of the scenario.
-* A **detail** is about a single request. It is recorded with `--trace-level all` only.
-
-Samples and details carry the `sequence` of the last canonical row and a `minor` of their own. They
-change neither the run nor its hash.
-"""
 
 #: Headings of the groups of kinds, and which belong to each.
 _GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
@@ -44,7 +23,8 @@ _GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
 
 def documentation() -> str:
     """The page, in Markdown."""
-    parts = [_OPENING, "## Columns of every row\n", _columns(COMMON_COLUMNS.items())]
+    opening = prose("trace-rows.md").replace("SCHEMA_VERSION", str(SCHEMA_VERSION))
+    parts = [opening, "## Columns of every row\n", _columns(COMMON_COLUMNS.items())]
     for title, belongs in _GROUPS:
         kinds = [kind for kind in ROW_KINDS.values() if belongs(kind)]
         parts += [f"## {title}\n", _kinds(kinds)]

@@ -17,7 +17,7 @@ from tidegauge.real_cluster.describe.describe_dump import (
     DescribedTopic,
     DescribeDump,
 )
-from tidegauge.real_cluster.describe.notices import Notice, named, number_ranges
+from tidegauge.real_cluster.describe.input_file import Notices, named, number_ranges
 from tidegauge.scenario.text.counted import counted
 
 
@@ -32,7 +32,7 @@ class DescribedCluster:
     down: tuple[int, ...] = ()
     #: By topic: the partitions that the dump does not have.
     assumed: dict[str, list[int]] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
+    notices: Notices = field(default_factory=Notices)
 
     def partitions(self) -> Iterator[tuple[str, DescribedPartition]]:
         """All partitions, each with the name of its topic."""
@@ -106,7 +106,7 @@ def _see_who_is_down(cluster: DescribedCluster, up: set[int], down: set[int]) ->
             "no broker is up: a dump of only the partitions that have no leader does not show "
             "the others; import a dump of all partitions, or use --up ID"
         )
-    cluster.notices += [Notice("brokers", text) for text in texts]
+    cluster.notices.add("brokers", *texts)
 
 
 def _mend_isrs(cluster: DescribedCluster) -> None:
@@ -122,17 +122,17 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
             leader = partition.leader
             if leader is not None and leader not in partition.isr:
                 topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
-                text = f"{name}: its leader {leader} is not in the printed ISR: added"
-                cluster.notices.append(Notice("partitions", text))
+                cluster.notices.add(
+                    "partitions", f"{name}: its leader {leader} is not in the printed ISR: added"
+                )
             topic.partitions[number] = _mended_eligible(cluster, name, topic.partitions[number])
             if not (partition.isr or partition.eligible or partition.last_known or leader):
                 lost.append(name)
-    if lost:
-        text = (
-            "no replica is in the ISR or eligible, so only an unclean election can give these a "
-            f"leader: {named(lost)}"
-        )
-        cluster.notices.append(Notice("partitions", text))
+    cluster.notices.name(
+        "partitions",
+        "no replica is in the ISR or eligible, so only an unclean election can give these a leader",
+        lost,
+    )
 
 
 def _mended_eligible(
@@ -142,15 +142,16 @@ def _mended_eligible(
     is_lost = partition.leader is None and not partition.isr
     last_known = partition.last_known[:1] if is_lost else ()
     if eligible != partition.eligible:
-        text = f"{name}: replicas that are in the ISR and in Elr are taken for the ISR's"
-        cluster.notices.append(Notice("partitions", text))
+        cluster.notices.add(
+            "partitions", f"{name}: replicas that are in the ISR and in Elr are taken for the ISR's"
+        )
     if last_known != partition.last_known:
         kept = f"only {last_known[0]} is kept" if last_known else "left out"
-        text = (
+        cluster.notices.add(
+            "partitions",
             f"{name}: LastKnownElr has one replica at most, and only where there is no leader and "
-            f"no ISR: {kept}"
+            f"no ISR: {kept}",
         )
-        cluster.notices.append(Notice("partitions", text))
     return replace(partition, eligible=eligible, last_known=last_known)
 
 
@@ -175,12 +176,12 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
         for topic in cluster.topics
         if topic.partition_count is None
     ]
-    if silent:
-        text = (
-            "the dump has lines of partitions only, not of topics: settings are unknown, and these "
-            f"topics may have more partitions: {named(silent)}"
-        )
-        cluster.notices.append(Notice("partitions", text))
+    cluster.notices.name(
+        "partitions",
+        "the dump has lines of partitions only, not of topics: settings are unknown, and these "
+        "topics may have more partitions",
+        silent,
+    )
 
 
 def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
@@ -191,8 +192,10 @@ def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: 
         if 0 < up < size
         else ""
     )
-    text = f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be {what}{fewer}"
-    cluster.notices.append(Notice("partitions", text))
+    cluster.notices.add(
+        "partitions",
+        f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be {what}{fewer}",
+    )
 
 
 def _dealt(brokers: Collection[int], number: int, size: int) -> tuple[int, ...]:
