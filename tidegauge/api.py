@@ -17,6 +17,7 @@ from tidegauge.engine.contract import EngineMaker, Progress
 from tidegauge.engine.inline_engine import inline as all_inline
 from tidegauge.engine.simulate import simulate
 from tidegauge.runs import histories, stories
+from tidegauge.runs.figures import figures_of
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.reading import (
@@ -191,9 +192,8 @@ class Result:
 
     @cached_property
     def figures(self) -> dict[str, float | None]:
-        """The figures of the run by name, as the table ``run_figures`` has them."""
-        (found,) = self._run.tables.rows("select * from run_figures")
-        return {name: value for name, value in found.items() if name != "run"}
+        """The figures of the run by name: the columns of the result tables of figures."""
+        return figures_of(self._run)
 
     @cached_property
     def states(self) -> histories.History[histories.PartitionState]:

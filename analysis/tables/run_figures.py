@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from tidegauge.analysis.tables.clients import GIVEN_UP
 from tidegauge.analysis.tables.interval_queries import merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
@@ -16,7 +15,10 @@ _COUNTED = {
     "isr_notifications": "notification_sent",
 }
 #: Totals of clients.
-_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
+_OF_CLIENTS = (
+    *("records_offered", "records_acknowledged", "records_failed", "records_unsent"),
+    "records_in_flight",
+)
 _KEYS = ("run", "partition")
 
 #: When ISRs had one member where there were more replicas.
@@ -149,11 +151,9 @@ _PARTS = {
     "totals": "select run, {} from client_totals_to_the_last group by run".format(
         ", ".join(f"sum({each}) as {each}" for each in _OF_CLIENTS)
     ),
-    "given": f"select run, sum(records) as records_failed from {GIVEN_UP} as g group by run",
-    "started": "select run, count(*) as starts from broker_started_to_the_last group by run",
+    "started": "select run, count(*) as starts from broker_started group by run",
     "controlled": """
-        select run, count(*) as failovers from controller_active_to_the_last
-        where broker >= 0 group by run""",
+        select run, count(*) as failovers from controller_active where broker >= 0 group by run""",
     "fates": """
         select run,
             sum(case when fate = 'lost' then records else 0 end) as records_acknowledged_lost,
@@ -198,7 +198,6 @@ _COLUMNS = (
     _column("isr_of_one_episodes", "bigint"),
     _column("controller_busy_seconds", "double"),
     *(_column(name, "bigint") for name in _OF_CLIENTS),
-    _column("records_failed", "bigint"),
     _column("records_acknowledged_lost", "bigint"),
     _column("records_acknowledged_unavailable", "bigint"),
 )
@@ -206,7 +205,7 @@ _COLUMNS = (
 #: What the logs of a real cluster do not tell; of a run that is made of them it is null.
 _NOT_IN_LOGS = {
     *(each.name for condition in OF_CLIENTS for each in _of_stalls(condition)),
-    *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS, "records_failed"),
+    *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS),
     *("records_acknowledged_lost", "records_acknowledged_unavailable"),
 }
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.report.recorded_run import BROKER_CHANGES, RecordedRun
-from tidegauge.report.recording import recording_of
+from tidegauge.report.recording import BROKER_CHANGES, RecordedRun, recording_of
 
 S = 1_000_000
 END_US = 900 * S

@@ -29,9 +29,12 @@ _COUNTED = {
 }
 
 #: Totals of clients, in their rows and in the summary.
-_OF_CLIENTS = ("records_offered", "records_acknowledged", "records_unsent", "records_in_flight")
+_OF_CLIENTS = (
+    *("records_offered", "records_acknowledged", "records_failed", "records_unsent"),
+    "records_in_flight",
+)
 #: Figures with which start-up counts, too.
-_OF_ALL_TIMES = (*_OF_CLIENTS, "records_failed", "starts", "failovers")
+_OF_ALL_TIMES = (*_OF_CLIENTS, "starts", "failovers")
 
 #: Rows of other kinds change no state: the time before them passes with that before the next one.
 _CHANGE_STATES = {
@@ -264,12 +267,9 @@ class PlainReader:
         elif row.kind == "client_totals":
             for name in _OF_CLIENTS:
                 self.figures[name] += row[name]
-        elif row.kind in {"batch_failed", "send_failed"}:
-            self.figures["records_failed"] += row["records"]
-        elif row.kind == "broker_started":
-            self.figures["starts"] += 1
-        elif row.kind == "controller_active":
-            self.figures["failovers"] += row["broker"] >= 0
+        elif row["time_us"] < self.ends_us:
+            self.figures["starts"] += row.kind == "broker_started"
+            self.figures["failovers"] += row.kind == "controller_active" and row["broker"] >= 0
 
     def _count(self, row: TraceRow) -> None:
         if row.kind in _COUNTED:

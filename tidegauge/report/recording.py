@@ -1,7 +1,7 @@
-"""A recording: all that the replay of a run shows, in one text.
+"""A recording: the rows that the replay of a run shows, and how they are packed in one text.
 
 Base64 of what zlib made of these bytes: the length of the header in four (little-endian), the
-header as JSON, then columns of numbers (``varints.py``):
+header as JSON, then columns of numbers (:func:`varints`):
 
 * of each partition the number of its slots; of each slot the broker's place in the header;
 * of each change the time since the change before it, in microseconds; the difference of its
@@ -15,15 +15,157 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
+from numpy.typing import NDArray
 
 from tidegauge.analysis.fault_lanes import fault_lanes
 from tidegauge.report.partition_changes import PartitionChanges, partition_changes
-from tidegauge.report.recorded_run import RecordedRun
-from tidegauge.report.varints import unsigned, varints
+from tidegauge.simulation.codes.occasions import BROKER_ABSENT
 from tidegauge.traces.directory import Directory
+from tidegauge.traces.run_folder import RunFolder
+
+_BITS = 7
+_MORE = 128
+
+
+def varints(values: NDArray[np.int64]) -> bytes:
+    """Numbers from 0 on, one after the other."""
+    rest = values.astype(np.uint64)
+    lengths = np.ones(len(rest), np.int64)
+    beyond = rest >> np.uint64(_BITS)
+    while beyond.any():
+        lengths += beyond > 0
+        beyond >>= np.uint64(_BITS)
+    starts = np.cumsum(lengths) - lengths
+    packed = np.zeros(int(lengths.sum()), np.uint8)
+    for place in range(int(lengths.max(initial=0))):
+        has = lengths > place
+        low = (rest[has] & np.uint64(_MORE - 1)).astype(np.uint8)
+        packed[starts[has] + place] = low | np.where(lengths[has] > place + 1, _MORE, 0)
+        rest >>= np.uint64(_BITS)
+    return packed.tobytes()
+
+
+def unsigned(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of either sign as numbers from 0 on: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return (values << 1) ^ (values >> 63)
+
+
+#: Rows by which a broker registers, is gone, starts and stops.
+_OF_BROKERS = ("broker_state", "broker_started", "broker_stopped")
+_IDS = pa.list_(pa.int64())
+
+#: The columns of ``RecordedRun.assignments``.
+ASSIGNMENTS = pa.schema(
+    [("time_us", pa.int64()), ("partition", pa.int64()), ("replicas", _IDS), ("adding", _IDS)]
+)
+#: The columns of ``RecordedRun.broker_changes``.
+BROKER_CHANGES = pa.schema(
+    [
+        ("time_us", pa.int64()),
+        ("broker", pa.int64()),
+        ("registered", pa.bool_()),
+        ("runs", pa.bool_()),
+    ]
+)
+#: The columns of ``RecordedRun.steps``.
+STEPS = pa.schema([("time_us", pa.int64()), ("step", pa.int64())])
+#: The columns of ``RecordedRun.losses`` that are used.
+LOSSES = pa.schema(
+    [
+        ("time_us", pa.int64()),
+        ("partition", pa.int64()),
+        ("records", pa.int64()),
+        ("leader", pa.int64()),
+        ("new_leader", pa.int64()),
+        ("began_us", pa.int64()),
+        ("permitted_by", pa.string()),
+        ("fault_name", pa.string()),
+    ]
+)
+
+
+class RecordedRun(NamedTuple):
+    """Tables of one run; brokers are ids, times are microseconds of virtual time."""
+
+    #: The result table ``partition_states``.
+    states: pa.Table
+    #: The result table ``faults``.
+    faults: pa.Table
+    #: Changes of brokers: ``registered`` with the control plane, the process ``runs``; null: as
+    #: before. In the total order of their rows.
+    broker_changes: pa.Table
+    #: Changes of assignments, of the rows ``partition_replicas``. In the total order of their rows.
+    assignments: pa.Table = ASSIGNMENTS.empty_table()
+    #: Steps of the scenario that were taken.
+    steps: pa.Table = STEPS.empty_table()
+    #: The result table ``lost``.
+    losses: pa.Table = LOSSES.empty_table()
+
+
+def recorded_run(
+    folder: RunFolder, states: pa.Table, faults: pa.Table, losses: pa.Table
+) -> RecordedRun:
+    """The tables of a run: three result tables, and what its trace has beside them.
+
+    Args:
+        folder: of the run.
+        states: its result table ``partition_states``.
+        faults: its result table ``faults``.
+        losses: its result table ``lost``.
+
+    Raises:
+        TraceError: a trace file is damaged.
+    """
+    return RecordedRun(
+        states,
+        faults,
+        pa.Table.from_pylist(list(_rows_of_brokers(folder)), BROKER_CHANGES),
+        pa.Table.from_pylist(list(_assignments(folder)), ASSIGNMENTS),
+        pa.Table.from_pylist(
+            [
+                {"time_us": row["time_us"], "step": row["step"]}
+                for row in folder.rows("step_taken")
+                if row["time_us"] < folder.end_us
+            ],
+            STEPS,
+        ),
+        losses,
+    )
+
+
+def _rows_of_brokers(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    rows = sorted(
+        (row for kind in _OF_BROKERS for row in folder.rows(kind)), key=lambda row: row.place
+    )
+    for row in rows:
+        if row["time_us"] >= folder.end_us:
+            return
+        is_state = row.kind == "broker_state"
+        place = row["broker"] if is_state else folder.directory.broker_of_process(row["process"])
+        yield {
+            "time_us": row["time_us"],
+            "broker": folder.directory.broker_id(place),
+            "registered": row["state"] != BROKER_ABSENT if is_state else None,
+            "runs": None if is_state else row.kind == "broker_started",
+        }
+
+
+def _assignments(folder: RunFolder) -> Iterator[dict[str, Any]]:
+    for row in folder.rows("partition_replicas"):
+        if row["time_us"] >= folder.end_us:
+            return
+        partition = row["partition"]
+        yield {
+            "time_us": row["time_us"],
+            "partition": partition,
+            "replicas": folder.directory.brokers_in(row["replicas"], partition),
+            "adding": folder.directory.brokers_in(row["adding"], partition),
+        }
+
 
 #: Faults have a lane each by name up to this number of names, else by kind.
 _LANES = 8

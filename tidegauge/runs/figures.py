@@ -118,20 +118,18 @@ FIGURES_OF_RUNS = f"""
 
 
 def figures_of(run: Run) -> dict[str, float | None]:
-    """The figures of a finished run, by their names; None: its rows, or logs, do not tell.
+    """The figures of a run that tables have, by their names; None: its rows, or logs, do not tell.
 
     Raises:
         RunError, ScenarioError, TraceError, OSError: as :meth:`RunTables.make`.
     """
     (row,) = run.tables.rows(FIGURES_OF_RUNS)
-    return dict(summary_figures(run, run.tables)) | {
-        name: row[name] for name in row if name not in _ABOUT_THE_RUN
-    }
+    return {name: row[name] for name in row if name not in _ABOUT_THE_RUN}
 
 
 def summary_figures(run: RunFolder, tables: RunTables) -> Iterator[tuple[str, float]]:
     """All numbers of a run's summary, and of each fault how long it was on."""
-    yield from _numbers("", run.summary or {})
+    yield from numbers_of(run.summary or {})
     seconds = dict.fromkeys((fault.name for fault in run.directory.faults), 0.0)
     for row in tables.rows(
         "select fault_name, sum(end_us - begin_us) / 1e6 as seconds from faults"
@@ -142,10 +140,11 @@ def summary_figures(run: RunFolder, tables: RunTables) -> Iterator[tuple[str, fl
         yield f"{fault}.seconds", lasted_s
 
 
-def _numbers(path: str, part: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def numbers_of(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, float]]:
+    """The numbers of a summary, or of a part of it: ``produce_ms.shop.p99``."""
     for name, value in part.items():
         if isinstance(value, Mapping):
-            yield from _numbers(f"{path}{name}.", value)
+            yield from numbers_of(value, f"{path}{name}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
             yield f"{path}{name}", value
 

@@ -13,7 +13,7 @@ from statistics import median_low
 from typing import NamedTuple
 
 from tidegauge.runs.controllers import ActiveController, active_controllers
-from tidegauge.runs.figures import figure_named, figures_of
+from tidegauge.runs.figures import figure_named, figures_of, numbers_of
 from tidegauge.runs.histories import PartitionState, partition_states
 from tidegauge.runs.run import Run
 from tidegauge.traces.summary_figures import Figure
@@ -116,7 +116,7 @@ def _side(run: Run) -> Side:
     states = [each for each in partition_states(run) if each.begin_us <= run.end_us]
     return Side(
         run,
-        figures_of(run),
+        dict(numbers_of(run.summary or {})) | figures_of(run),
         active_controllers(run, run.end_us),
         {
             partition: _sequence(list(own), run.end_us)

@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.report.moved_replicas import reassignment_lines
-from tidegauge.report.stalled_partitions import stalled_partitions
+from tidegauge.report.headline import reassignment_lines, stalled_partitions
 from tidegauge.runs.causes import Strand, cause_strands
 from tidegauge.runs.clients import unreachable_lines
 from tidegauge.runs.run import Run

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from tidegauge.report.moved_replicas import reassignment_lines
+from tidegauge.report.headline import reassignment_lines
 from tidegauge.runs.causes import cause_strands
 from tidegauge.runs.replicas import misled_replica
 from tidegauge.runs.run import Run

@@ -10,9 +10,15 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from large_recordings import S, large_manifest
-from tidegauge.report.recorded_run import ASSIGNMENTS, BROKER_CHANGES, STEPS, RecordedRun
-from tidegauge.report.recording import recording_of
-from tidegauge.report.varints import unsigned, varints
+from tidegauge.report.recording import (
+    ASSIGNMENTS,
+    BROKER_CHANGES,
+    STEPS,
+    RecordedRun,
+    recording_of,
+    unsigned,
+    varints,
+)
 from unpacked_recording import EXISTS, UNDER_REPLICATED, UnpackedRecording
 
 END_US = 100 * S
