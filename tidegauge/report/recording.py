@@ -22,10 +22,12 @@ import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 from numpy.typing import NDArray
 
 from tidegauge.analysis.fault_lanes import fault_lanes
-from tidegauge.report.partition_changes import PartitionChanges, partition_changes
+from tidegauge.analysis.making.run_tables import RunTables
+from tidegauge.report.partition_changes import STATES, PartitionChanges, partition_changes
+from tidegauge.runs.run import Run
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.simulation.codes.occasions import BROKER_ABSENT
 from tidegauge.traces.directory import Directory
-from tidegauge.traces.run_folder import RunFolder
 
 _BITS = 7
 _MORE = 128
@@ -56,115 +58,67 @@ def unsigned(values: NDArray[np.int64]) -> NDArray[np.int64]:
 
 #: Rows by which a broker registers, is gone, starts and stops.
 _OF_BROKERS = ("broker_state", "broker_started", "broker_stopped")
-_IDS = pa.list_(pa.int64())
 
-#: The columns of ``RecordedRun.assignments``.
-ASSIGNMENTS = pa.schema(
-    [("time_us", pa.int64()), ("partition", pa.int64()), ("replicas", _IDS), ("adding", _IDS)]
-)
-#: The columns of ``RecordedRun.broker_changes``.
-BROKER_CHANGES = pa.schema(
-    [
-        ("time_us", pa.int64()),
-        ("broker", pa.int64()),
-        ("registered", pa.bool_()),
-        ("runs", pa.bool_()),
-    ]
-)
-#: The columns of ``RecordedRun.steps``.
-STEPS = pa.schema([("time_us", pa.int64()), ("step", pa.int64())])
-#: The columns of ``RecordedRun.losses`` that are used.
-LOSSES = pa.schema(
-    [
-        ("time_us", pa.int64()),
-        ("partition", pa.int64()),
-        ("records", pa.int64()),
-        ("leader", pa.int64()),
-        ("new_leader", pa.int64()),
-        ("began_us", pa.int64()),
-        ("permitted_by", pa.string()),
-        ("fault_name", pa.string()),
-    ]
-)
+
+class BrokerChange(NamedTuple):
+    """A broker registers, is gone, starts or stops; None: as before."""
+
+    time_us: int
+    broker: int
+    registered: bool | None
+    runs: bool | None
+
+
+class TakenStep(NamedTuple):
+    """A step of the scenario that was taken, by its place there."""
+
+    time_us: int
+    step: int
 
 
 class RecordedRun(NamedTuple):
     """Tables of one run; brokers are ids, times are microseconds of virtual time."""
 
-    #: The result table ``partition_states``.
+    #: As ``partition_changes.STATES`` finds them.
     states: pa.Table
-    #: The result table ``faults``.
-    faults: pa.Table
-    #: Changes of brokers: ``registered`` with the control plane, the process ``runs``; null: as
-    #: before. In the total order of their rows.
-    broker_changes: pa.Table
-    #: Changes of assignments, of the rows ``partition_replicas``. In the total order of their rows.
-    assignments: pa.Table = ASSIGNMENTS.empty_table()
-    #: Steps of the scenario that were taken.
-    steps: pa.Table = STEPS.empty_table()
-    #: The result table ``lost``.
-    losses: pa.Table = LOSSES.empty_table()
+    #: Rows of the result table ``faults``.
+    faults: Sequence[Mapping[str, Any]] = ()
+    #: In the total order of their rows.
+    broker_changes: Sequence[BrokerChange] = ()
+    steps: Sequence[TakenStep] = ()
+    #: Rows of the result table ``lost``.
+    losses: Sequence[Mapping[str, Any]] = ()
 
 
-def recorded_run(
-    folder: RunFolder, states: pa.Table, faults: pa.Table, losses: pa.Table
-) -> RecordedRun:
-    """The tables of a run: three result tables, and what its trace has beside them.
-
-    Args:
-        folder: of the run.
-        states: its result table ``partition_states``.
-        faults: its result table ``faults``.
-        losses: its result table ``lost``.
+def recorded_run(run: Run, tables: RunTables) -> RecordedRun:
+    """The tables of a run: those in SQL, and what its trace has beside them.
 
     Raises:
         TraceError: a trace file is damaged.
     """
     return RecordedRun(
-        states,
-        faults,
-        pa.Table.from_pylist(list(_rows_of_brokers(folder)), BROKER_CHANGES),
-        pa.Table.from_pylist(list(_assignments(folder)), ASSIGNMENTS),
-        pa.Table.from_pylist(
-            [
-                {"time_us": row["time_us"], "step": row["step"]}
-                for row in folder.rows("step_taken")
-                if row["time_us"] < folder.end_us
-            ],
-            STEPS,
-        ),
-        losses,
+        tables.arrow(STATES),
+        tables.rows("select * from faults order by all"),
+        list(_changes_of_brokers(run)),
+        [TakenStep(event.time_us, event.step) for event in _events(run, "step_taken")],
+        tables.rows("select * from lost order by all"),
     )
 
 
-def _rows_of_brokers(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    rows = sorted(
-        (row for kind in _OF_BROKERS for row in folder.rows(kind)), key=lambda row: row.place
-    )
-    for row in rows:
-        if row["time_us"] >= folder.end_us:
-            return
-        is_state = row.kind == "broker_state"
-        place = row["broker"] if is_state else folder.directory.broker_of_process(row["process"])
-        yield {
-            "time_us": row["time_us"],
-            "broker": folder.directory.broker_id(place),
-            "registered": row["state"] != BROKER_ABSENT if is_state else None,
-            "runs": None if is_state else row.kind == "broker_started",
-        }
+def _events(run: Run, *kinds: str) -> Iterator[TraceEvent]:
+    """The events of the run itself, without its liveness phase."""
+    return run.events_of(*kinds, until_us=run.end_us - 1)
 
 
-def _assignments(folder: RunFolder) -> Iterator[dict[str, Any]]:
-    for row in folder.rows("partition_replicas"):
-        if row["time_us"] >= folder.end_us:
-            return
-        partition = row["partition"]
-        yield {
-            "time_us": row["time_us"],
-            "partition": partition,
-            "replicas": folder.directory.brokers_in(row["replicas"], partition),
-            "adding": folder.directory.brokers_in(row["adding"], partition),
-        }
+def _changes_of_brokers(run: Run) -> Iterator[BrokerChange]:
+    for event in _events(run, *_OF_BROKERS):
+        if event.kind == "broker_state":
+            registered = bool(event.row["state"] != BROKER_ABSENT)
+            yield BrokerChange(event.time_us, event.broker, registered, None)
+        else:
+            broker = run.directory.broker_of_process(event.row["process"])
+            runs = event.kind == "broker_started"
+            yield BrokerChange(event.time_us, run.directory.brokers[broker], None, runs)
 
 
 #: Faults have a lane each by name up to this number of names, else by kind.
@@ -181,16 +135,16 @@ def recording_of(manifest: Mapping[str, Any], run: RecordedRun, end_us: int) -> 
         end_us: the end of the run.
     """
     directory = Directory(manifest)
-    changes = partition_changes(directory, run.states, run.assignments, end_us)
+    changes = partition_changes(directory, run.states, end_us)
     header = {
         "ends": end_us,
         "topics": list(_numbers_of_topics(directory)),
         "racks": _racks(directory, manifest["scenario"]),
         "brokers": directory.brokers,
         "brokerChanges": _broker_changes(directory, run),
-        "lanes": _lanes(directory, run.faults.to_pylist()),
+        "lanes": _lanes(directory, run.faults),
         "steps": _steps(manifest["scenario"], run),
-        "losses": [list(_loss(each)) for each in run.losses.to_pylist()],
+        "losses": [list(_loss(each)) for each in run.losses],
         "states": changes.states,
         "changes": len(changes.time_us),
     }
@@ -246,12 +200,12 @@ def _broker_changes(directory: Directory, run: RecordedRun) -> list[tuple[int, i
     registered = [place in directory.registered_before for place in range(len(place_of))]
     runs = list(registered)
     changes = []
-    for each in run.broker_changes.to_pylist():
-        place = place_of[each["broker"]]
-        for now, said in ((registered, each["registered"]), (runs, each["runs"])):
+    for each in run.broker_changes:
+        place = place_of[each.broker]
+        for now, said in ((registered, each.registered), (runs, each.runs)):
             if said is not None:
                 now[place] = said
-        changes.append((each["time_us"], place, int(registered[place]), int(runs[place])))
+        changes.append((each.time_us, place, int(registered[place]), int(runs[place])))
     before = [(0, place, 1, 1) for place in sorted(directory.registered_before)]
     return before + changes
 
@@ -280,10 +234,7 @@ def _span(directory: Directory, fault: Mapping[str, Any]) -> dict[str, Any]:
 def _steps(scenario: Mapping[str, Any], run: RecordedRun) -> list[tuple[int, str]]:
     """The time of each step that was taken, and its action."""
     steps = scenario.get("steps") or []
-    return [
-        (each["time_us"], f"step {each['step']}: {_action(steps, each['step'])}")
-        for each in run.steps.to_pylist()
-    ]
+    return [(each.time_us, f"step {each.step}: {_action(steps, each.step)}") for each in run.steps]
 
 
 def _action(steps: Sequence[Mapping[str, Any]], number: int) -> str:

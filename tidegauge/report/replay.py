@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.recording import recorded_run, recording_of
 from tidegauge.report.section import Section
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.run import Run
 
 _HERE = Path(__file__).parent
 #: In the order in which they use each other; together they are one module.
@@ -38,16 +38,10 @@ class Player(NamedTuple):
         )
 
 
-_TABLES = ("partition_states", "faults", "lost")
-
-
 def section(run: OneRun) -> Section:
     """The section of a run."""
-    folder = RunFolder(run.run.folder)
-    recorded = recorded_run(
-        folder,
-        *(run.tables.arrow(f"select * from {name} order by all") for name in _TABLES),  # noqa: S608
-    )
+    folder = Run(run.run.folder)
+    recorded = recorded_run(folder, run.tables)
     commands = [
         run.command("describe", "RUN", "--at", "TIME"),
         run.command("replay-view", "RUN"),
