@@ -21,6 +21,7 @@ from tidegauge.commands.loading import (
     write_new_file,
 )
 from tidegauge.commands.scenario_options import ImportOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (
@@ -129,21 +130,13 @@ class MeasuredRatesRequest(NamedTuple):
     def _over_s(self) -> float | None:
         if self.over is None:
             return None
-        try:
-            over_us = parse_time(self.over)
-        except ValueError as error:
-            raise TidegaugeError(f"--over {self.over}: {error}") from error
+        over_us = parsed("--over", self.over, parse_time)
         if over_us < _LEAST_OVER_US:
             raise TidegaugeError(f"--over {self.over}: must be 1s or more")
         return over_us / 1e6
 
     def _matchers(self) -> tuple[Matcher, ...]:
-        if self.match is None:
-            return ()
-        try:
-            return parse_matchers(self.match)
-        except ValueError as error:
-            raise TidegaugeError(f"--match {self.match}: {error}") from error
+        return () if self.match is None else parsed("--match", self.match, parse_matchers)
 
 
 def _window(at_s: float | None, over_s: float | None) -> Window:
