@@ -13,7 +13,7 @@ from rich.console import Console
 from tidegauge.commands.loading import announce_compilation, opened_run
 from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions, VerifyOptions
-from tidegauge.commands.shared_options import Hosting
+from tidegauge.commands.shared_options import Hosting, parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.releases import RULE_CELLS
 from tidegauge.runs.run import Run
@@ -170,7 +170,7 @@ def _event_text(event: TraceEvent) -> str:
 
 def compare_runs(options: CompareRunsOptions) -> None:
     """Perform ``tidegauge compare-runs``."""
-    shift_us = None if options.shift is None else _shift_us(options.shift)
+    shift_us = None if options.shift is None else parsed("--shift", options.shift, _shift_us)
     with report(as_json=options.as_json):
         runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
         with working(f"comparing {options.one} and {options.other}"):
@@ -182,10 +182,7 @@ def compare_runs(options: CompareRunsOptions) -> None:
 
 
 def _shift_us(text: str) -> int:
-    try:
-        return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
-    except ValueError as error:
-        raise TidegaugeError(f"--shift {text}: {error}") from error
+    return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
 
 
 Hashes = dict[int, tuple[int, int]]
