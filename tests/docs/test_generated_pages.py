@@ -12,8 +12,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from documented import ROOT
 from tidegauge.command_line import app
-from tidegauge.laboratory.manual.command_page import examples
 from tidegauge.laboratory.manual.pages import PAGES, page_text, stale_pages, write_pages
+from tidegauge.laboratory.manual.reference_pages import examples
 from tidegauge.laboratory.manual.scenario_page import EXAMPLES, SELECTORS, Field, fields_of
 from tidegauge.laboratory.manual.scenario_sections import SECTIONS, Section
 from tidegauge.scenario.model.scenario import Scenario

@@ -3,10 +3,9 @@
 =============================  ==============================================================
 ``recorded_schedule.py``       the file of a schedule that was played on real brokers
 ``recorded_dialects.py``       files of ZooKeeper and of KRaft clusters, in one form
-``translation.py``             a schedule becomes a scenario
+``translation.py``             a schedule becomes a scenario, with the recorded clusters' costs
 ``schedule_writer.py``         the steps of that scenario
 ``control_plane_writers.py``   those in which ZooKeeper or a quorum takes part
-``recorded_costs.py``          costs of work on the recorded clusters
 ``played_schedule.py``         a run of that scenario, in the form of the recording
 ``played_state.py``            the state that its control plane holds
 ``comparison.py``              comparison field by field, and step by step

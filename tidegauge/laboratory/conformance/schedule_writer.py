@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidegauge.laboratory.conformance import recorded_costs
 from tidegauge.laboratory.conformance.recorded_schedule import (
     RecordedSchedule,
     RecordedStep,
     RecordingError,
 )
 
+#: The time in which the harness looks up the leader and connects to it.
+_CONNECTING = "10ms"
+#: The time in which the harness reads all files and queries all brokers: a minimum, and by replica.
+_OBSERVING_MS, _OBSERVING_REPLICA_MS = 5.0, 3.0
 #: Time without a change after which a harness assumes quiescence.
 STILL_MS = 1500
 #: A start of the simulator's brokers, with small logs.
@@ -82,7 +85,7 @@ class ScheduleWriter:
         self.schedule = schedule
         self.seed = seed
         #: How long an observation takes that is of no replica.
-        self.observing_ms = recorded_costs.OBSERVING_MS
+        self.observing_ms = _OBSERVING_MS
         self.steps: list[dict[str, Any]] = []
         self.faults: list[dict[str, Any]] = []
         self.topics: list[dict[str, Any]] = []
@@ -135,9 +138,7 @@ class ScheduleWriter:
         replicas = sum(
             len(brokers) for topic in self.topics for brokers in topic["assignment"].values()
         )
-        return (
-            f"{share * (self.observing_ms + recorded_costs.OBSERVING_REPLICA_MS * replicas):.0f}ms"
-        )
+        return f"{share * (self.observing_ms + _OBSERVING_REPLICA_MS * replicas):.0f}ms"
 
     def _absent_at_first(self) -> list[int]:
         """Brokers that are started before anything has stopped them."""
@@ -276,9 +277,7 @@ class ScheduleWriter:
             if to is not None:
                 arguments["to"] = to
             for _ in range(step.get("batches", 1)):
-                number = self._add(
-                    "produce", after=recorded_costs.CONNECTING, **partition_of(name), **arguments
-                )
+                number = self._add("produce", after=_CONNECTING, **partition_of(name), **arguments)
                 played.requests.append((number, name, None))
 
     def _produce_arguments(self, step: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,8 @@ another place in a scenario; settings that the release does not have.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +38,7 @@ _ADDRESSES = {
     *("advertised.host.name", "advertised.port", "controller.quorum.bootstrap.servers"),
 }
 #: Settings with another place in a scenario, which the import fills in.
-_SAID_ELSEWHERE = {
+_PLACED_ELSEWHERE = {
     *("broker.id", "node.id", "broker.rack", "log.dir", "log.dirs"),
     *("inter.broker.protocol.version", "process.roles"),
 }
@@ -53,6 +54,13 @@ class TakenSettings(NamedTuple):
     notices: Notices
 
 
+#: Throttles of replication, and why they are left out with KRaft.
+_THROTTLES = dict.fromkeys(
+    (*model_settings.THROTTLED_RATES, *model_settings.THROTTLED_REPLICAS),
+    "they are not simulated with KRaft yet",
+)
+
+
 def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
     """The settings of brokers of this release and mode, without those of KRaft's controllers.
 
@@ -60,51 +68,28 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
         InputError: a setting that the simulator reads has a value that Kafka would refuse, or a
             name is a misspelling of one of Kafka's.
     """
-    defaults = model_settings.broker_defaults(release, mode)
+    defaults = dict(model_settings.broker_defaults(release, mode))
     if mode != KRAFT_MODE:
-        return _taken(properties, "brokers", dict(defaults))
-    own = {
-        name: each
-        for name, each in properties.items()
-        if name not in model_settings.CONTROLLER_SETTINGS
-    }
-    of_zookeeper = {
-        str(problem.path[-1])
-        for problem in model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
-    } - _SAID_ELSEWHERE
-    with_kraft = {name: each for name, each in own.items() if name not in of_zookeeper}
-    taken = _taken_with_kraft(with_kraft, "brokers", dict(defaults))
-    taken.notices.name(
-        "settings", "left out, as they have no meaning with KRaft", sorted(of_zookeeper)
-    )
-    return taken
-
-
-def _taken_with_kraft(
-    properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
-) -> TakenSettings:
-    """... without throttles of replication, which are not simulated with KRaft yet."""
-    throttles = [
-        name
-        for name in properties
-        if name in (*model_settings.THROTTLED_RATES, *model_settings.THROTTLED_REPLICAS)
-    ]
-    others = {name: each for name, each in properties.items() if name not in throttles}
-    taken = _taken(others, kind, known)
-    taken.notices.name(
-        "settings", "left out, as they are not simulated with KRaft yet", sorted(throttles)
-    )
-    return taken
+        return _taken(properties, "brokers", defaults)
+    own = _parted(properties, are_of_controllers=False)
+    problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
+    of_zookeeper = {str(problem.path[-1]) for problem in problems}
+    reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
+    return _taken(own, "brokers", defaults, reasons)
 
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = {
+    own = _parted(properties, are_of_controllers=True)
+    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
+
+
+def _parted(properties: Mapping[str, Property], *, are_of_controllers: bool) -> dict[str, Property]:
+    return {
         name: each
         for name, each in properties.items()
-        if name in model_settings.CONTROLLER_SETTINGS
+        if (name in model_settings.CONTROLLER_SETTINGS) is are_of_controllers
     }
-    return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
 
 
 def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode) -> TakenSettings:
@@ -112,41 +97,39 @@ def topic_settings(properties: Mapping[str, Property], release: str, mode: Mode)
     defaults = model_settings.broker_defaults(release, mode)
     known: dict[str, int | str] = {name: defaults[name] for name in model_settings.TOPIC_SETTINGS}
     if mode == KRAFT_MODE:
-        return _taken_with_kraft(properties, "topics", known)
-    return _taken(
-        properties, "topics", known | dict.fromkeys(model_settings.THROTTLED_REPLICAS, "")
-    )
+        return _taken(properties, "topics", known, _THROTTLES)
+    known |= dict.fromkeys(model_settings.THROTTLED_REPLICAS, "")
+    return _taken(properties, "topics", known)
 
 
 def _taken(
-    properties: Mapping[str, Property], kind: str, known: Mapping[str, int | str]
+    properties: Mapping[str, Property],
+    kind: str,
+    known: Mapping[str, int | str],
+    reasons: Mapping[str, str] = {},
 ) -> TakenSettings:
-    values: dict[str, model_settings.Value] = {}
-    notices = Notices()
-    left_out: dict[str, list[str]] = {}
+    """The settings that a scenario takes; ``reasons`` are those to leave some of them out."""
+    taken = TakenSettings({}, Notices())
+    left_out: dict[str, list[str]] = defaultdict(list)
     for name, written in properties.items():
-        if name in _SAID_ELSEWHERE:
+        if name in _PLACED_ELSEWHERE:
             continue
-        reason = _why_left_out(name, written.text)
-        if reason:
-            left_out.setdefault(reason, []).append(name)
+        if reason := reasons.get(name) or _why_left_out(name, written.text):
+            left_out[reason].append(name)
             continue
-        value = (
-            written.text
-            if name in model_settings.THROTTLED_REPLICAS
-            else _value(name, written.text)
-        )
+        is_list = name in model_settings.THROTTLED_REPLICAS
+        value = written.text if is_list else _value(name, written.text)
         problem = next(model_settings.problems_of_settings((), {name: value}, kind, known), None)
         if problem is None:
-            values[name] = value
+            taken.values[name] = value
         elif name in known or model_settings.meant_setting(name, kind):
             raise written.error(f"{name}: {problem.message}")
         else:
             text = f"left out: {name} on line {written.line} of {written.file.name}: "
-            notices.add("settings", text + problem.message)
+            taken.notices.add("settings", text + problem.message)
     for reason, names in left_out.items():
-        notices.add("settings", f"left out, as {reason}: {named(sorted(names))}")
-    return TakenSettings(values, notices)
+        taken.notices.name("settings", f"left out, as {reason}", sorted(names))
+    return taken
 
 
 def _why_left_out(name: str, value: str) -> str | None:
@@ -272,7 +255,7 @@ def cluster_settings(
     _part_common_from_own(settings, files, taken)
     _place_in_racks(settings, files, brokers)
     _count_log_directories(settings, files.all())
-    _tell_what_is_not_said(settings, files, brokers)
+    _tell_of_missing_files(settings, files, brokers)
     return settings
 
 
@@ -348,20 +331,16 @@ def _log_directories(file: ServerProperties) -> int:
     return sum(1 for directory in directories.split(",") if directory.strip()) or 1
 
 
-def _tell_what_is_not_said(
+def _tell_of_missing_files(
     settings: ClusterSettings, files: BrokerFiles, brokers: Collection[int]
 ) -> None:
-    for text in _not_said(files, brokers):
-        settings.notices.add("settings", text)
-
-
-def _not_said(files: BrokerFiles, brokers: Collection[int]) -> Iterator[str]:
+    others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
     if not files.all():
-        yield "no server.properties was given: brokers have the defaults of their release"
-    elif files.by_broker:
-        others = [broker for broker in sorted(brokers) if broker not in files.by_broker]
-        if others:
-            yield (
-                f"no file is of brokers {named(others)}: they have the settings that all files "
-                "have in common"
-            )
+        text = "no server.properties was given: brokers have the defaults of their release"
+        settings.notices.add("settings", text)
+    elif files.by_broker and others:
+        settings.notices.add(
+            "settings",
+            f"no file is of brokers {named(others)}: they have the settings that all files have in "
+            "common",
+        )

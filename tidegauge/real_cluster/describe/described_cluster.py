@@ -60,12 +60,8 @@ def described_cluster(
         InputError: ``up`` or ``down`` names an unknown broker, or both name the same.
     """
     topics = list(dump.topics.values())
-    hosts = {
-        broker
-        for topic in topics
-        for partition in topic.partitions.values()
-        for broker in partition.replicas
-    }
+    partitions = (partition for topic in topics for partition in topic.partitions.values())
+    hosts = {broker for partition in partitions for broker in partition.replicas}
     cluster = DescribedCluster(tuple(sorted(hosts | set(others))), topics)
     for option, ids in (("--up", up), ("--down", down)):
         for broker in ids:
@@ -74,13 +70,13 @@ def described_cluster(
                 raise dump.error(None, f"{option} {broker}: the dump has brokers {known} only")
     for broker in set(up) & set(down):
         raise dump.error(None, f"--up {broker} and --down {broker} exclude each other")
-    _see_who_is_down(cluster, set(up), set(down))
+    _find_brokers_down(cluster, set(up), set(down))
     _mend_isrs(cluster)
     _assume_missing_partitions(cluster)
     return cluster
 
 
-def _see_who_is_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
+def _find_brokers_down(cluster: DescribedCluster, up: set[int], down: set[int]) -> None:
     """Find the brokers that are down: they have replicas, lead none, and are in no led ISR."""
     # A replica that is being added is not in sync yet, so it is no sign.
     silent = {
@@ -122,11 +118,11 @@ def _mend_isrs(cluster: DescribedCluster) -> None:
             leader = partition.leader
             if leader is not None and leader not in partition.isr:
                 topic.partitions[number] = replace(partition, isr=(leader, *partition.isr))
-                cluster.notices.add(
-                    "partitions", f"{name}: its leader {leader} is not in the printed ISR: added"
-                )
-            topic.partitions[number] = _mended_eligible(cluster, name, topic.partitions[number])
-            if not (partition.isr or partition.eligible or partition.last_known or leader):
+                text = f"{name}: its leader {leader} is not in the printed ISR: added"
+                cluster.notices.add("partitions", text)
+            mended = _mended_eligible(cluster, name, topic.partitions[number])
+            topic.partitions[number] = mended
+            if not (mended.isr or mended.eligible or mended.last_known):
                 lost.append(name)
     cluster.notices.name(
         "partitions",
@@ -170,7 +166,7 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
             topic.partitions[number] = DescribedPartition(number, leader, replicas, replicas)
         topic.partitions = dict(sorted(topic.partitions.items()))
         cluster.assumed[topic.name] = missing
-        _tell_what_is_assumed(cluster, topic.name, size, len(up))
+        _tell_of_assumed(cluster, topic.name, size, len(up))
     silent = [
         f"{topic.name} ({len(topic.partitions)})"
         for topic in cluster.topics
@@ -184,18 +180,13 @@ def _assume_missing_partitions(cluster: DescribedCluster) -> None:
     )
 
 
-def _tell_what_is_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
+def _tell_of_assumed(cluster: DescribedCluster, topic: str, size: int, up: int) -> None:
     missing = cluster.assumed[topic]
-    what = "healthy, and assigned in turn to the brokers that are up" if up else "without a leader"
-    fewer = (
-        f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
-        if 0 < up < size
-        else ""
-    )
-    cluster.notices.add(
-        "partitions",
-        f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be {what}{fewer}",
-    )
+    text = f"{topic}: not in the dump: {number_ranges(missing)}; assumed to be "
+    text += "healthy, and assigned in turn to the brokers that are up" if up else "without a leader"
+    if 0 < up < size:
+        text += f"; with {counted(up, 'replica')}, not {size}, since no more brokers are up"
+    cluster.notices.add("partitions", text)
 
 
 def _dealt(brokers: Collection[int], number: int, size: int) -> tuple[int, ...]:

@@ -20,10 +20,17 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
+from tidegauge.real_cluster.describe.input_file import (
+    InputError,
+    Notices,
+    input_error,
+    lines_of,
+    read_text,
+)
 from tidegauge.replication import release_versions
+from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
 
 _FEATURE = re.compile(
@@ -36,7 +43,7 @@ _FEATURE = re.compile(
 class FeatureLevels:
     """The features of a cluster that a scenario takes."""
 
-    metadata_version: release_versions.ProtocolVersion
+    metadata_version: ProtocolVersion
     #: The newest line of releases whose metadata.version all brokers support: "4.1".
     line: str
     eligible_leader_replicas: bool
@@ -49,24 +56,24 @@ def read_feature_levels(file: Path) -> FeatureLevels:
         InputError: the file cannot be read, has no metadata.version, or an unknown one.
     """
     found: dict[str, tuple[int, str, str]] = {}
-    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
+    for number, line in enumerate(lines_of(read_text(file)), start=1):
         match = _FEATURE.fullmatch(line)
         if match:
             found[match[1]] = (number, match[2], match[3])
     if "metadata.version" not in found:
         message = "has no metadata.version: is it the output of kafka-features.sh describe?"
-        raise input_file.input_error(file, None, message)
+        raise input_error(file, None, message)
     number, newest, level = found["metadata.version"]
     try:
         supported, version = (
-            release_versions.ProtocolVersion.parse(newest),
-            release_versions.ProtocolVersion.parse(level),
+            ProtocolVersion.parse(newest),
+            ProtocolVersion.parse(level),
         )
     except ValueError as error:
-        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
+        raise input_error(file, number, f"metadata.version: {error}") from error
     line = ".".join(map(str, supported.line))
     if line not in release_versions.LAST_PATCH:
-        raise input_file.input_error(file, number, f"release {line} is not simulated")
+        raise input_error(file, number, f"release {line} is not simulated")
     _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
     return FeatureLevels(version, line, eligible != "0")
 
@@ -89,7 +96,7 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    notices: input_file.Notices = field(default_factory=input_file.Notices)
+    notices: Notices = field(default_factory=Notices)
 
 
 def choose_release(
@@ -105,70 +112,56 @@ def choose_release(
     protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if not wanted:
-        chosen.release, reason = (
-            _hinted_with_kraft(dump, features) if is_kraft else _hinted(protocols, dump)
-        )
-        chosen.notices.add(
-            "release", f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
-        )
+        hinted = _hinted_with_kraft(dump, features) if is_kraft else _hinted(protocols, dump)
+        chosen.release, reason = hinted
+        text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
+        chosen.notices.add("release", text)
+    release = Release.parse(chosen.release)
     try:
-        chosen.mode = release_versions.Release.parse(chosen.release).mode(
-            release_versions.KRAFT_MODE if is_kraft else None
-        )
+        chosen.mode = release.mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
-        raise input_file.InputError(
-            f"--release {wanted}: {error}, and the cluster is of KRaft"
-        ) from error
-    if chosen.mode == release_versions.KRAFT_MODE:
-        if not is_kraft:
-            chosen.notices.add(
-                "release",
-                f"Kafka {chosen.release} has no ZooKeeper: the cluster is simulated with KRaft",
-            )
-        _choose_features(chosen, dump, features)
-    else:
+        raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
+    if chosen.mode != KRAFT_MODE:
         _set_protocols(chosen, files, protocols)
+        return chosen
+    if not is_kraft:
+        text = f"Kafka {release} has no ZooKeeper: the cluster is simulated with KRaft"
+        chosen.notices.add("release", text)
+    _choose_features(chosen, dump, features)
     return chosen
 
 
 def _choose_features(
     chosen: ChosenRelease, dump: DescribeDump, features: FeatureLevels | None
 ) -> None:
-    if (
-        features
-        and features.metadata_version
-        != release_versions.Release.parse(chosen.release).metadata_version()
-    ):
+    release = Release.parse(chosen.release)
+    if features and features.metadata_version != release.metadata_version():
         chosen.metadata_version = str(features.metadata_version)
-    if (
-        release_versions.Release.parse(chosen.release)
-        < release_versions.Release.parse(_FIRST_WITH_ELR)
-        and not dump.has_filled_elr
-    ):
+    if release < Release.parse(_FIRST_WITH_ELR) and not dump.has_filled_elr:
         return
     has_level = features is not None and features.eligible_leader_replicas
     chosen.eligible_leader_replicas = dump.has_filled_elr or has_level
-    if chosen.eligible_leader_replicas or features is not None:
-        return
-    chosen.notices.add(
-        "release",
-        "eligible leader replicas are off: no partition in the dump has any. If the cluster has "
-        "them (kafka-features.sh describe), use --features, or delete eligible_leader_replicas",
-    )
+    if not chosen.eligible_leader_replicas and features is None:
+        chosen.notices.add(
+            "release",
+            "eligible leader replicas are off: no partition in the dump has any. If the cluster "
+            "has them (kafka-features.sh describe), use --features, or delete "
+            "eligible_leader_replicas",
+        )
 
 
 def _parsed(wanted: str) -> str:
     try:
-        return str(release_versions.Release.parse(wanted))
+        return str(Release.parse(wanted))
     except ValueError as error:
-        raise input_file.InputError(f"--release {wanted}: {error}") from error
+        raise InputError(f"--release {wanted}: {error}") from error
 
 
-def _protocols(files: BrokerFiles) -> dict[int | None, release_versions.ProtocolVersion]:
+def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
     versions = {}
     for broker, written in files.protocols().items():
         try:
-            versions[broker] = release_versions.ProtocolVersion.parse(written.text)
+            versions[broker] = ProtocolVersion.parse(written.text)
         except ValueError as error:
             raise written.error(str(error)) from error
     return versions
@@ -180,13 +173,11 @@ def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tu
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
     if not dump.has_eligible_replicas and "Elr" not in dump.columns:
         return _parsed("3.6"), "the cluster is of KRaft, and the tool, without Elr, older than 3.7"
-    newest = str(release_versions.all_releases(release_versions.KRAFT_MODE)[-1])
+    newest = str(release_versions.all_releases(KRAFT_MODE)[-1])
     return newest, "the newest, for a cluster of KRaft"
 
 
-def _hinted(
-    protocols: dict[int | None, release_versions.ProtocolVersion], dump: DescribeDump
-) -> tuple[str, str]:
+def _hinted(protocols: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     newest = str(release_versions.all_releases(release_versions.ZOOKEEPER_MODE)[-1])
     if protocols:
@@ -194,7 +185,7 @@ def _hinted(
         line = ".".join(map(str, protocol.line))
         if line in release_versions.LAST_PATCH:
             reason = f"the last of the line of inter.broker.protocol.version {protocol}"
-            return str(release_versions.Release.parse(line)), reason
+            return str(Release.parse(line)), reason
         oldest = str(release_versions.all_releases()[0])
         return oldest, f"the oldest supported release; inter.broker.protocol.version is {protocol}"
     if "TopicId" in dump.columns:
@@ -207,9 +198,9 @@ def _hinted(
 def _set_protocols(
     chosen: ChosenRelease,
     files: BrokerFiles,
-    protocols: dict[int | None, release_versions.ProtocolVersion],
+    protocols: dict[int | None, ProtocolVersion],
 ) -> None:
-    release = release_versions.Release.parse(chosen.release)
+    release = Release.parse(chosen.release)
     written = files.protocols()
     for broker, version in protocols.items():
         try:

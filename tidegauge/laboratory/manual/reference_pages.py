@@ -1,13 +1,14 @@
-"""The page ``docs/commands.md``: every command, as its ``--help`` describes it.
+"""The pages ``docs/commands.md`` and ``docs/trace-rows.md``.
 
-The text of a command is the docstring of its function; below a line ``Examples:`` it has commands
-that can be typed, each with a remark behind it or, further indented, in the next line.
+The first has every command, as its ``--help`` describes it. The text of a command is the docstring
+of its function; below a line ``Examples:`` it has commands that can be typed, each with a remark
+behind it or, further indented, in the next line. The second is the schema of the trace.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import dedent
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ from tidegauge.laboratory.manual.markdown import (
     table,
     with_options_as_code,
 )
+from tidegauge.simulation.trace_rows.columns import Column, Type
+from tidegauge.simulation.trace_rows.row import RowKind
+from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SCHEMA_VERSION
 
 #: Names of a command's parameters that every command has.
 _ALWAYS = {"help"}
@@ -45,7 +49,7 @@ class Example(NamedTuple):
     remark: str
 
 
-def documentation() -> str:
+def commands_page() -> str:
     """The page, in Markdown."""
     group: Any = typer.main.get_command(app)
     parts = [prose("commands.md")]
@@ -144,3 +148,69 @@ def examples(text: str) -> Iterator[Example]:
             command, *remark = _GAP.split(line.strip(), maxsplit=1)
             found.append(Example([command], "".join(remark)))
     yield from found
+
+
+#: The most codes that a page lists; the header of each trace file has all.
+_MOST_CODES = 20
+
+
+#: Headings of the groups of kinds, and which belong to each.
+_GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
+    ("Canonical rows", lambda kind: kind.canonical),
+    ("Samples", lambda kind: not kind.canonical and not kind.detail),
+    ("Details", lambda kind: kind.detail),
+)
+
+
+def rows_page() -> str:
+    """The page, in Markdown."""
+    opening = prose("trace-rows.md").replace("SCHEMA_VERSION", str(SCHEMA_VERSION))
+    parts = [opening, "## Columns of every row\n", _columns(COMMON_COLUMNS.items())]
+    for title, belongs in _GROUPS:
+        kinds = [kind for kind in ROW_KINDS.values() if belongs(kind)]
+        parts += [f"## {title}\n", _kinds(kinds)]
+    used = sorted(
+        {
+            (name, column.meaning): column
+            for kind in ROW_KINDS.values()
+            for name, column in kind.described.items()
+        }.items()
+    )
+    own = [(name, column) for (name, _), column in used]
+    parts += ["## Columns of the kinds\n", _columns(own), "## Codes\n"]
+    for name, column in own:
+        if column.names is not None and len(column.names) <= _MOST_CODES:
+            rows = ((str(int(number)), words) for number, words in column.names.items())
+            parts += [f"### {name}\n", table(("code", "meaning"), rows)]
+    return "\n".join(parts)
+
+
+def _kinds(kinds: Iterable[RowKind]) -> str:
+    return table(
+        ("kind", "number", "columns", "meaning"),
+        (
+            (
+                code(kind.name),
+                str(kind.number),
+                ", ".join(code(column) for column in kind.columns),
+                kind.meaning,
+            )
+            for kind in kinds
+        ),
+    )
+
+
+def _columns(columns: Iterable[tuple[str, Column]]) -> str:
+    return table(
+        ("column", "type", "unit", "meaning"),
+        (
+            (code(name), column.type.value, _unit_of(name, column), column.meaning)
+            for name, column in columns
+        ),
+    )
+
+
+def _unit_of(name: str, column: Column) -> str:
+    if column.type == Type.RATE:
+        return "bytes/s"
+    return column.unit or next((unit for unit in ("us", "ms") if name.endswith(f"_{unit}")), NONE)
