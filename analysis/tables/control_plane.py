@@ -245,7 +245,8 @@ _PARTS = {
             select 1 from broker_stopped as s where s.run = e.run and s.process = e.broker
         ) group by e.run""",
     "refused_brokers": f"""
-        select r.run, count(*) as registrations_refused from {since_start_up("request_refused")} as r
+        select r.run, count(*) as registrations_refused
+        from {since_start_up("request_refused")} as r
         join names on names.run = r.run and names.enumeration = 'error'
             and names.number = r.error and name = 'DUPLICATE_BROKER_REGISTRATION'
         group by r.run""",
