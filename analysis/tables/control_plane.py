@@ -25,6 +25,7 @@ from tidegauge.simulation.codes.occasions import (
 )
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.faults import PAUSE, RESTART
+from tidegauge.traces.summary_figures import CONTROL_PLANE_FIGURES as FIGURES
 
 #: The mode of each run.
 _MODES = View(
@@ -303,12 +304,6 @@ _OF_SOME = (
     *("controller_reload_longest_us", "quorum_epochs"),
 )
 _OF_MESSAGES = ("control_requests", "heartbeats")
-_NOT_RECORDED = "null: not recorded (only trace level `all` has single requests)"
-
-
-def _figure(name: str, unit: str, meaning: str) -> Column:
-    return Column(name, "bigint", unit, meaning)
-
 
 CONTROL_PLANE_FIGURES = ResultTable(
     "control_plane_figures",
@@ -316,132 +311,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
     (
         RUN,
         Column("mode", "string", "", "`zookeeper` or `kraft`"),
-        _figure("partitions", "partitions", "that existed, at any time of the run"),
-        _figure("first_fault_us", "us", "when the first fault began; null: none did"),
-        _figure(
-            "leaderless_partitions",
-            "partitions",
-            "whose leader was gone, or did not lead yet, at any time since then",
-        ),
-        _figure(
-            "leaderless_first_us",
-            "us",
-            "how long, until a leader took writes again: of each partition its longest time, and "
-            "of these the shortest; at most to the end of the run; 0: none was",
-        ),
-        _figure("leaderless_median_us", "us", "... half of them for no longer"),
-        _figure("leaderless_last_us", "us", "... the longest"),
-        _figure(
-            "unwritable_us",
-            "us",
-            "partition-time after start-up in which writes with acks=all were refused: without a "
-            "leader that accepts writes, or with too small an ISR; writes can wait for longer",
-        ),
-        _figure(
-            "absent_leader_us",
-            "us",
-            "... in which the control plane names a leader that is not registered (KRaft: fenced)",
-        ),
-        _figure(
-            "controller_less_us",
-            "us",
-            "time after start-up in which no process that runs was the active controller: from "
-            "its death or pause until another one is elected",
-        ),
-        _figure(
-            "controller_reload_longest_us",
-            "us",
-            "how long an elected controller then worked until its first event: it reads all "
-            "states; null in KRaft mode, or none was elected",
-        ),
-        _figure(
-            "active_controllers_most",
-            "controllers",
-            "that took themselves for the active one at the same time, at most; also paused ones",
-        ),
-        _figure("two_controllers_us", "us", "time with more than one of them"),
-        _figure(
-            "quorum_epochs",
-            "epochs",
-            "of the quorum after its first one, with a leader or without; null with ZooKeeper",
-        ),
-        _figure("registrations", "registrations", "of brokers, after start-up"),
-        _figure(
-            "registrations_refused",
-            "registrations",
-            "refused with DUPLICATE_BROKER_REGISTRATION: the session before is not over",
-        ),
-        _figure("sessions_expired", "sessions", "of brokers, with ZooKeeper or KRaft"),
-        _figure(
-            "live_brokers_expired",
-            "brokers",
-            "whose session expired although their processes ran all the time",
-        ),
-        _figure(
-            "detection_longest_us",
-            "us",
-            "from the loss of a broker's process until the control plane had no session of it, "
-            "the longest; null: none was lost",
-        ),
-        _figure("clean_stops", "brokers", "that stopped cleanly, counting every stop"),
-        _figure(
-            "exit_longest_us",
-            "us",
-            "from SIGTERM until the broker's process was gone, the longest; null: none stopped",
-        ),
-        _figure(
-            "restart_longest_us",
-            "us",
-            "from SIGTERM until the control plane had the broker as active again, the longest; "
-            "null: none was stopped and came back",
-        ),
-        _figure(
-            "return_longest_us",
-            "us",
-            "from the start of a process that was gone until its broker was in all of its ISRs, "
-            "the longest; null: none came back",
-        ),
-        _figure(
-            "out_of_isr_us",
-            "us",
-            "replica-time after start-up of assigned replicas that were not in the ISR",
-        ),
-        _figure("isr_changes", "ISRs", "that the control plane held and replaced"),
-        _figure("leader_epochs", "epochs", "that began, of all partitions"),
-        _figure(
-            "follower_starts",
-            "replicas",
-            "that began to follow a leader in an epoch: their fetching starts again",
-        ),
-        _figure(
-            "state_writes",
-            "states",
-            "of partitions that controllers and leaders wrote, to ZooKeeper or to the metadata log",
-        ),
-        _figure(
-            "state_commits",
-            "commits",
-            "that these took: with ZooKeeper each has its own, a batch of records has one",
-        ),
-        _figure(
-            "control_requests",
-            "requests",
-            "LeaderAndIsr, UpdateMetadata, StopReplica, ControlledShutdown, AlterPartition and "
-            "BrokerRegistration that arrived, and brokers' requests to ZooKeeper but for pings; "
-            + _NOT_RECORDED,
-        ),
-        _figure(
-            "heartbeats",
-            "requests",
-            "pings of brokers' sessions with ZooKeeper, or BrokerHeartbeat; " + _NOT_RECORDED,
-        ),
-        _figure(
-            "metadata_fetches",
-            "requests",
-            "by which brokers read the metadata log, those without new states included; null with "
-            "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
-        ),
-        _figure("blocked_us", "us", "how long send() waited for memory, of all clients"),
+        *(Column(each.name, "bigint", each.unit, each.meaning) for each in FIGURES.values()),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},
