@@ -12,12 +12,8 @@ from tidegauge.analysis.tables.interval_queries import (
     tiled,
     united,
 )
-from tidegauge.analysis.tables.result_table import (
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
+from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
+from tidegauge.analysis.tables.run_figures import since_start_up
 from tidegauge.simulation.codes.occasions import (
     BROKER_ABSENT,
     BROKER_ACTIVE,
@@ -26,12 +22,10 @@ from tidegauge.simulation.codes.occasions import (
     BROKER_SESSION_EXPIRED,
     STATE_DELETED,
     STOP_CLEAN,
-    STOP_KILLED,
-    STOP_LOG_DIRECTORY,
-    STOP_POWER,
 )
 from tidegauge.simulation.codes.voter_states import LEADER
 from tidegauge.simulation.faults import PAUSE, RESTART
+from tidegauge.traces.summary_figures import CONTROL_PLANE_FIGURES as FIGURES
 
 #: The mode of each run.
 _MODES = View(
@@ -75,58 +69,6 @@ _CONTROLLERS = View(
         )
     }) as active
     where is_active
-    """,
-)
-
-#: When each replica that is assigned was not in the ISR; one that is being added is not expected.
-_OUT_OF_ISR = View(
-    "out_of_isr",
-    """
-    select d.run, d.partition, s.broker, d.begin_us,
-        least(coalesce(d.end_us, runs.ends_us), runs.ends_us) as end_us
-    from described_states as d
-    join runs on runs.run = d.run and d.begin_us < runs.ends_us
-    join slots as s on s.run = d.run and s.partition = d.partition
-        and array_contains(d.replicas, s.broker_id) and not array_contains(d.isr, s.broker_id)
-        and not array_contains(d.adding, s.broker_id)
-    """,
-)
-
-#: The ends of processes that need another start, and not just another attempt at it.
-_GONE = ", ".join(
-    str(int(stop)) for stop in (STOP_KILLED, STOP_POWER, STOP_CLEAN, STOP_LOG_DIRECTORY)
-)
-
-#: Of each broker that came back: when its process began, and when it was in all of its ISRs.
-_RETURNS = View(
-    "returns",
-    f"""
-    with stops as (
-        select run, process as broker, time_us as down_us,
-            lead(time_us) over (partition by run, process order by {IN_ORDER}) as next_down_us
-        from broker_stopped where stop in ({_GONE})
-    ),
-    starts as (
-        select s.run, s.broker, s.down_us, s.next_down_us, min(l.time_us) as up_us
-        from stops as s
-        join broker_loading as l on l.run = s.run and l.process = s.broker
-            and l.time_us >= s.down_us and (s.next_down_us is null or l.time_us < s.next_down_us)
-        group by s.run, s.broker, s.down_us, s.next_down_us
-    ),
-    active as (
-        select s.run, s.broker, s.up_us, min(b.time_us) as active_us
-        from starts as s
-        join broker_state as b on b.run = s.run and b.broker = s.broker
-            and b.state = {int(BROKER_ACTIVE)} and b.time_us >= s.up_us
-            and (s.next_down_us is null or b.time_us < s.next_down_us)
-        group by s.run, s.broker, s.up_us
-    )
-    select a.run, a.broker, a.up_us, coalesce(max(o.end_us), max(a.active_us)) as returned_us
-    from active as a
-    left join ({united("out_of_isr", ("run", "broker"))}) as o
-        on o.run = a.run and o.broker = a.broker
-        and o.begin_us <= a.active_us and a.active_us < o.end_us
-    group by a.run, a.broker, a.up_us
     """,
 )
 
@@ -186,8 +128,6 @@ VIEWS = (
     _CONTROLLERS,
     _STOPPED,
     _WORKING,
-    _OUT_OF_ISR,
-    _RETURNS,
     _FIRST_FAULT_TIMES,
     _LEADERLESS,
 )
@@ -200,14 +140,6 @@ _REQUESTS = (
 )
 _HEARTBEATS = ("BROKER_HEARTBEAT", "ZK_PING")
 _METADATA_FETCHES = ("RAFT_FETCH", "FETCH_SNAPSHOT")
-
-
-def _since(relation: str, time: str = "time_us") -> str:
-    """The rows of a relation after start-up."""
-    return f"""(
-        select k.* from {relation} as k join beginnings as b on b.run = k.run
-        where k.{time} > b.from_us
-    )"""
 
 
 def _replaced(intervals: str, held: str, figure: str) -> str:
@@ -269,12 +201,12 @@ _PARTS = {
     "voted": "select run, max(quorum_epoch) - 1 as quorum_epochs from voter_state group by run",
     "reloaded": f"""
         select e.run, max(e.processing_us) as controller_reload_longest_us
-        from {_since("controller_events")} as e
+        from {since_start_up("controller_events")} as e
         where e.queued_us is null group by e.run""",
     "exited": f"""
         with asked as (
             select s.run, s.process, s.time_us, max(f.time_us) as asked_us
-            from {_since("broker_stopped")} as s
+            from {since_start_up("broker_stopped")} as s
             join fault_began as f on f.run = s.run and f.process = s.process
                 and f.fault_kind = {int(RESTART)} and f.time_us <= s.time_us
             where s.stop = {int(STOP_CLEAN)}
@@ -282,16 +214,18 @@ _PARTS = {
         )
         select run, max(time_us - asked_us) as exit_longest_us from asked group by run""",
     "stopped": f"""
-        select run, count(*) as clean_stops from {_since("broker_stopped")} as k
+        select run, count(*) as clean_stops from {since_start_up("broker_stopped")} as k
         where stop = {int(STOP_CLEAN)} group by run""",
     "detected": f"""
         select run, max(until_us) as detection_longest_us from (
             select s.run, min(e.time_us) - s.time_us as until_us
-            from {_since("broker_stopped")} as s
+            from {since_start_up("broker_stopped")} as s
             join broker_state as e on e.run = s.run and e.broker = s.process
                 and e.time_us >= s.time_us
             where s.stop <> {int(STOP_CLEAN)} group by s.run, s.process, s.time_us
-            having min_by(e.state, e.time_us) in ({int(BROKER_ABSENT)}, {int(BROKER_FENCED)})
+            having min(e.time_us) = min(
+                case when e.state in ({int(BROKER_ABSENT)}, {int(BROKER_FENCED)}) then e.time_us end
+            )
         ) as losses group by run""",
     "restarted": f"""
         select run, max(until_us) as restart_longest_us from (
@@ -304,17 +238,18 @@ _PARTS = {
     "registered": f"""
         select run, count_if(state_reason = {int(BROKER_REGISTERS)}) as registrations,
             count_if(state_reason = {int(BROKER_SESSION_EXPIRED)}) as sessions_expired
-        from {_since("broker_state")} as k group by run""",
+        from {since_start_up("broker_state")} as k group by run""",
     "lived": f"""
         select e.run, count(distinct e.broker) as live_brokers_expired
-        from {_since("broker_state")} as e
+        from {since_start_up("broker_state")} as e
         where e.state_reason = {int(BROKER_SESSION_EXPIRED)} and not exists (
             select 1 from broker_stopped as s where s.run = e.run and s.process = e.broker
         ) group by e.run""",
     "refused_brokers": f"""
-        select r.run, count(*) as registrations_refused from {_since("request_refused")} as r
+        select r.run, count(*) as registrations_refused
+        from {since_start_up("request_refused")} as r
         join names on names.run = r.run and names.enumeration = 'error'
-            and names.number = r.error and names.name = 'DUPLICATE_BROKER_REGISTRATION'
+            and names.number = r.error and name = 'DUPLICATE_BROKER_REGISTRATION'
         group by r.run""",
     "misled": """
         select s.run, sum(s.end_us - greatest(s.begin_us, b.from_us)) as absent_leader_us
@@ -329,13 +264,13 @@ _PARTS = {
     "changed": _replaced("isr_intervals", "isr", "isr_changes"),
     "begun": _replaced("leader_intervals", "leader_epoch", "leader_epochs"),
     "followed": f"""
-        select run, count(*) as follower_starts from {_since("became_follower")} as k
+        select run, count(*) as follower_starts from {since_start_up("became_follower")} as k
         group by run""",
     "written": f"""
         select k.run, count(*) as state_writes,
             case when max(m.mode) = 'kraft' then count(distinct time_us) else count(*) end
                 as state_commits
-        from {_since("partition_state")} as k join modes as m on m.run = k.run
+        from {since_start_up("partition_state")} as k join modes as m on m.run = k.run
         where change <> {int(STATE_DELETED)} group by k.run""",
     "made": """
         select run, count(distinct partition) as partitions from partition_state group by run""",
@@ -346,7 +281,7 @@ _PARTS = {
                 and n.name not in {_HEARTBEATS}) as control_requests,
             count_if(n.name in {_HEARTBEATS}) as heartbeats,
             count_if(f.role = 'broker' and n.name in {_METADATA_FETCHES}) as metadata_fetches
-        from {_since("message")} as m
+        from {since_start_up("message")} as m
         join names as n on n.run = m.run and n.enumeration = 'message_kind'
             and n.number = m.message_kind
         left join processes as f on f.run = m.run and f.process = m.from_process
@@ -369,7 +304,6 @@ _OF_SOME = (
     *("controller_reload_longest_us", "quorum_epochs"),
 )
 _OF_MESSAGES = ("control_requests", "heartbeats")
-_NOT_RECORDED = "null: not recorded (only trace level `all` has single requests)"
 
 CONTROL_PLANE_FIGURES = ResultTable(
     "control_plane_figures",
@@ -377,153 +311,7 @@ CONTROL_PLANE_FIGURES = ResultTable(
     (
         RUN,
         Column("mode", "string", "", "`zookeeper` or `kraft`"),
-        Column("partitions", "bigint", "partitions", "that existed, at any time of the run"),
-        Column("first_fault_us", "bigint", "us", "when the first fault began; null: none did"),
-        Column(
-            "leaderless_partitions",
-            "bigint",
-            "partitions",
-            "whose leader was gone, or did not lead yet, at any time since then",
-        ),
-        Column(
-            "leaderless_first_us",
-            "bigint",
-            "us",
-            "how long, until a leader took writes again: of each partition its longest time, and "
-            "of these the shortest; at most to the end of the run; 0: none was",
-        ),
-        Column("leaderless_median_us", "bigint", "us", "... half of them for no longer"),
-        Column("leaderless_last_us", "bigint", "us", "... the longest"),
-        Column(
-            "unwritable_us",
-            "bigint",
-            "us",
-            "partition-time after start-up in which writes with acks=all were refused: without a "
-            "leader that accepts writes, or with too small an ISR; writes can wait for longer",
-        ),
-        Column(
-            "absent_leader_us",
-            "bigint",
-            "us",
-            "... in which the control plane names a leader that is not registered (KRaft: fenced)",
-        ),
-        Column(
-            "controller_less_us",
-            "bigint",
-            "us",
-            "time after start-up in which no process that runs was the active controller: from its "
-            "death or pause until another one is elected",
-        ),
-        Column(
-            "controller_reload_longest_us",
-            "bigint",
-            "us",
-            "how long an elected controller then worked until its first event: it reads all "
-            "states; null in KRaft mode, or none was elected",
-        ),
-        Column(
-            "active_controllers_most",
-            "bigint",
-            "controllers",
-            "that took themselves for the active one at the same time, at most; also paused ones",
-        ),
-        Column("two_controllers_us", "bigint", "us", "time with more than one of them"),
-        Column(
-            "quorum_epochs",
-            "bigint",
-            "epochs",
-            "of the quorum after its first one, with a leader or without; null with ZooKeeper",
-        ),
-        Column("registrations", "bigint", "registrations", "of brokers, after start-up"),
-        Column(
-            "registrations_refused",
-            "bigint",
-            "registrations",
-            "refused with DUPLICATE_BROKER_REGISTRATION: the session before is not over",
-        ),
-        Column("sessions_expired", "bigint", "sessions", "of brokers, with ZooKeeper or KRaft"),
-        Column(
-            "live_brokers_expired",
-            "bigint",
-            "brokers",
-            "whose session expired although their processes ran all the time",
-        ),
-        Column(
-            "detection_longest_us",
-            "bigint",
-            "us",
-            "from the loss of a broker's process until the control plane had no session of it, the "
-            "longest; null: none was lost",
-        ),
-        Column("clean_stops", "bigint", "brokers", "that stopped cleanly, counting every stop"),
-        Column(
-            "exit_longest_us",
-            "bigint",
-            "us",
-            "from SIGTERM until the broker's process was gone, the longest; null: none stopped",
-        ),
-        Column(
-            "restart_longest_us",
-            "bigint",
-            "us",
-            "from SIGTERM until the control plane had the broker as active again, the longest; "
-            "null: none was stopped and came back",
-        ),
-        Column(
-            "return_longest_us",
-            "bigint",
-            "us",
-            "from the start of a process that was gone until its broker was in all of its ISRs, "
-            "the longest; null: none came back",
-        ),
-        Column(
-            "out_of_isr_us",
-            "bigint",
-            "us",
-            "replica-time after start-up of assigned replicas that were not in the ISR",
-        ),
-        Column("isr_changes", "bigint", "ISRs", "that the control plane held and replaced"),
-        Column("leader_epochs", "bigint", "epochs", "that began, of all partitions"),
-        Column(
-            "follower_starts",
-            "bigint",
-            "replicas",
-            "that began to follow a leader in an epoch: their fetching starts again",
-        ),
-        Column(
-            "state_writes",
-            "bigint",
-            "states",
-            "of partitions that controllers and leaders wrote, to ZooKeeper or to the metadata log",
-        ),
-        Column(
-            "state_commits",
-            "bigint",
-            "commits",
-            "that these took: with ZooKeeper each has its own, a batch of records has one",
-        ),
-        Column(
-            "control_requests",
-            "bigint",
-            "requests",
-            "LeaderAndIsr, UpdateMetadata, StopReplica, ControlledShutdown, AlterPartition and "
-            "BrokerRegistration that arrived, and brokers' requests to ZooKeeper but for pings; "
-            + _NOT_RECORDED,
-        ),
-        Column(
-            "heartbeats",
-            "bigint",
-            "requests",
-            "pings of brokers' sessions with ZooKeeper, or BrokerHeartbeat; " + _NOT_RECORDED,
-        ),
-        Column(
-            "metadata_fetches",
-            "bigint",
-            "requests",
-            "by which brokers read the metadata log, those without new states included; null with "
-            "ZooKeeper, or " + _NOT_RECORDED.removeprefix("null: "),
-        ),
-        Column("blocked_us", "bigint", "us", "how long send() waited for memory, of all clients"),
+        *(Column(each.name, "bigint", each.unit, each.meaning) for each in FIGURES.values()),
     ),
     """
     select runs.run, m.mode, t.first_fault_us, {},

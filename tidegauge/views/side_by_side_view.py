@@ -29,7 +29,7 @@ def show_side_by_side(out: Console, found: SideBySide) -> None:
     """Print a comparison of runs."""
     for name, side in _named(found):
         out.print(f"{name:6}  {side.run.path}", soft_wrap=True, markup=False)
-    out.print(", ".join(_alignments(found)), soft_wrap=True, markup=False)
+    out.print("; ".join(_alignments(found)), soft_wrap=True, markup=False)
     out.print()
     _show_figures(out, found)
     _show_absences(out, found, paired_absences(found.sides))
