@@ -246,7 +246,9 @@ def test_files_of_kraft_nodes_give_the_controllers(small: Path, tmp_path: Path, 
     [
         ({}, ["a", "b", "c"], True),
         ({9: "c"}, ["c", "a", "b"], True),
-        ({7: "c", 8: "c", 9: "b"}, ["c", "b"], False),
+        ({7: "c", 8: "c", 9: "b"}, ["c", "c", "b"], False),
+        ({7: "a", 8: "b", 9: "b"}, ["a", "b", "b"], False),
+        ({8: "b", 9: "b"}, ["b", "b", "a"], True),
     ],
 )
 def test_controllers_without_a_rack_are_spread_over_the_brokers_racks(

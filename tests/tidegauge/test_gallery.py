@@ -23,7 +23,7 @@ from tidegauge.laboratory.gallery.incidents import (
     exactly,
     seconds,
 )
-from tidegauge.laboratory.manual.gallery_page import gallery_results
+from tidegauge.laboratory.manual.catalogue_pages import gallery_results
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.shipped import GALLERY
 

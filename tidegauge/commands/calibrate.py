@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands.import_cluster import MeasuredRatesRequest
+from tidegauge.commands.import_cluster import rate_source
 from tidegauge.commands.loading import announce_compilation, check_new_file, write_new_file
 from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
@@ -51,11 +51,8 @@ def calibrate_costs(options: CalibrateOptions) -> None:
         raise TidegaugeError("--scenario needs -o: the file to write")
     if options.out is not None:
         check_new_file(options.out, force=options.force)
-    request = MeasuredRatesRequest(
-        options.prometheus, tuple(options.samples or ()), options.at, options.over, options.match
-    )
     with working("reads logs") as tell:
-        read = _read(options.logs or [], request, tell)
+        read = _read(options, tell)
         mode = _mode_of(read, options.scenario)
         recorded = _recorded(options.schedule or [], mode)
         calibration = _calibrated(read, mode)
@@ -70,11 +67,9 @@ def calibrate_costs(options: CalibrateOptions) -> None:
         _compare(recorded, calibration, options.seeds)
 
 
-def _read(
-    folders: Sequence[Path], request: MeasuredRatesRequest, tell: Callable[[str], None]
-) -> _Read:
-    logs = [read_cluster_logs(folder, MARKERS, tell) for folder in folders]
-    source = request.source(wanted_names())
+def _read(options: CalibrateOptions, tell: Callable[[str], None]) -> _Read:
+    logs = [read_cluster_logs(folder, MARKERS, tell) for folder in options.logs or ()]
+    source = rate_source(options, wanted_names())
     series = None if source is None else MeasuredSeries(source)
     origins = [each.origin for each in logs]
     return _Read(logs, series, origins if source is None else [*origins, source.place])

@@ -21,8 +21,9 @@ from tidegauge.laboratory.conformance.recorded_schedule import (
     load_schedule,
     recorded_files,
 )
+from tidegauge.laboratory.gallery import incidents
 from tidegauge.laboratory.gallery.comparison import Compared, compared
-from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, incidents_named
+from tidegauge.laboratory.gallery.incidents import Incident
 from tidegauge.laboratory.gallery.view import content_of, show
 from tidegauge.views.conformance_report import Again, ConformanceReport
 from tidegauge.views.output import console, print_json, report
@@ -78,10 +79,10 @@ def _progress_bar(files: int) -> Iterator[tuple[Console, Callable[[], None]]]:
 
 def gallery(options: GalleryOptions) -> None:
     """Perform ``tidegauge gallery``."""
-    incidents = _incidents_of(options.name)
+    shown = incidents.INCIDENTS if options.name is None else incidents.incidents_named(options.name)
     with report(as_json=options.as_json):
         announce_compilation()
-        results = _compared(incidents)
+        results = _compared(shown)
         show(console(), results)
     if options.as_json:
         print_json(content_of(results))
@@ -89,17 +90,11 @@ def gallery(options: GalleryOptions) -> None:
         raise typer.Exit(1)
 
 
-def _incidents_of(name: str | None) -> Sequence[Incident]:
-    if name is None:
-        return INCIDENTS
-    return incidents_named(name)
-
-
-def _compared(incidents: Sequence[Incident]) -> list[Compared]:
+def _compared(shown: Sequence[Incident]) -> list[Compared]:
     """Run all incidents, each in two releases, and show the progress."""
     results = []
-    with runs_progress(len(incidents)) as advance:
-        for incident in incidents:
+    with runs_progress(len(shown)) as advance:
+        for incident in shown:
             results.append(compared(incident))
             advance()
     return results

@@ -10,7 +10,6 @@ from collections.abc import Collection
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import NamedTuple
 
 import typer
 
@@ -20,17 +19,17 @@ from tidegauge.commands.loading import (
     time_in_scenario,
     write_new_file,
 )
-from tidegauge.commands.scenario_options import ImportOptions
+from tidegauge.commands.scenario_options import CalibrateOptions, ImportOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.describe.imported_scenario import (
     ImportedScenario,
     ImportRequest,
     import_scenario,
+    scenario_text,
 )
-from tidegauge.real_cluster.describe.properties_files import properties_files
-from tidegauge.real_cluster.describe.scenario_text import scenario_text
-from tidegauge.real_cluster.rates.label_matchers import Matcher, parse_matchers
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.rates.measured_clients import (
     DEFAULT_OVER_S,
     MeasuredClients,
@@ -38,7 +37,13 @@ from tidegauge.real_cluster.rates.measured_clients import (
     of_samples,
 )
 from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
-from tidegauge.real_cluster.rates.rate_source import RateSource, Window, in_seconds
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    RateSource,
+    Window,
+    in_seconds,
+    parse_matchers,
+)
 from tidegauge.real_cluster.rates.sample_files import SampleReader
 from tidegauge.simulation.durations import parse_duration, parse_time
 from tidegauge.views.progress import working
@@ -47,103 +52,95 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d+)?")
 _LEAST_OVER_US = 1_000_000
 
 
-class MeasuredRatesRequest(NamedTuple):
-    """The options as they are given."""
+_Measured = ImportOptions | CalibrateOptions
 
-    prometheus: str | None = None
-    samples: tuple[Path, ...] = ()
-    at: str | None = None
-    over: str | None = None
-    match: str | None = None
-    spelling: str | None = None
 
-    def reader(self, rates: Path | None) -> MeasuredClients | None:
-        """The reader of measured rates; None: none are wanted. Fails if options are invalid."""
-        self._check(rates)
-        if self.prometheus is None and not self.samples:
-            return None
-        at_s, over_s = self._at_s(), self._over_s()
-        matchers = self._matchers()
-        spelling = None if self.spelling is None else spelling_named(self.spelling)
-        if self.prometheus is None:
-            return of_samples(self.samples, at_s, over_s, matchers, spelling)
-        return of_prometheus(self.prometheus, _window(at_s, over_s), matchers, spelling)
+def measured_clients(options: ImportOptions) -> MeasuredClients | None:
+    """The reader of measured rates; None: none are wanted.
 
-    def source(self, wanted: Collection[str]) -> RateSource | None:
-        """The place that has series; None: none is wanted. Fails if it cannot be read.
-
-        Args:
-            wanted: the names, in small letters, of the series that are kept of files.
-        """
-        self._check(None)
-        at_s, over_s, matchers = self._at_s(), self._over_s(), self._matchers()
-        if self.prometheus is not None:
-            return PrometheusSource(self.prometheus, _window(at_s, over_s), matchers)
-        if self.samples:
-            reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
-            return reader.source(self.samples, DEFAULT_OVER_S, at_s)
+    Raises:
+        TidegaugeError: options contradict each other, or cannot be parsed.
+    """
+    samples = options.samples or []
+    origins = {"--rates": options.rates, "--prometheus": options.prometheus, "--samples": samples}
+    given = [option for option, value in origins.items() if value not in (None, [])]
+    if len(given) > 1:
+        raise TidegaugeError(f"{given[0]} excludes {given[1]}: rates have one origin")
+    _check_that_there_is_an_origin(options)
+    if options.prometheus is None and not samples:
         return None
+    at_s, over_s, matchers = _at_s(options), _over_s(options), _matchers(options)
+    named = options.metrics_spelling
+    spelling = None if named is None else spelling_named(named)
+    if options.prometheus is None:
+        return of_samples(samples, at_s, over_s, matchers, spelling)
+    return of_prometheus(options.prometheus, _window(at_s, over_s), matchers, spelling)
 
-    def _check(self, rates: Path | None) -> None:
-        """Fail if the options contradict each other."""
-        sources = {
-            "--rates": rates,
-            "--prometheus": self.prometheus,
-            "--samples": self.samples or None,
-        }
-        given = [option for option, value in sources.items() if value is not None]
-        if len(given) > 1:
-            raise TidegaugeError(f"{given[0]} excludes {given[1]}: rates have one origin")
-        others = {
-            "--at": self.at,
-            "--over": self.over,
-            "--match": self.match,
-            "--metrics-spelling": self.spelling,
-        }
-        if self.prometheus is None and not self.samples:
-            for option, value in others.items():
-                if value is not None:
-                    raise TidegaugeError(f"{option} needs --prometheus or --samples")
 
-    def _at_s(self) -> float | None:
-        """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
-        if self.at is None:
-            return None
-        text = self.at.strip()
-        if text == "now":
-            return time.time()
-        form = "must be a time such as 2026-11-24T17:40:00Z, seconds since 1970, or now"
-        if _NUMBER.fullmatch(text):
-            return in_seconds(float(text))
-        try:
-            moment = datetime.fromisoformat(text)
-            at_s = moment.timestamp()
-        except (ValueError, OverflowError, OSError):
-            raise TidegaugeError(f"--at {self.at}: {form}") from None
-        if moment.tzinfo is None:
-            raise TidegaugeError(f"--at {self.at}: needs a time zone, such as Z or +02:00")
-        if not isfinite(at_s) or at_s < 0:
-            raise TidegaugeError(f"--at {self.at}: {form}")
-        return at_s
+def rate_source(options: CalibrateOptions, wanted: Collection[str]) -> RateSource | None:
+    """The place that has series; None: none is wanted.
 
-    def _over_s(self) -> float | None:
-        if self.over is None:
-            return None
-        try:
-            over_us = parse_time(self.over)
-        except ValueError as error:
-            raise TidegaugeError(f"--over {self.over}: {error}") from error
-        if over_us < _LEAST_OVER_US:
-            raise TidegaugeError(f"--over {self.over}: must be 1s or more")
-        return over_us / 1e6
+    Args:
+        options: the options about measurements.
+        wanted: the names, in small letters, of the series that are kept of files.
 
-    def _matchers(self) -> tuple[Matcher, ...]:
-        if self.match is None:
-            return ()
-        try:
-            return parse_matchers(self.match)
-        except ValueError as error:
-            raise TidegaugeError(f"--match {self.match}: {error}") from error
+    Raises:
+        TidegaugeError: options contradict each other, or the place cannot be read.
+    """
+    if options.prometheus is not None and options.samples:
+        raise TidegaugeError("--prometheus excludes --samples: rates have one origin")
+    _check_that_there_is_an_origin(options)
+    at_s, over_s, matchers = _at_s(options), _over_s(options), _matchers(options)
+    if options.prometheus is not None:
+        return PrometheusSource(options.prometheus, _window(at_s, over_s), matchers)
+    if options.samples:
+        reader = SampleReader(lambda name: name.lower() in wanted, matchers, over_s)
+        return reader.source(options.samples, DEFAULT_OVER_S, at_s)
+    return None
+
+
+def _check_that_there_is_an_origin(options: _Measured) -> None:
+    if options.prometheus or options.samples:
+        return
+    for option in ("at", "over", "match", "metrics_spelling"):
+        if getattr(options, option, None) is not None:
+            name = option.replace("_", "-")
+            raise TidegaugeError(f"--{name} needs --prometheus or --samples")
+
+
+def _at_s(options: _Measured) -> float | None:
+    """The moment of ``--at`` in seconds since 1970; None: now, or that of the last sample."""
+    if options.at is None:
+        return None
+    text = options.at.strip()
+    if text == "now":
+        return time.time()
+    form = "must be a time such as 2026-11-24T17:40:00Z, seconds since 1970, or now"
+    if _NUMBER.fullmatch(text):
+        return in_seconds(float(text))
+    try:
+        moment = datetime.fromisoformat(text)
+        at_s = moment.timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise TidegaugeError(f"--at {options.at}: {form}") from None
+    if moment.tzinfo is None:
+        raise TidegaugeError(f"--at {options.at}: needs a time zone, such as Z or +02:00")
+    if not isfinite(at_s) or at_s < 0:
+        raise TidegaugeError(f"--at {options.at}: {form}")
+    return at_s
+
+
+def _over_s(options: _Measured) -> float | None:
+    if options.over is None:
+        return None
+    over_us = parsed("--over", options.over, parse_time)
+    if over_us < _LEAST_OVER_US:
+        raise TidegaugeError(f"--over {options.over}: must be 1s or more")
+    return over_us / 1e6
+
+
+def _matchers(options: _Measured) -> tuple[Matcher, ...]:
+    return () if options.match is None else parsed("--match", options.match, parse_matchers)
 
 
 def _window(at_s: float | None, over_s: float | None) -> Window:
@@ -172,14 +169,7 @@ def import_cluster(options: ImportOptions) -> None:
         options.up or [],
         options.down or [],
         options.log_dirs,
-        MeasuredRatesRequest(
-            options.prometheus,
-            tuple(options.samples or ()),
-            options.at,
-            options.over,
-            options.match,
-            options.metrics_spelling,
-        ).reader(options.rates),
+        measured_clients(options),
     )
     _check_options(request, options.out, force=options.force)
     with working(f"reading {options.describe}"):

@@ -13,6 +13,7 @@ from pathlib import Path
 import typer
 
 from tidegauge.commands.run_options import CompileOptions, RunOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.rules import COMPILED, RULES, RUN
@@ -109,10 +110,7 @@ def write_new_file(out: Path, text: str) -> None:
 
 def time_in_scenario(option: str, text: str) -> str:
     """A time from the command line, as a scenario has it; the command ends if it is not a time."""
-    try:
-        return format_duration(parse_time(text))
-    except ValueError as error:
-        raise TidegaugeError(f"{option} {text}: {error}") from error
+    return format_duration(parsed(option, text, parse_time))
 
 
 def scenario_file(request: RunOptions) -> Path:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.properties_files import properties_files
-from tidegauge.real_cluster.incident.proposal import Proposal, proposal_lines, write_proposal
-from tidegauge.real_cluster.incident.sightings import log_sightings
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.logs.log_files import found_logs
-from tidegauge.real_cluster.logs.log_reporting import found_in_logs
 from tidegauge.real_cluster.logs.real_history import real_history
-from tidegauge.real_cluster.logs.run_writing import write_run
 from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import print_json, report
 from tidegauge.views.progress import working
+
+if TYPE_CHECKING:
+    from tidegauge.real_cluster.incident.proposal import Proposal
 
 
 def read_logs(options: ReadLogsOptions) -> None:
@@ -38,6 +39,10 @@ def read_logs(options: ReadLogsOptions) -> None:
             _import_writing,
         )
         tell(f"writing {options.out}")
+        from tidegauge.real_cluster.logs.logged_run import (  # noqa: PLC0415
+            found_in_logs,
+            write_run,
+        )
 
         run = write_run(history, options.out)
     proposal = None
@@ -67,6 +72,7 @@ def read_logs(options: ReadLogsOptions) -> None:
 
 def _import_writing() -> None:
     """Import the rooms that write runs: they take two seconds, in which other processes read."""
+    importlib.import_module("tidegauge.real_cluster.logs.logged_run")
 
 
 #: Names of files that say the settings of a node.
@@ -84,6 +90,9 @@ def propose_scenario(
         properties: files of settings; without one those in the folder, and beside it in config.
         file: the file to write.
     """
+    from tidegauge.real_cluster.incident.proposal import write_proposal  # noqa: PLC0415
+    from tidegauge.real_cluster.incident.sightings import log_sightings  # noqa: PLC0415
+
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
@@ -105,6 +114,8 @@ def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     """The lines of a proposal for a terminal, with the next commands."""
+    from tidegauge.real_cluster.incident.proposal import proposal_lines  # noqa: PLC0415
+
     yield ""
     yield f"Scenario: {file}"
     yield from proposal_lines(proposal)

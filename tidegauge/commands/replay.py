@@ -13,11 +13,12 @@ from rich.console import Console
 from tidegauge.commands.loading import announce_compilation, opened_run
 from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions, VerifyOptions
-from tidegauge.commands.shared_options import Hosting
+from tidegauge.commands.shared_options import Hosting, parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.releases import RULE_CELLS
+from tidegauge.runs.run import Run
 from tidegauge.runs.side_by_side import side_by_side
-from tidegauge.runs.trace_events import Names, TraceEvent, event_of
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
@@ -114,7 +115,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     return None
 
 
-def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
+def _compare(recorded: Run, replayed: Run) -> bool:
     """Print whether both runs are equal, or their first difference."""
     is_unfinished = recorded.summary is None
     difference = RunComparison(recorded, replayed, one_is_unfinished=is_unfinished).first
@@ -127,7 +128,7 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
         )
     hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
     if difference is not None:
-        _show_difference(console(), difference, Names.of(recorded), Names.of(replayed))
+        _show_difference(console(), difference, recorded, replayed)
     if is_unfinished:
         typer.echo("equal up to its last row" if difference is None else "not equal")
         return difference is None
@@ -143,13 +144,11 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     return hashes[0] == hashes[1] and difference is None
 
 
-def _show_difference(
-    out: Console, difference: Difference, recorded: Names, replayed: Names
-) -> None:
+def _show_difference(out: Console, difference: Difference, recorded: Run, replayed: Run) -> None:
     """Print the first different row, as each run has it, and the different values."""
     out.print("The first row that differs:", style="bold")
     rows = ((difference.one, recorded), (difference.other, replayed))
-    one, other = (None if row is None else event_of(row, names) for row, names in rows)
+    one, other = (None if row is None else run.event(row) for row, run in rows)
     for which, event in (("recorded", one), ("replayed", other)):
         text = "has no more rows" if event is None else _event_text(event)
         out.print(f"  {which}  {text}", soft_wrap=True, markup=False)
@@ -171,7 +170,7 @@ def _event_text(event: TraceEvent) -> str:
 
 def compare_runs(options: CompareRunsOptions) -> None:
     """Perform ``tidegauge compare-runs``."""
-    shift_us = None if options.shift is None else _shift_us(options.shift)
+    shift_us = None if options.shift is None else parsed("--shift", options.shift, _shift_us)
     with report(as_json=options.as_json):
         runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
         with working(f"comparing {options.one} and {options.other}"):
@@ -183,10 +182,7 @@ def compare_runs(options: CompareRunsOptions) -> None:
 
 
 def _shift_us(text: str) -> int:
-    try:
-        return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
-    except ValueError as error:
-        raise TidegaugeError(f"--shift {text}: {error}") from error
+    return -parse_time(text[1:]) if text.startswith("-") else parse_time(text)
 
 
 Hashes = dict[int, tuple[int, int]]

@@ -10,15 +10,18 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Callable
 from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
 
 from tidegauge.compiled.errors import TidegaugeError
+
+_Value = TypeVar("_Value")
 
 #: More runs at once are a mistake.
 MOST_RUNS = 100_000
@@ -170,6 +173,18 @@ class Hosting(NamedTuple):
         if asked.asks_for_ray:
             return "in actors of Ray"
         return f"in {self.actors} actors of Ray, faster here than one process (--inline: without)"
+
+
+def parsed(option: str, text: str, parse: Callable[[str], _Value]) -> _Value:
+    """The value of an option.
+
+    Raises:
+        TidegaugeError: the text cannot be parsed; the message names the option.
+    """
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise TidegaugeError(f"{option} {text}: {error}") from error
 
 
 def seeds_of(span: str) -> range:

@@ -154,19 +154,19 @@ def show_metadata_log(options: ShowMetadataLogOptions) -> None:
 
 def picture(options: PictureOptions) -> None:
     """Perform ``tidegauge picture``."""
-    folder = opened_run(options.run, "picture")
+    run = opened_run(options.run, "picture")
     out = console()
-    axis = axis_of(folder, out, parse_span(options.begin, options.end))
+    axis = axis_of(run, out, parse_span(options.begin, options.end))
     number = (
         None
         if options.partition is None
-        else partition_view.partition_number(options.partition, folder.names)
+        else partition_view.partition_number(options.partition, run.names)
     )
-    print_notes(folder)
+    print_notes(run)
     if number is None:
-        cluster_picture.show_cluster(out, folder, folder.tables, folder.names, axis)
+        cluster_picture.show_cluster(out, run, run.tables, run.names, axis)
     else:
-        partition_picture.show_partition(out, folder, number, axis)
+        partition_picture.show_partition(out, run, number, axis)
 
 
 def describe_cluster(options: DescribeOptions) -> None:
@@ -187,13 +187,13 @@ def describe_cluster(options: DescribeOptions) -> None:
     if options.log_dirs and (options.topic is not None or options.as_json):
         raise TidegaugeError("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    folder = opened_run(options.run, "describe")
-    print_notes(folder)
-    at_us = None if options.at is None else moment_of(folder, options.at)
+    run = opened_run(options.run, "describe")
+    print_notes(run)
+    at_us = _at_us(run, options.at)
     if options.log_dirs:
-        typer.echo("\n".join(log_dirs_lines(folder, at_us)))
+        typer.echo("\n".join(log_dirs_lines(run, at_us)))
         return
-    topics = describe_topics(folder, at_us)
+    topics = describe_topics(run, at_us)
     if options.topic is not None:
         topics = [each for each in topics if each.topic == options.topic]
         if not topics:
@@ -201,9 +201,9 @@ def describe_cluster(options: DescribeOptions) -> None:
             raise TidegaugeError(f"--topic {options.topic}: there is no such topic {when}")
     wanted = _WANTED[chosen[0]] if chosen else None
     if options.as_json:
-        _print_json(topics, wanted, with_quorum=bool(folder.directory.controllers))
+        _print_json(topics, wanted, with_quorum=bool(run.directory.controllers))
     else:
-        _print_lines(topics, wanted, folder.manifest["scenario"]["release"])
+        _print_lines(topics, wanted, run.manifest["scenario"]["release"])
 
 
 _WANTED: dict[str, Callable[[PartitionState], bool]] = {

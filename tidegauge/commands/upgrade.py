@@ -17,9 +17,9 @@ from tidegauge.commands.comparing import (
 )
 from tidegauge.commands.loading import loaded
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
-from tidegauge.commands.shared_options import seeds_of
+from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.standard_faults import FaultCase, fault_cases, in_health
+from tidegauge.real_cluster.describe.release_change import FaultCase, fault_cases, in_health
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.other_mode.conversion import Change
 from tidegauge.scenario.reading import Scenario
@@ -42,7 +42,7 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     """Perform ``tidegauge upgrade``."""
     request = RunOptions(options.scenario)
     own = loaded(request)
-    release = _release(options.target)
+    release = parsed("--to", options.target, Release.parse)
     mode = own.mode if own.mode in release.modes else release.mode()
     if (own.mode, own.release) == (mode, str(release)):
         raise TidegaugeError(f"--to {release}: the cluster has this release and mode already")
@@ -62,13 +62,6 @@ def upgrade_cluster(options: UpgradeOptions) -> None:
     _show(before, after, {case.title: one for case, one in zip(cases, found, strict=True)})
     if not all(comparison.is_well for comparison in found):
         raise typer.Exit(1)
-
-
-def _release(text: str) -> Release:
-    try:
-        return Release.parse(text)
-    except ValueError as error:
-        raise TidegaugeError(f"--to {text}: {error}") from error
 
 
 def _in_health(data: Mapping[str, Any], own: Scenario) -> dict[str, Any]:

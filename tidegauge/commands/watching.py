@@ -12,6 +12,7 @@ from typing import NamedTuple
 import typer
 
 from tidegauge.commands.run_options import RunOptions
+from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.engine.contract import Onlooker
 from tidegauge.engine.live_metrics import LiveMetrics
@@ -20,7 +21,7 @@ from tidegauge.metrics.endpoint.endpoint import LAST_PORT, LOOPBACK, Endpoint, E
 from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
 from tidegauge.metrics.samples.levels import Level
 from tidegauge.metrics.samples.presentation import Presentation
-from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
+from tidegauge.metrics.spellings.jmx_rules import spelling_of
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
@@ -37,10 +38,7 @@ _ADDRESS = re.compile(r"(?:(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:]*):)?(?P<port>\d{
 
 def spelling_named(text: str) -> Spelling:
     """A spelling by its name or file; the command ends if there is none."""
-    try:
-        return spelling_of(text)
-    except SpellingError as error:
-        raise TidegaugeError(f"--metrics-spelling {text}: {error}") from error
+    return parsed("--metrics-spelling", text, spelling_of)
 
 
 class Watchers(NamedTuple):

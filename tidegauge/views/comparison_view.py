@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegauge.analysis.over_seeds import OverSeeds
-from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault, changed_defaults
+from tidegauge.real_cluster.describe.release_change import ChangedDefault, changed_defaults
 from tidegauge.runs.compared import ComparedFigure
 from tidegauge.runs.figures import value_text
 from tidegauge.scenario.other_mode.conversion import Change

@@ -113,8 +113,8 @@ class ConformanceReport:
             explained = [each for each in result.explained if each.row is row]
             assert row is not None
             self._print(f"  {_row(explained[0])}: {row.cause}")
-            told = [f"    step {each.step.number}: {each.field.told()}" for each in explained]
-            self._print_some(told, "    ")
+            texts = [f"    step {each.step.number}: {each.field.text()}" for each in explained]
+            self._print_some(texts, "    ")
         if result.not_modelled:
             self._print(f"  settings without effect here: {', '.join(result.not_modelled)}")
 
@@ -131,8 +131,8 @@ class ConformanceReport:
         outcome = result.outcomes.get(step.number)
         when = "" if outcome is None else f", at {time_text(outcome.begin_us)} of the run"
         self._print(f"\n  step {step.number}{when}: {json.dumps(step.step)}", style="bold")
-        fields = [each.field.told() for each in parting if each.field.kind != NOT_PLAYED]
-        self._print_some([f"    {told}" for told in fields], "    ")
+        fields = [each.field.text() for each in parting if each.field.kind != NOT_PLAYED]
+        self._print_some([f"    {text}" for text in fields], "    ")
         rest = [each for each in result.unexplained if each.step is not step]
         if rest:
             kinds = Counter(each.field.kind for each in rest)

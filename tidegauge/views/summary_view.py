@@ -72,7 +72,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-
     for line in reassignment_lines(summary):
         typer.echo(f"reassignment: {line}")
     _show_losses(summary["records_lost_by_partition"])

@@ -3,7 +3,7 @@
 ``incidents.py`` is the table of them: issue, releases, scenario, and the values of figures
 (``tidegauge/runs/figures.py``) that tell whether a run shows the bug. ``comparison.py`` runs an
 incident in both releases, and ``view.py`` prints the result. The page ``docs/gallery.md``
-is made by ``tidegauge/laboratory/manual/gallery_page.py``.
+is made by ``tidegauge/laboratory/manual/catalogue_pages.py``.
 
 **To add an incident**: a scenario in ``scenarios/gallery``, unless a shipped one has the same
 schedule, and an entry of the table.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.notices import named
+from tidegauge.real_cluster.describe.input_file import named
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, WrittenState
 from tidegauge.scenario.text.counted import counted

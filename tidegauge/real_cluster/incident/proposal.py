@@ -15,8 +15,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice, in_order, named
+from tidegauge.real_cluster.describe.input_file import InputError, Notice, in_order, named
 from tidegauge.real_cluster.describe.server_properties import (
     ServerProperties,
     read_server_properties,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.describe.notices import named
+from tidegauge.real_cluster.describe.input_file import named
 from tidegauge.real_cluster.incident.absences import Absence, Manner
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.controller_loss import ControllerLoss, Loss

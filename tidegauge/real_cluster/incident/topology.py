@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tidegauge.real_cluster.describe.cluster_settings import broker_files, cluster_settings
 from tidegauge.real_cluster.describe.described_quorum import described_quorum
-from tidegauge.real_cluster.describe.notices import Notice, named
+from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.describe.server_properties import ServerProperties
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode, Release

@@ -1,45 +1,159 @@
-"""What the active controller of a KRaft cluster holds during a run, in the form of a recording.
+"""The state that a run's control plane holds, in the form of a recording.
 
-All records of a batch are committed at one time. A record of a partition is a row
-``partition_state``, and a row ``partition_replicas`` after it if the record says anything that only
+With ZooKeeper it is that of ZooKeeper and its controller. With KRaft it is that of the active
+controller: all records of a batch are committed at one time. A record of a partition is a row
+``partition_state``, and a row ``partition_replicas`` after it if the record has anything that only
 this row has.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from tidegauge.laboratory.conformance.broker_records import (
-    FENCED,
-    REGISTERED,
-    SHUTTING_DOWN,
-    UNFENCED,
-    Registrations,
-)
-from tidegauge.laboratory.conformance.recorded_dialects import Tree
+from tidegauge.laboratory.conformance import recorded_dialects
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule
-from tidegauge.laboratory.conformance.step_outcome import StateWrite, StepOutcome
 from tidegauge.runs.trace_events import Names
-from tidegauge.simulation.codes.occasions import (
-    BROKER_ACTIVE,
-    BROKER_FENCED,
-    BROKER_REGISTERS,
-    BROKER_SHUTTING_DOWN,
-    STATE_CREATED,
-    STATE_DELETED,
-)
+from tidegauge.runs.zookeeper import pending_notifications
+from tidegauge.simulation.codes import occasions
 from tidegauge.traces.run_folder import TraceRow
+
+
+@dataclass
+class StateWrite:
+    """A write of a partition's state: the columns of a recording, and the time."""
+
+    columns: list[Any]
+    time_us: int
+
+
+@dataclass
+class StepOutcome:
+    """The outcome of one recorded step in the run."""
+
+    begin_us: int = 0
+    #: None: the step did not finish.
+    end_us: int | None = None
+    observed: recorded_dialects.Tree = field(default_factory=dict)
+    result: recorded_dialects.Tree = field(default_factory=dict)
+    #: By partition.
+    state_writes: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
+    #: By broker (``b1``), of KRaft.
+    broker_records: dict[str, list[StateWrite]] = field(default_factory=lambda: defaultdict(list))
+    #: Milliseconds since the step began, by path as in a recording.
+    times_ms: dict[str, float] = field(default_factory=dict)
+
+
+class ZooKeeperState:
+    """Follows the rows about the state of the cluster."""
+
+    def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
+        self.names = names
+        self.brokers = schedule.brokers
+        self.pending = pending_notifications(names)
+        #: Numbers of topics that were deleted.
+        self._deleted: set[int] = set()
+        #: By partition: the last rows about its state, and about its replicas.
+        self._states: dict[int, TraceRow] = {}
+        self._moved: dict[int, TraceRow] = {}
+        self._registered: set[int] = set()
+        #: Id of the active controller's broker, and the newest controller epoch.
+        self._controller: int | None = None
+        self._controller_epoch: int | None = None
+        #: Faults during which ZooKeeper does not respond to the harness.
+        self._outages: set[int] = set()
+
+    def take(self, row: TraceRow, outcome: StepOutcome | None) -> None:
+        """Take over the information of one row.
+
+        Args:
+            row: of any kind.
+            outcome: of the step that is being played; None: before the first.
+        """
+        self.pending.take(row)
+        if row.kind == "topic_deleted":
+            self._deleted.add(row["topic"])
+        elif row.kind == "partition_replicas":
+            self._moved[row["partition"]] = row
+        elif row.kind == "partition_state":
+            self._take_state(row, outcome)
+        elif row.kind == "controller_active":
+            self._controller = self.names.broker_id(row["broker"])
+        elif row.kind == "controller_elected":
+            self._controller_epoch = row["controller_epoch"]
+        elif row.kind == "broker_state":
+            known = row["state"] == occasions.BROKER_ACTIVE
+            (self._registered.add if known else self._registered.discard)(
+                self.brokers[row["broker"]]
+            )
+        elif row.kind in {"fault_began", "fault_ended"}:
+            self._take_fault(row)
+
+    def _take_fault(self, row: TraceRow) -> None:
+        if self.names.fault_kind(row["fault"]) == "zookeeper_outage":
+            began = row.kind == "fault_began"
+            (self._outages.add if began else self._outages.discard)(row["fault"])
+
+    def _take_state(self, row: TraceRow, outcome: StepOutcome | None) -> None:
+        if row["change"] == occasions.STATE_DELETED:
+            self._states.pop(row["partition"], None)
+            return
+        self._states[row["partition"]] = row
+        if outcome is not None:
+            state = self._state(row)
+            columns = [
+                f"b{self.brokers[row['writer'] % len(self.brokers)]}",
+                *(state[each] for each in ("leader", "isr", "leader_epoch", "controller_epoch")),
+                state["version"],
+            ]
+            name = self.names.partition(row["partition"])
+            outcome.state_writes[name].append(StateWrite(columns, row["time_us"]))
+
+    def _state(self, row: TraceRow) -> recorded_dialects.Tree:
+        """A partition's state in the form of a recording."""
+        return {
+            "controller_epoch": row["controller_epoch"],
+            "leader": self.brokers[row["leader"]] if row["leader"] >= 0 else row["leader"],
+            "version": row["partition_epoch"],
+            "leader_epoch": row["leader_epoch"],
+            "isr": self.names.brokers_in(row["isr"], row["partition"]),
+        }
+
+    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
+        """The observation of it and of these topics' partitions; brokers have rows of their own."""
+        tree: recorded_dialects.Tree = {
+            "controller": self._controller,
+            "controller_epoch": self._controller_epoch,
+            "isr_change_notifications": len(self.pending.numbers),
+            "registered": [broker for broker in self.brokers if broker in self._registered],
+            "partitions": {},
+        }
+        for name, number in self.names.partitions.items():
+            named = self.names.all_partitions[number]
+            if named.topic not in topics or named.topic_number in self._deleted:
+                continue
+            row, moved = self._states.get(number), self._moved.get(number)
+            tree["partitions"][name] = {
+                "replicas_assigned": (
+                    self.names.replicas(number)
+                    if moved is None
+                    else self.names.brokers_in(moved["replicas"], number)
+                ),
+                "zk": None if row is None or self._outages else self._state(row),
+                "logs": {},
+            }
+        return tree
+
 
 #: Kinds of records.
 _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
 _UP, _PAUSED, _DOWN = "up", "paused", "down"
 #: States of brokers, as their records are described.
 _STATES = {
-    int(BROKER_FENCED): FENCED,
-    int(BROKER_ACTIVE): UNFENCED,
-    int(BROKER_SHUTTING_DOWN): SHUTTING_DOWN,
+    int(occasions.BROKER_FENCED): recorded_dialects.FENCED,
+    int(occasions.BROKER_ACTIVE): recorded_dialects.UNFENCED,
+    int(occasions.BROKER_SHUTTING_DOWN): recorded_dialects.SHUTTING_DOWN,
 }
 
 
@@ -61,7 +175,7 @@ class Registration:
 
     @property
     def moves(self) -> list[list[int | None]]:
-        """What reassignments change."""
+        """The lists that reassignments change."""
         return [self.replicas, self.adding, self.removing]
 
 
@@ -115,10 +229,10 @@ class KRaftState:
         self._controller_epoch: int | None = None
         #: By partition.
         self._registrations: dict[int, Registration] = {}
-        #: By broker: what the controller takes it for, and whether it has asked for its shutdown.
-        self._taken_for: dict[int, int] = {}
+        #: By broker: its state in the control plane, and whether it has requested its shutdown.
+        self._broker_states: dict[int, int] = {}
         self._in_shutdown: dict[int, bool] = dict.fromkeys(self.brokers, False)
-        self._numbered = Registrations()
+        self._numbered = recorded_dialects.Registrations()
         self._has_begun = False
         #: Records and topics with changed settings of the batch that is being read, and its time.
         self._batch: list[_Record] = []
@@ -182,16 +296,16 @@ class KRaftState:
 
     def _take_broker(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         broker = self.brokers[row["broker"]]
-        self._taken_for[broker] = row["state"]
-        registers = row["state_reason"] == BROKER_REGISTERS
-        state = REGISTERED if registers else _STATES.get(row["state"])
+        self._broker_states[broker] = row["state"]
+        registers = row["state_reason"] == occasions.BROKER_REGISTERS
+        state = recorded_dialects.REGISTERED if registers else _STATES.get(row["state"])
         if state is not None:
             record = self._numbered.take(broker, state, row["broker_epoch"])
             if record is not None and outcome is not None:
                 outcome.broker_records[f"b{broker}"].append(StateWrite(record, row["time_us"]))
-        if row["state"] == BROKER_SHUTTING_DOWN:
+        if row["state"] == occasions.BROKER_SHUTTING_DOWN:
             self._in_shutdown[broker] = True
-        elif row["state"] == BROKER_ACTIVE or registers:
+        elif row["state"] == occasions.BROKER_ACTIVE or registers:
             self._in_shutdown[broker] = False
 
     def _close_batch(self) -> None:
@@ -204,7 +318,7 @@ class KRaftState:
     def _commit(self, record: _Record) -> None:
         partition = record.state["partition"]
         before = self._registrations.get(partition)
-        if record.state["change"] == STATE_DELETED:
+        if record.state["change"] == occasions.STATE_DELETED:
             self._registrations.pop(partition, None)
             return
         after = self._registration(record, before)
@@ -216,7 +330,7 @@ class KRaftState:
 
     def _registration(self, record: _Record, before: Registration | None) -> Registration:
         state, row, partition = record.state, record.replicas, record.state["partition"]
-        if record.state["change"] == STATE_CREATED:
+        if record.state["change"] == occasions.STATE_CREATED:
             before = None
 
         def listed(column: str, known: list[int | None]) -> list[int | None]:
@@ -233,8 +347,7 @@ class KRaftState:
             partition_epoch=state["partition_epoch"],
             controller_epoch=state["controller_epoch"],
             replicas=listed(
-                "replicas",
-                [*self.names.replicas(partition)] if before is None else before.replicas,
+                "replicas", [*self.names.replicas(partition)] if before is None else before.replicas
             ),
             adding=listed("adding", [] if before is None else before.adding),
             removing=listed("removing", [] if before is None else before.removing),
@@ -247,16 +360,11 @@ class KRaftState:
 
     def _kind(self, row: TraceRow, before: Registration | None, after: Registration) -> str:
         """The kind of a record: settings of a topic that empty its ELR are committed with it."""
-        if before is None or row["change"] == STATE_CREATED:
+        if before is None or row["change"] == occasions.STATE_CREATED:
             return _CREATE
         named = self.names.all_partitions[row["partition"]]
         was_cleared = (
-            [before.elr, before.last_known_elr]
-            != [[], []]
-            == [
-                after.elr,
-                after.last_known_elr,
-            ]
+            [before.elr, before.last_known_elr] != [[], []] == [after.elr, after.last_known_elr]
         )
         same_isr = (before.leader, before.isr) == (after.leader, after.isr)
         if was_cleared and same_isr and named.topic_number in self._configured:
@@ -273,20 +381,22 @@ class KRaftState:
             columns += after.moves
         return columns
 
-    def observe(self, topics: list[str]) -> Tree:
-        """What it says of itself and of the partitions of these topics; brokers have own rows."""
+    def observe(self, topics: list[str]) -> recorded_dialects.Tree:
+        """The observation of it and of these topics' partitions; brokers have rows of their own."""
         self._close_batch()
-        unfenced = {BROKER_ACTIVE, BROKER_SHUTTING_DOWN}
+        unfenced = {occasions.BROKER_ACTIVE, occasions.BROKER_SHUTTING_DOWN}
         return {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
-            "registered": [each for each in self.brokers if self._taken_for.get(each) in unfenced],
+            "registered": [
+                each for each in self.brokers if self._broker_states.get(each) in unfenced
+            ],
             "brokers": {
                 str(broker): {
-                    "fenced": bool(state == BROKER_FENCED),
+                    "fenced": bool(state == occasions.BROKER_FENCED),
                     "in_controlled_shutdown": self._in_shutdown[broker],
                 }
-                for broker, state in self._taken_for.items()
+                for broker, state in self._broker_states.items()
             },
             "process": {
                 str(id_): self._process(number) for number, id_ in self._voters.ids().items()
@@ -300,7 +410,7 @@ class KRaftState:
         }
 
     @staticmethod
-    def _partition(registration: Registration) -> Tree:
+    def _partition(registration: Registration) -> recorded_dialects.Tree:
         state = {
             name: getattr(registration, name)
             for name in (

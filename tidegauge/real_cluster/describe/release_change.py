@@ -1,7 +1,9 @@
-"""An imported cluster in health, under standard faults: what a change of its mode or release does.
+"""A change of release or mode of an imported cluster: changed defaults, and standard faults.
 
-Each case is a run of its own. The cluster begins with all brokers up, every partition led by the
-first of its replicas, and no reassignment. So a dump from a bad day gives the same answer.
+Only settings that are simulated have a table of defaults (``replication/release_defaults.py``).
+Each standard fault is a run of its own. The cluster begins in health: all brokers are up, the first
+replica of every partition leads it, and no reassignment is in progress. So a dump from a bad day
+gives the same answer.
 """
 
 from __future__ import annotations
@@ -9,9 +11,56 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tidegauge.replication.release_defaults import default_cells_of
 from tidegauge.replication.release_versions import KRAFT_MODE, Mode
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.model.settings import CONTROLLER_SETTINGS, PRODUCER_SETTINGS, Value
 from tidegauge.scenario.text.counted import counted
+
+_OF_TIDEGAUGE = "_"
+
+
+class ChangedDefault(NamedTuple):
+    """A setting with another default, or with one in one of two releases only."""
+
+    name: str
+    #: None: the release or mode does not have the setting.
+    before: int | str | None
+    after: int | str | None
+    #: The cluster's own value, with which the default has no effect; None: it has none.
+    own: Value | None
+    #: It is a setting of producers.
+    is_of_clients: bool
+    #: Method or proposal that made the later value.
+    source: str
+
+
+def changed_defaults(before: Scenario, after: Scenario) -> list[ChangedDefault]:
+    """The differences between the defaults of two variants of a cluster, by name."""
+    old = default_cells_of(before.release, before.mode)
+    new = default_cells_of(after.release, after.mode)
+    own = {**before.controllers.settings, **before.cluster.settings}
+    changed = []
+    for name in sorted({*old, *new}):
+        one, other = old.get(name), new.get(name)
+        is_same = one is not None and other is not None and one.value == other.value
+        # Names with an underscore are constants of Kafka, and no settings.
+        if is_same or _OF_TIDEGAUGE in name:
+            continue
+        cell = other or one
+        assert cell is not None
+        changed.append(
+            ChangedDefault(
+                name,
+                None if one is None else one.value,
+                None if other is None else other.value,
+                own.get(name),
+                name in PRODUCER_SETTINGS and name not in CONTROLLER_SETTINGS,
+                cell.source,
+            )
+        )
+    return changed
+
 
 #: When the fault of each case begins, in seconds: topics are created, and clients run.
 _BEGIN_S = 60
@@ -68,10 +117,7 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
         f"Broker {brokers[0]} is killed, and returns after 60 s",
         begin_s,
         60,
-        {
-            "kind": "crash",
-            "brokers": [brokers[0]],
-        },
+        {"kind": "crash", "brokers": [brokers[0]]},
     )
     rolled = _rolled(scenario)
     yield _case(
@@ -104,10 +150,7 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
             f"Rack {rack} loses power for 60 s",
             begin_s,
             60,
-            {
-                "kind": "power_loss",
-                "brokers": [f"rack:{rack}"],
-            },
+            {"kind": "power_loss", "brokers": [f"rack:{rack}"]},
         )
 
 

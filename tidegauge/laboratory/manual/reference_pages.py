@@ -1,33 +1,32 @@
-"""The page ``docs/commands.md``: every command, as its ``--help`` describes it.
+"""The pages ``docs/commands.md`` and ``docs/trace-rows.md``.
 
-The text of a command is the docstring of its function; below a line ``Examples:`` it has commands
-that can be typed, each with a remark behind it or, further indented, in the next line.
+The first has every command, as its ``--help`` describes it. The text of a command is the docstring
+of its function; below a line ``Examples:`` it has commands that can be typed, each with a remark
+behind it or, further indented, in the next line. The second is the schema of the trace.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import dedent
 from typing import Any, NamedTuple
 
 import typer
 
 from tidegauge.command_line import COMMANDS, app
-from tidegauge.laboratory.manual.markdown import NONE, code, code_block, table, with_options_as_code
+from tidegauge.laboratory.manual.markdown import (
+    NONE,
+    code,
+    code_block,
+    prose,
+    table,
+    with_options_as_code,
+)
+from tidegauge.simulation.trace_rows.columns import Column, Type
+from tidegauge.simulation.trace_rows.row import RowKind
+from tidegauge.simulation.trace_rows.schema import COMMON_COLUMNS, ROW_KINDS, SCHEMA_VERSION
 
-_OPENING = """\
-# Commands
-
-This page covers every command of `tidegauge`: its arguments, options, defaults and examples, as
-`tidegauge COMMAND --help` prints them. [First hour](first-hour.md) uses them one after the other.
-
-* Each command has `--help`. It has `--json` if a program would read its output.
-* The exit status is 0 if every check has the verdict that the scenario expects, 1 if not, and 2 for
-  bad input. Bad input is reported in one line that names the file, field or option. After a 1 the
-  output names the seed, the command that repeats the run, and the story of the first event.
-* FILE, DIR and RUN stand for a file, a folder and the folder of a run.
-"""
 #: Names of a command's parameters that every command has.
 _ALWAYS = {"help"}
 _EXAMPLES = re.compile(r"^Examples?:\n", re.MULTILINE)
@@ -45,15 +44,15 @@ _LIMIT = re.compile(r"\[(?:[^\[\]]*; )?x>=(\d+)\]$")
 class Example(NamedTuple):
     """A command that ``--help`` shows."""
 
-    #: More than one if it goes on behind a backslash.
+    #: More than one if it continues behind a backslash.
     lines: list[str]
     remark: str
 
 
-def documentation() -> str:
+def commands_page() -> str:
     """The page, in Markdown."""
     group: Any = typer.main.get_command(app)
-    parts = [_OPENING]
+    parts = [prose("commands.md")]
     for aim, commands in COMMANDS.items():
         tasks = ((name, _paragraphs(group.commands[name])[0]) for name in commands)
         rows = ((f"[{name}](#{name})", with_options_as_code(task)) for name, task in tasks)
@@ -98,7 +97,7 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     name, described = parameter.get_help_record(context)
     text = parameter.help or ""
     sentences = _SENTENCE.split(_BY_DEFAULT.sub("", text))
-    defaults = [_told(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
+    defaults = [_default_text(found) for each in sentences if (found := _DEFAULT.fullmatch(each))]
     defaults += [found["value"] for found in _BY_DEFAULT.finditer(text)]
     others = [each for each in sentences if not _DEFAULT.fullmatch(each)] or sentences
     if limit := _LIMIT.search(described):
@@ -110,13 +109,13 @@ def _parameter(parameter: Any, context: Any) -> tuple[str, str, str]:
     )
 
 
-def _told(default: re.Match[str]) -> str:
+def _default_text(default: re.Match[str]) -> str:
     when, value = default["when"].strip(), default["value"]
     return f"{when}: {value}" if when else value
 
 
 def _default_of(parameter: Any) -> str:
-    """The default of a parameter whose text tells none."""
+    """The default of a parameter whose text has none."""
     if parameter.required:
         return "required"
     if parameter.default is False:
@@ -149,3 +148,69 @@ def examples(text: str) -> Iterator[Example]:
             command, *remark = _GAP.split(line.strip(), maxsplit=1)
             found.append(Example([command], "".join(remark)))
     yield from found
+
+
+#: The most codes that a page lists; the header of each trace file has all.
+_MOST_CODES = 20
+
+
+#: Headings of the groups of kinds, and which belong to each.
+_GROUPS: tuple[tuple[str, Callable[[RowKind], bool]], ...] = (
+    ("Canonical rows", lambda kind: kind.canonical),
+    ("Samples", lambda kind: not kind.canonical and not kind.detail),
+    ("Details", lambda kind: kind.detail),
+)
+
+
+def rows_page() -> str:
+    """The page, in Markdown."""
+    opening = prose("trace-rows.md").replace("SCHEMA_VERSION", str(SCHEMA_VERSION))
+    parts = [opening, "## Columns of every row\n", _columns(COMMON_COLUMNS.items())]
+    for title, belongs in _GROUPS:
+        kinds = [kind for kind in ROW_KINDS.values() if belongs(kind)]
+        parts += [f"## {title}\n", _kinds(kinds)]
+    used = sorted(
+        {
+            (name, column.meaning): column
+            for kind in ROW_KINDS.values()
+            for name, column in kind.described.items()
+        }.items()
+    )
+    own = [(name, column) for (name, _), column in used]
+    parts += ["## Columns of the kinds\n", _columns(own), "## Codes\n"]
+    for name, column in own:
+        if column.names is not None and len(column.names) <= _MOST_CODES:
+            rows = ((str(int(number)), words) for number, words in column.names.items())
+            parts += [f"### {name}\n", table(("code", "meaning"), rows)]
+    return "\n".join(parts)
+
+
+def _kinds(kinds: Iterable[RowKind]) -> str:
+    return table(
+        ("kind", "number", "columns", "meaning"),
+        (
+            (
+                code(kind.name),
+                str(kind.number),
+                ", ".join(code(column) for column in kind.columns),
+                kind.meaning,
+            )
+            for kind in kinds
+        ),
+    )
+
+
+def _columns(columns: Iterable[tuple[str, Column]]) -> str:
+    return table(
+        ("column", "type", "unit", "meaning"),
+        (
+            (code(name), column.type.value, _unit_of(name, column), column.meaning)
+            for name, column in columns
+        ),
+    )
+
+
+def _unit_of(name: str, column: Column) -> str:
+    if column.type == Type.RATE:
+        return "bytes/s"
+    return column.unit or next((unit for unit in ("us", "ms") if name.endswith(f"_{unit}")), NONE)
