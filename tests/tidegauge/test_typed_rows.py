@@ -74,7 +74,7 @@ def test_each_type_of_column_stands_for_something_or_is_a_plain_number() -> None
 def test_no_column_is_the_number_of_an_object(kind: Any) -> None:
     row = event(kind.name, kind.described, second)
     for name, column in (COMMON_COLUMNS | kind.described).items():
-        value, words = row[name], row.spoken(name)
+        value, words = row[name], row.words_of(name)
         if column.type in OF_TYPES:
             assert (value, words) == OF_TYPES[column.type], name
         elif column.type is Type.FLAG:
@@ -103,7 +103,7 @@ def test_the_leader_of_a_quorum_is_a_controller_in_values_and_words() -> None:
     kind = next(kind for kind in ROW_KINDS.values() if kind.name == "voter_state")
     row = event(kind.name, kind.described, lambda _column: len(BROKERS))
     assert row.quorum_leader == row["voted_for"] == 3000
-    assert row.spoken("quorum_leader") == "controller 3000"
+    assert row.words_of("quorum_leader") == "controller 3000"
 
 
 @pytest.mark.parametrize("number", [-1, 99])
@@ -118,4 +118,4 @@ def test_a_number_that_no_object_has_is_none_or_said_to_be_unknown(number: int) 
             value = row[name]
             if column.type in (Type.BROKER, Type.SLOT, Type.WRITER, Type.FAULT):
                 assert value is None, (kind.name, name)
-            assert row.spoken(name), (kind.name, name)
+            assert row.words_of(name), (kind.name, name)

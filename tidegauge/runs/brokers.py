@@ -93,7 +93,7 @@ class ReplicaState(NamedTuple):
     log_end_offset: int | None = None
     high_watermark: int | None = None
     #: The time of the row or sample with these ends.
-    told_us: int | None = None
+    as_of_us: int | None = None
     #: The difference to the cluster's newest state; empty if there is none.
     note: str = ""
 
@@ -112,10 +112,10 @@ class ReplicaState(NamedTuple):
         if log_end_offset is not None and "replica" not in columns:
             high_watermark = columns.get("high_watermark", state.high_watermark)
             return state._replace(
-                log_end_offset=log_end_offset, high_watermark=high_watermark, told_us=event.time_us
+                log_end_offset=log_end_offset, high_watermark=high_watermark, as_of_us=event.time_us
             )
         if event.kind == "high_watermark_moved":
-            return state._replace(high_watermark=event.high_watermark, told_us=event.time_us)
+            return state._replace(high_watermark=event.high_watermark, as_of_us=event.time_us)
         return state
 
     def described(self, broker: int, held: PartitionState | None) -> ReplicaState:

@@ -187,14 +187,14 @@ def cause_strands(run: Run, event: TraceEvent) -> list[Strand]:
         TraceError: a trace file is damaged.
     """
     strands: list[Strand] = []
-    told: set[str] = set()
+    seen: set[str] = set()
     beginnings: deque[tuple[TraceEvent | None, TraceRow]] = deque([(None, event.row)])
     while beginnings:
         rows: list[TraceEvent] = []
         cause_of, beginning = beginnings.popleft()
         now: TraceEvent | None = run.event(beginning)
-        while now is not None and now.handle not in told:
-            told.add(now.handle)
+        while now is not None and now.handle not in seen:
+            seen.add(now.handle)
             rows.append(now)
             if now.kind in FAULTS:
                 now = None

@@ -105,7 +105,7 @@ def client_events(run: Run, processes: Iterable[int], *, details: bool = False) 
 
 
 def totals_of(run: Run, processes: Iterable[int]) -> dict[str, int]:
-    """The sums of what these clients told at the end, column by column."""
+    """The sums of the totals of these clients, column by column."""
     numbers = set(processes)
     totals = dict.fromkeys(_TOTALS, 0)
     for row in run.rows("client_totals"):

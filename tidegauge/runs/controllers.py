@@ -68,7 +68,7 @@ class Knowledge(NamedTuple):
 
 
 def controller_events(run: Run, *, details: bool = False) -> list[TraceEvent]:
-    """The rows of the controllers, of who is active, of sessions, and of faults that hit them.
+    """The rows of the controllers, of the active one, of sessions, and of faults that hit them.
 
     Faults of other brokers, and of links to them, are left out.
 

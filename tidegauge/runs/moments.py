@@ -93,7 +93,7 @@ def speaker(moment: Moment) -> str:
     return f"{first} (+{others})" if others else first
 
 
-def told_moment(moment: Moment) -> str:
+def moment_words(moment: Moment) -> str:
     """A moment in words, with the partitions that it is about."""
     first = moment[0]
     if len(moment) == 1 or first.kind in FAULTS:
@@ -114,12 +114,12 @@ def reasons(moment: Moment, run: Run) -> list[str]:
     if moment[0].kind in FAULTS:
         return []
     counts = Counter(filter(None, (because(row, run) for row in moment)))
-    told_reasons = [
+    named = [
         reason if count == 1 else f"{reason} ({counted(count, 'time')})"
         for reason, count in counts.most_common(NAMED)
     ]
     left = sum(counts.values()) - sum(count for _, count in counts.most_common(NAMED))
-    return [*told_reasons, f"other reasons ({left})"] if left else told_reasons
+    return [*named, f"other reasons ({left})"] if left else named
 
 
 def _partitions(moment: Moment) -> str:
@@ -148,7 +148,7 @@ def _isr_changes(moment: Moment) -> str:
         "isr_update_failed": "refused",
     }
     counts = Counter(row.kind for row in moment)
-    errors = {row.spoken("error") for row in moment if row.kind == "isr_update_failed"}
+    errors = {row.words_of("error") for row in moment if row.kind == "isr_update_failed"}
     refusals = f" ({', '.join(sorted(errors))})" if errors else ""
     changes = [f"{counts[kind]} {words[kind]}" for kind in ISR_CHANGES if counts[kind]]
     return f"ISR changes: {', '.join(changes)}{refusals}"
@@ -156,14 +156,14 @@ def _isr_changes(moment: Moment) -> str:
 
 def _refusals(moment: Moment) -> str:
     def sort(row: TraceEvent) -> str:
-        return f"{row.spoken('api_key')} {row.spoken('error')}"
+        return f"{row.words_of('api_key')} {row.words_of('error')}"
 
     return f"refuses {counted(len(moment), 'request')} ({_counted(moment, sort)})"
 
 
 def _elections(moment: Moment) -> str:
     def sort(row: TraceEvent) -> str:
-        old, new = (row.spoken(column) for column in ("old_leader", "leader"))
+        old, new = (row.words_of(column) for column in ("old_leader", "leader"))
         return new if row.old_leader is None else f"{new} before {old}"
 
     unclean = sum(row.unclean for row in moment)
@@ -172,7 +172,7 @@ def _elections(moment: Moment) -> str:
 
 
 def _removals(moment: Moment) -> str:
-    gone = _counted(moment, lambda row: row.spoken("replica"))
+    gone = _counted(moment, lambda row: row.words_of("replica"))
     loses = "loses" if len(moment) == 1 else "lose"
     return f"{counted(len(moment), 'ISR')} {loses} a dead replica ({gone})"
 

@@ -4,9 +4,9 @@ States are those that the control plane holds. The text can be compared with the
 cluster's tool, and be imported again.
 
 A partition's history is every row about it, and the events around it: faults, steps, expired
-sessions, controllers, and the notifications of its current leader. What ZooKeeper holds of it is
-left out, since leaders and controller have rows of their own for it. With KRaft it is in
-the story, and so is what the quorum takes the brokers with a replica for.
+sessions, controllers, and the notifications of its current leader. The partition's state in
+ZooKeeper is left out, since leaders and controller have rows of their own for it. With KRaft it is
+in the history, and so are the states in which the quorum has the brokers with a replica.
 """
 
 from __future__ import annotations
@@ -158,9 +158,9 @@ def partition_events(run: Run, partition: int, *, details: bool = False) -> Iter
         TraceError: a trace file is damaged.
     """
     has_quorum = bool(run.directory.controllers)
-    told_by_others = frozenset() if has_quorum else frozenset({"partition_state"})
+    in_other_rows = frozenset() if has_quorum else frozenset({"partition_state"})
     about = run.events(
-        lambda kind: (details or kind.canonical) and kind.name not in told_by_others,
+        lambda kind: (details or kind.canonical) and kind.name not in in_other_rows,
         partition=partition,
     )
     kinds = AROUND | NOTIFICATIONS | (frozenset({"broker_state"}) if has_quorum else frozenset())

@@ -1,4 +1,4 @@
-"""The controllers of a KRaft cluster over time: who leads in which epoch, who has how much.
+"""The quorum of a KRaft cluster over time: its leaders by epoch, and the logs of its nodes.
 
 Of a controller each change of its state and of its log is a row; of a broker, which observes the
 quorum, a sample of what it has.
@@ -137,7 +137,7 @@ def quorum_terms(run: Run) -> list[QuorumTerm]:
 
 
 class _KnownQuorum:
-    """What rows have said of each node so far, by its id."""
+    """The last rows about each node, by its id."""
 
     def __init__(self, run: RunFolder) -> None:
         self._voters, self._brokers = run.directory.controllers, run.directory.brokers
@@ -152,7 +152,7 @@ class _KnownQuorum:
         node = event.broker
         if event.kind == _STATE:
             self._states[node] = event
-            # What was sampled of a leader is over with that.
+            # A sample of a leader no longer holds.
             self._samples.pop(node, None)
         elif event.kind == _SNAPSHOT:
             self._starts[node] = event.log_start_offset

@@ -1,4 +1,4 @@
-"""Stories of a run: what happened to a partition, a broker, a client, the controllers, and why.
+"""Stories of a run: the events of a partition, a broker, a client, the controllers; their reasons.
 
 A line of a story is a moment (``moments.py``): one row, or many rows of one family. In the story of
 a partition rows stand alone, and refusals of the same request or acknowledgements of one leader
@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tidegauge.runs.controllers import controller_events
-from tidegauge.runs.moments import Moment, moments, reasons, speaker, told_moment
+from tidegauge.runs.moments import Moment, moment_words, moments, reasons, speaker
 from tidegauge.runs.partitions import partition_events
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
@@ -43,8 +43,8 @@ class StoryLine(NamedTuple):
     reasons: list[str]
 
     def __str__(self) -> str:
-        told = f"{time_text(self.time_us):>10}  {self.speaker}: {self.words}"
-        return "\n".join([told, *(f"{'':12}because: {reason}" for reason in self.reasons)])
+        first = f"{time_text(self.time_us):>10}  {self.speaker}: {self.words}"
+        return "\n".join([first, *(f"{'':12}because: {reason}" for reason in self.reasons)])
 
 
 def story_line(moment: Moment, run: Run, words: str | None = None) -> StoryLine:
@@ -58,7 +58,7 @@ def story_line(moment: Moment, run: Run, words: str | None = None) -> StoryLine:
         moment[0].kind,
         moment[0].handle,
         speaker(moment),
-        told_moment(moment) if words is None else words,
+        moment_words(moment) if words is None else words,
         reasons(moment, run),
     )
 

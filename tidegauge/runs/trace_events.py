@@ -115,7 +115,7 @@ class TraceEvent:
         if kind not in _KINDS:  # a kind that this release does not know
             return f"{kind} {self.row.columns}"
         story = _KINDS[kind].story
-        return story.format_map({name: _Spoken(self, name) for name in _columns_in(story)})
+        return story.format_map({name: _ColumnWords(self, name) for name in _columns_in(story)})
 
     @property
     def handle(self) -> str:
@@ -142,7 +142,7 @@ class TraceEvent:
             raise AttributeError(f"a row {self.row.kind} has no column {column}")
         return self[column]
 
-    def spoken(self, column: str) -> str:
+    def words_of(self, column: str) -> str:
         """A column in words; "?" for a column that the row's schema does not have."""
         number = self.row.columns.get(column)
         if number is None:  # an older schema
@@ -190,7 +190,7 @@ def _described(kind: str, column: str) -> Column | None:
 
 
 class _Reading(NamedTuple):
-    """What the integers of a type stand for; None is none of these objects."""
+    """The objects behind the integers of a type; None is none of them."""
 
     value: Callable[[TraceEvent, int], Any]
     words: Callable[[TraceEvent, int], str]
@@ -313,7 +313,7 @@ def _columns_in(sentence: str) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in Formatter().parse(sentence) if name)
 
 
-class _Spoken(NamedTuple):
+class _ColumnWords(NamedTuple):
     """A column in words; with a noun (``{logs:log}``) their number."""
 
     event: TraceEvent
@@ -321,7 +321,7 @@ class _Spoken(NamedTuple):
 
     def __format__(self, noun: str) -> str:
         if not noun:
-            return self.event.spoken(self.column)
+            return self.event.words_of(self.column)
         number = self.event.row.columns.get(self.column)
         # A row of an older schema has no such column.
         return f"? {plural(noun)}" if number is None else counted(number, noun)
@@ -344,19 +344,19 @@ def _controller_of_zookeeper(event: TraceEvent) -> str:
 
 
 def _replicas_of_quorum(event: TraceEvent) -> str:
-    parts = [f"eligible leaders are {event.spoken('eligible_leaders')}"]
+    parts = [f"eligible leaders are {event.words_of('eligible_leaders')}"]
     if event.last_known_leader is not None:
-        parts.append(f"the last known leader is {event.spoken('last_known_leader')}")
+        parts.append(f"the last known leader is {event.words_of('last_known_leader')}")
     if event.recovering:
         parts.append("it recovers from an unclean election")
     if event.row["adding"] != EMPTY or event.row["removing"] != EMPTY:
-        replicas, adding, removing = map(event.spoken, ("replicas", "adding", "removing"))
+        replicas, adding, removing = map(event.words_of, ("replicas", "adding", "removing"))
         parts.append(f"of the replicas {replicas}, {adding} are being added, {removing} removed")
     return "; ".join(parts)
 
 
 def _refusal_of_quorum(event: TraceEvent) -> str:
-    request, sender, error = map(event.spoken, ("api_key", "from_process", "error"))
+    request, sender, error = map(event.words_of, ("api_key", "from_process", "error"))
     refused = f"refuses {request} of {sender}: {error}"
     return refused if event.row["offset"] < 0 else f"{refused} (offset {event.row['offset']})"
 

@@ -46,7 +46,7 @@ def _print_facts(
         f"Broker {identity} {when_text(at_us)}: {_life(state.life)}", style="bold", soft_wrap=True
     )
     for fault in state.faults:
-        words = f"{fault.spoken('fault')}, since {time_text(fault.time_us)}"
+        words = f"{fault.words_of('fault')}, since {time_text(fault.time_us)}"
         out.print(f"  hit by:      {words}", style="bold yellow", soft_wrap=True)
     if run.names.controllers:
         out.print(f"  controller:  {_taken_for(state.registration)}", soft_wrap=True)
@@ -123,7 +123,7 @@ def _print_replicas(out: Console, replicas: Sequence[ReplicaState]) -> None:
         key=lambda each: (not each[0].note, each[0].role != "leader"),
     )
     for replica, isr in order:
-        as_of = UNTOLD if replica.told_us is None else time_text(replica.told_us)
+        as_of = UNTOLD if replica.as_of_us is None else time_text(replica.as_of_us)
         line = Text(
             f"{replica.partition:{width}}  {replica.role:8}"
             f"  {_number(replica.leader_epoch):>5}  {isr:{isr_width}}"

@@ -108,7 +108,7 @@ def _times(run: Run, processes: Sequence[int]) -> Iterator[tuple[str, str]]:
 
 
 def _consumer(events: Sequence[TraceEvent]) -> Iterator[tuple[str, str]]:
-    """What consumers lost, and where they read."""
+    """Coordinators that consumers lost, their resets, and the replicas that they read from."""
     lost = [event for event in events if event.kind == "coordinator_lost"]
     if lost:
         missing_us = sum(each.missing_us for each in events if each.kind == "coordinator_found")

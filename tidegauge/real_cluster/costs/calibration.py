@@ -67,7 +67,7 @@ class Fitted(NamedTuple):
     seen_in: Sequence[str]
     #: From which lines or metrics.
     source: str
-    #: What it holds besides, or lacks; may be empty.
+    #: Other work that it holds, or work that it lacks; may be empty.
     bias: str = ""
 
     @property
@@ -124,15 +124,15 @@ def calibrate(
     logs = list(clusters)
     found = {each.path: each for each in measured if isinstance(each, Fitted)}
     if logs:
-        found |= {each.path: each for each in _told(logs, mode)}
+        found |= {each.path: each for each in _from_logs(logs, mode)}
     order = [f"{COSTS}.{name}" for name in Costs.model_fields]
     order += [f"{RESOURCES}.{name}" for name in Resources.model_fields]
     fitted = sorted(found.values(), key=lambda each: order.index(each.path))
     return Calibration(mode, fitted, list(_unfitted(set(found), measured, mode)))
 
 
-def _told(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
-    """The parameters that logs tell."""
+def _from_logs(clusters: Sequence[ClusterLogs], mode: Mode) -> Iterator[Fitted]:
+    """The parameters that logs hold."""
     for estimator in ESTIMATORS:
         if estimator.mode not in (None, mode):
             continue

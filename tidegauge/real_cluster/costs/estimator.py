@@ -120,7 +120,7 @@ class Estimator(NamedTuple):
     #: The literals of these lines.
     markers: tuple[str, ...]
     samples: Callable[[ClusterLogs], Iterable[Sample]]
-    #: What the duration holds besides, or lacks; empty: nothing of note.
+    #: Other work that the duration holds, or work that it lacks; empty: nothing of note.
     bias: str = ""
 
 

@@ -41,7 +41,7 @@ class Absence(NamedTuple):
     broker: int
     manner: Manner
     begin: Span
-    #: What the begin is known from.
+    #: The evidence of the begin.
     evidence: str
     #: When the control plane noticed it; None: it did not.
     noticed_us: int | None

@@ -41,7 +41,7 @@ from tidegauge.real_cluster.incident.topology import (
 from tidegauge.real_cluster.incident.truncated_start import (
     infer_assignments,
     infer_preexisting_controller,
-    is_first_told_after_loss,
+    is_first_logged_after_loss,
 )
 from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
@@ -94,7 +94,7 @@ def proposed_scenario(
         run: the run, of a simulation or from logs.
         properties: the ``server.properties`` of its brokers and controllers.
         name: its name; by default that of the run.
-        sightings: what processes tell of each other in their logs.
+        sightings: lost connections in the logs of other processes.
 
     Raises:
         InputError: a file of properties cannot be used, or the states make no scenario.
@@ -203,10 +203,10 @@ class _Writer:
                 lasts_us = max(self._at(fault.end_us) - at_us, _MS_US)
                 one["for"] = format_duration(lasts_us)
             written.append(one | fault.fields)
-            self._notices.append(Notice("faults", self._told(name, fault)))
+            self._notices.append(Notice("faults", self._fault_notice(name, fault)))
         return written
 
-    def _told(self, name: str, fault: ProposedFault) -> str:
+    def _fault_notice(self, name: str, fault: ProposedFault) -> str:
         begin = fault.begin
         known = "within some 100 ms"
         if begin.uncertainty_us:
@@ -354,7 +354,7 @@ class _Writer:
 
     def _is_of_begin(self, states: Sequence[WrittenState]) -> bool:
         if states[0].is_preexisting:
-            return not is_first_told_after_loss(self._history, states, self._absences)
+            return not is_first_logged_after_loss(self._history, states, self._absences)
         return states[0].time_us <= self._history.begin_us + _AT_BEGIN_US
 
     def _workload(self) -> dict[str, Any]:
@@ -405,7 +405,7 @@ def write_proposal(
         run: the run, such as one that was made from logs.
         properties: the ``server.properties`` of brokers and controllers.
         file: the file to write, or to overwrite.
-        sightings: what processes tell of each other in their logs.
+        sightings: lost connections in the logs of other processes.
 
     Raises:
         InputError: a file of properties cannot be used, or the states make no scenario.

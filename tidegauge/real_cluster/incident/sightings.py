@@ -151,7 +151,7 @@ def merged_spans(spans: Iterable[tuple[int, int]]) -> Spans:
     return merged
 
 
-#: What such lines have in common; a line with one of them is read.
+#: Literals of such lines; a line with one of them is read.
 _MARKERS = ("disconnected", "could not be established", "Error sending fetch request")
 _NODE = re.compile(
     r"\bNode (\d+) disconnected|\bConnection to node (\d+) |"

@@ -22,7 +22,7 @@ from tidegauge.runs.controllers import ActiveController
 
 #: States that logs tell with one time.
 _AT_ONCE_US = 1000
-#: What a lost broker changes is told within this time.
+#: The changes by a lost broker are logged within this time.
 _CHANGES_WITHIN_US = 3_000_000
 #: A controller that is active so soon was so before.
 _SOON_US = 3_000_000
@@ -89,7 +89,7 @@ def infer_preexisting_controller(
     return [Notice("controllers", text)]
 
 
-def is_first_told_after_loss(
+def is_first_logged_after_loss(
     history: ClusterHistory, states: Sequence[WrittenState], found: Sequence[Absence]
 ) -> bool:
     """Whether the first state of a partition is one that a lost broker brought about."""
