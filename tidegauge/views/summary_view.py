@@ -230,7 +230,8 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     lost = summary["records_acknowledged_lost_permitted"]
     if not lost:
         return ""
-    return f" but for {counted(lost, 'record')} whose loss is permitted: `tidegauge show partitions` says by what"
+    records = counted(lost, "record")
+    return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
 
 
 def _tell_first_event(
