@@ -136,7 +136,7 @@ class Outputs:
 
     @cached_property
     def compared(self) -> dict[str, list[float]]:
-        found = json.loads(self._said("compare", str(self.path), str(self.path), "--json"))
+        found = json.loads(self._said("compare-runs", str(self.path), str(self.path), "--json"))
         return {each["figure"]: each["values"] for each in found["figures"]}
 
     def one(self, query: str) -> Any:
