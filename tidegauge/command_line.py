@@ -81,7 +81,7 @@ COMMANDS: Mapping[str, Mapping[str, Command | Mapping[str, Command]]] = {
         "read-logs": Command(result_options.ReadLogsOptions, "read_logs:read_logs"),
         "compare-runs": Command(result_options.CompareRunsOptions, "replay:compare_runs"),
         "replay": Command(result_options.ReplayOptions, "replay:replay_run"),
-        "verify": Command(result_options.VerifyOptions, "replay:verify_run"),
+        "verify": Command(result_options.VerifyOptions, "verify:verify_run"),
     },
     "Look up Kafka's rules": {
         "releases": Command(rule_options.ReleasesOptions, "releases:show_releases"),
