@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import typer
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.commands.loading import opened_run
+from tidegauge.commands.opening import opened_run
 from tidegauge.commands.view_options import (
     DescribeOptions,
     PictureOptions,

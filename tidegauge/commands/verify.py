@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import typer
 
-from tidegauge.commands.loading import opened_run
+from tidegauge.commands.opening import opened_run
 from tidegauge.commands.result_options import VerifyOptions
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.story import Names
