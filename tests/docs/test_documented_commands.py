@@ -59,7 +59,7 @@ SLOW = (
         "runs/controller-too",
         "failover",
     ),
-    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "--compare-to"),
+    *("runs/lag-time", "alerts", "conform", "runs/batched", "--seeds", "upgrade"),
     "--schedule",
 )
 

@@ -289,7 +289,7 @@ def sweep_scenario(options: SweepOptions) -> None:
         content, folder, is_well = perform_sweep(wanted)
         if options.analyze:
             # The report takes a second to be imported.
-            from tidegauge.commands.analyze import analyze_runs  # noqa: PLC0415
+            from tidegauge.commands.reports import analyze_runs  # noqa: PLC0415
 
             analyze_runs(AnalyzeOptions([str(folder)]))
     if options.as_json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from tidegauge.commands.loading import opened_run
+from tidegauge.commands.opening import opened_run
 from tidegauge.commands.view_options import (
     DescribeOptions,
     PictureOptions,

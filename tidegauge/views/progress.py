@@ -9,16 +9,20 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.contract import Passed
-from tidegauge.engine.contract import Progress as RunProgress
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.views.output import console
+
+if TYPE_CHECKING:
+    # It would import the engine, which most commands with a progress do without.
+    from tidegauge.engine.contract import Passed
+    from tidegauge.engine.contract import Progress as RunProgress
 
 #: The seconds between two lines, where there is no terminal.
 LINE_S = 10.0

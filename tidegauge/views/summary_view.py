@@ -1,7 +1,4 @@
-"""The figures of a run, as ``tidegauge run`` prints them.
-
-The verdicts of a run's checks, and the story of an unexpected break.
-"""
+"""The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
 from __future__ import annotations
 
@@ -228,9 +225,8 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     lost = summary["records_acknowledged_lost_permitted"]
     if not lost:
         return ""
-    return (
-        f" but for {counted(lost, 'record')} whose loss is permitted: `tidegauge show` says by what"
-    )
+    records = counted(lost, "record")
+    return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
 
 
 def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:
