@@ -318,6 +318,16 @@ def test_a_reassignment_in_progress_is_part_of_the_state(out: Path, small: Path)
     scenario_of(data)
 
 
+def test_a_leader_that_is_not_in_its_printed_isr_is_added(small: Path, out: Path) -> None:
+    """Also broker 0: its partition is not one that only an unclean election can give a leader."""
+    small.write_text("\tTopic: orders\tPartition: 0\tLeader: 0\tReplicas: 0,1\tIsr: \n")
+    result = run(small, "-o", out)
+    assert data_in(out)["topics"][0]["state"] == {0: {"leader": 0, "isr": [0]}}
+    text = in_words(result)
+    assert "orders-0: its leader 0 is not in the printed ISR: added" in text
+    assert "unclean election" not in text
+
+
 def test_min_insync_replicas_suit_the_eligible_leader_replicas(small: Path, out: Path) -> None:
     """A dump of some partitions has no settings of topics; an ELR needs a larger min ISR."""
     small.write_text(

@@ -13,6 +13,7 @@ from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
 from tidegauge.laboratory.conformance.schedule_writer import (
     START_MS,
     PlayedStep,
+    Request,
     ScheduleWriter,
     listed,
     partition_of,
@@ -203,7 +204,7 @@ class KRaftWriter(ScheduleWriter):
 
     def _request(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
         """A request to the active controller, whose response is recorded."""
-        played.requests.append((self._add(do, **arguments), about, None))
+        played.requests.append(Request(self._add(do, **arguments), about))
 
     def _write_pref(self, played: PlayedStep) -> None:
         """One request for each partition: so each has a response of its own."""

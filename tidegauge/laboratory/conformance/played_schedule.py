@@ -77,9 +77,7 @@ class _Reader:
             for number in range(step.first, step.end)
         }
         self._requests = {
-            number: (step, name, epoch)
-            for step in self.steps
-            for number, name, epoch in step.requests
+            request.step: (step, request) for step in self.steps for request in step.requests
         }
         self._observations = {
             step.observation: index
@@ -163,7 +161,7 @@ class _Reader:
     def _take_answer(self, row: TraceRow) -> None:
         if row["step"] not in self._requests:
             return
-        step, name, epoch = self._requests[row["step"]]
+        step, (_, name, epoch) = self._requests[row["step"]]
         outcome = self.outcomes[self.steps.index(step)]
         if step.recorded.op in _ADMINISTERS:
             self._take_admin_answer(outcome, row, name)

@@ -45,12 +45,27 @@ class StepOutcome:
     times_ms: dict[str, float] = field(default_factory=dict)
 
 
-class ZooKeeperState:
+class _HeldState:
     """Follows the rows about the state of the cluster."""
 
     def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
         self.names = names
         self.brokers = schedule.brokers
+        #: Id of the active controller, or of its broker, and the newest controller epoch.
+        self._controller: int | None = None
+        self._controller_epoch: int | None = None
+
+    def _leader(self, row: TraceRow) -> int:
+        """The id of the leader in a row; below 0 if there is none."""
+        leader: int = row["leader"]
+        return self.brokers[leader] if leader >= 0 else leader
+
+
+class ZooKeeperState(_HeldState):
+    """The state of ZooKeeper and its controller."""
+
+    def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
+        super().__init__(names, schedule)
         self.pending = pending_notifications(names)
         #: Numbers of topics that were deleted.
         self._deleted: set[int] = set()
@@ -58,9 +73,6 @@ class ZooKeeperState:
         self._states: dict[int, TraceRow] = {}
         self._moved: dict[int, TraceRow] = {}
         self._registered: set[int] = set()
-        #: Id of the active controller's broker, and the newest controller epoch.
-        self._controller: int | None = None
-        self._controller_epoch: int | None = None
         #: Faults during which ZooKeeper does not respond to the harness.
         self._outages: set[int] = set()
 
@@ -114,7 +126,7 @@ class ZooKeeperState:
         """A partition's state in the form of a recording."""
         return {
             "controller_epoch": row["controller_epoch"],
-            "leader": self.brokers[row["leader"]] if row["leader"] >= 0 else row["leader"],
+            "leader": self._leader(row),
             "version": row["partition_epoch"],
             "leader_epoch": row["leader_epoch"],
             "isr": self.names.brokers_in(row["isr"], row["partition"]),
@@ -215,18 +227,15 @@ class _Voters:
         return self._ids | dict(zip(free, self._others, strict=True))
 
 
-class KRaftState:
-    """Follows the rows about the state of the cluster."""
+class KRaftState(_HeldState):
+    """The state of the active controller of a quorum."""
 
     def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
-        self.names = names
-        self.brokers = schedule.brokers
+        super().__init__(names, schedule)
         self._voters = _Voters(schedule)
         #: Faults that stop or pause controllers, by number of the controller.
         self._stopped: dict[int, set[int]] = defaultdict(set)
         self._paused: dict[int, set[int]] = defaultdict(set)
-        self._controller: int | None = None
-        self._controller_epoch: int | None = None
         #: By partition.
         self._registrations: dict[int, Registration] = {}
         #: By broker: its state in the control plane, and whether it has requested its shutdown.
@@ -341,7 +350,7 @@ class KRaftState:
             leader = self.names.broker_id(row["last_known_leader"])
             last_known = [] if leader is None else [leader]
         return Registration(
-            leader=self.brokers[state["leader"]] if state["leader"] >= 0 else state["leader"],
+            leader=self._leader(state),
             isr=self.names.brokers_in(state["isr"], partition),
             leader_epoch=state["leader_epoch"],
             partition_epoch=state["partition_epoch"],

@@ -31,6 +31,15 @@ _SEEN_AFTER = 0.3
 _ENDS_DOWN = {"kill": "crash", "term": "restart", "restart": "crash"}
 
 
+class Request(NamedTuple):
+    """A step of the scenario whose response is compared."""
+
+    step: int
+    #: The partition of which the response is; "": of all.
+    partition: str = ""
+    leader_epoch: int | None = None
+
+
 @dataclass
 class PlayedStep:
     """The steps of the scenario for a recorded step."""
@@ -39,8 +48,7 @@ class PlayedStep:
     #: The first of them, and one behind the last.
     first: int = 0
     end: int = 0
-    #: The steps with requests, and their subjects: (partition, epoch or None).
-    requests: list[tuple[int, str, int | None]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     #: The step that observes; None if there was no observation.
     observation: int | None = None
 
@@ -278,7 +286,7 @@ class ScheduleWriter:
                 arguments["to"] = to
             for _ in range(step.get("batches", 1)):
                 number = self._add("produce", after=_CONNECTING, **partition_of(name), **arguments)
-                played.requests.append((number, name, None))
+                played.requests.append(Request(number, name))
 
     def _produce_arguments(self, step: dict[str, Any]) -> dict[str, Any]:
         timeout_ms = step.get("timeout_ms", _PRODUCE_TIMEOUT_MS)
@@ -288,7 +296,7 @@ class ScheduleWriter:
         step = played.step
         arguments = self._produce_arguments(step) | {"to": step["b"], "wait": False}
         number = self._add("produce", **partition_of(step["tp"]), **arguments)
-        played.requests.append((number, step["tp"], None))
+        played.requests.append(Request(number, step["tp"]))
 
     def _write_collect(self, _: PlayedStep) -> None:
         """The response is recorded when it arrives; this step only waits for it."""
@@ -405,12 +413,12 @@ class ScheduleWriter:
             number = self._add(
                 "ask_epoch", **partition_of(step["tp"]), leader_epoch=epoch, **broker
             )
-            played.requests.append((number, step["tp"], epoch))
+            played.requests.append(Request(number, step["tp"], epoch))
 
     def _write_fetch(self, played: PlayedStep) -> None:
         name = played.step["tp"]
         number = self._add("fetch", **partition_of(name), offset=0)
-        played.requests.append((number, name, None))
+        played.requests.append(Request(number, name))
 
     def _write_values(self, played: PlayedStep) -> None:
         """The content of the logs is part of an observation."""

@@ -84,53 +84,44 @@ def link_to(part: str) -> str:
     return f"[{_HEADINGS[part].lower()}](#{anchor(_HEADINGS[part])})"
 
 
+def _by_field(fields: Mapping[str, str]) -> dict[str, str]:
+    """The words of each field; ``fields`` has the names of fields by words."""
+    return {name: words for words, names in fields.items() for name in names.split()}
+
+
 #: Units of numbers, by the name of their field; the fields of faults and steps have their own.
-_UNITS = {
-    **dict.fromkeys(
-        (
-            "isr",
-            "elr",
-            "leader",
-            "last_known_leader",
-            "adding",
-            "removing",
-            "is",
-            "is_not",
-            "to",
-            "broker",
-        ),
-        "broker id",
-    ),
-    **dict.fromkeys(
-        ("brokers", "racks", "replicas", "assignment", "between", "bootstrap"), "broker id"
-    ),
-    **dict.fromkeys(("registered", "unregistered", "controller"), "broker id"),
-    "acks": "acks",
-    "batches_per_second": "batches/s",
-    "clients": "clients",
-    "count": "controllers",
-    "leader_epoch": "epoch",
-    "log_directories": "directories",
-    "partition": "partition number",
-    "partitions": "partitions",
-    "record_bytes": "bytes",
-    "records_per_batch": "records",
-    "records_per_second": "records/s",
-    "replication_factor": "replicas",
-    "seed": "seed number",
-    "servers": "servers",
-    "tick_ms": "ms",
-}
+_UNITS = _by_field(
+    {
+        "acks": "acks",
+        "batches/s": "batches_per_second",
+        "broker id": "isr elr leader last_known_leader adding removing is is_not to broker brokers "
+        "racks replicas assignment between bootstrap registered unregistered controller",
+        "bytes": "record_bytes",
+        "clients": "clients",
+        "controllers": "count",
+        "directories": "log_directories",
+        "epoch": "leader_epoch",
+        "ms": "tick_ms",
+        "partition number": "partition",
+        "partitions": "partitions",
+        "records": "records_per_batch",
+        "records/s": "records_per_second",
+        "replicas": "replication_factor",
+        "seed number": "seed",
+        "servers": "servers",
+    }
+)
 #: Keys of mappings, by the name of their field.
-_KEYS = {
-    **dict.fromkeys(("start", "broker_settings", "broker_releases", "brokers"), "broker id"),
-    "behind": "broker id",
-    **dict.fromkeys(("assignment", "state", "size"), "partition number"),
-    **dict.fromkeys(("fire", "clear"), "alert"),
-    "checks": "check",
-    "racks": "rack",
-    "settings": "setting",
-}
+_KEYS = _by_field(
+    {
+        "broker id": "start broker_settings broker_releases brokers behind",
+        "partition number": "assignment state size",
+        "alert": "fire clear",
+        "check": "checks",
+        "rack": "racks",
+        "setting": "settings",
+    }
+)
 _DURATION = DURATION_SCHEMA["pattern"]
 _SELECTOR = "[selector](#faults)"
 _QUANTITIES = {

@@ -108,61 +108,32 @@ def fault_cases(scenario: Scenario) -> Iterator[FaultCase]:
     Args:
         scenario: of :func:`in_health`, in its own mode.
     """
-    brokers = scenario.broker_ids()
+    brokers, racks = scenario.broker_ids(), scenario.cluster.racks
     partitions = sum(topic.partition_count for topic in scenario.topics)
     begin_s = _BEGIN_S + partitions // _CREATED_PER_S
     controller = brokers[-1]
-    yield _case(
-        "crash",
-        f"Broker {brokers[0]} is killed, and returns after 60 s",
-        begin_s,
-        60,
-        {"kind": "crash", "brokers": [brokers[0]]},
-    )
-    rolled = _rolled(scenario)
-    yield _case(
-        "roll",
-        f"{counted(len(rolled), 'broker')} are restarted cleanly, one after the other",
-        begin_s,
-        60 * len(rolled),
-        {
-            "kind": "rolling_restart",
-            "brokers": rolled,
-            "stopped_for": "5s",
-            "poll": "1s",
-            "timeout": f"{60 * len(rolled)}s",
-        },
-    )
-    lost = _case(
-        "controller",
+    title = f"Broker {brokers[0]} is killed, and returns after 60 s"
+    crash = {"name": "crash", "kind": "crash", "brokers": [brokers[0]]}
+    yield _case(title, begin_s, 60, crash)
+    rolled = list(next(iter(racks.values())))[:_RESTARTED]
+    title = f"{counted(len(rolled), 'broker')} are restarted cleanly, one after the other"
+    roll = {"name": "roll", "kind": "rolling_restart", "brokers": rolled, "stopped_for": "5s"}
+    timeout = {"poll": "1s", "timeout": f"{60 * len(rolled)}s"}
+    yield _case(title, begin_s, 60 * len(rolled), roll | timeout)
+    title = (
         f"The active controller's node is killed for 60 s: broker {controller} with ZooKeeper, "
-        "controller:0 with KRaft",
-        begin_s,
-        60,
-        {"kind": "crash", "brokers": [controller]},
+        "controller:0 with KRaft"
     )
+    lost = _case(title, begin_s, 60, crash | {"name": "controller", "brokers": [controller]})
     yield lost._replace(with_kraft={**lost.with_kraft, "brokers": ["controller:0"]})
-    racks = scenario.cluster.racks
     if len(racks) > 1:
         rack = next(name for name, those in racks.items() if controller not in those)
-        yield _case(
-            "rack",
-            f"Rack {rack} loses power for 60 s",
-            begin_s,
-            60,
-            {"kind": "power_loss", "brokers": [f"rack:{rack}"]},
-        )
+        power_loss = {"name": "rack", "kind": "power_loss", "brokers": [f"rack:{rack}"]}
+        yield _case(f"Rack {rack} loses power for 60 s", begin_s, 60, power_loss)
 
 
-def _rolled(scenario: Scenario) -> list[int]:
-    """The brokers of a rack, or the first ones."""
-    rack = next(iter(scenario.cluster.racks.values()))
-    return list(rack)[:_RESTARTED]
-
-
-def _case(name: str, title: str, begin_s: int, lasts_s: int, fault: Mapping[str, Any]) -> FaultCase:
-    times = {"at": f"{begin_s}s"}
+def _case(title: str, begin_s: int, lasts_s: int, fault: Mapping[str, Any]) -> FaultCase:
+    whole = {**fault, "at": f"{begin_s}s"}
     if fault["kind"] != "rolling_restart":
-        times["for"] = f"{lasts_s}s"
-    whole = {"name": name, **fault, **times}
-    return FaultCase(name, title, whole, whole, begin_s + lasts_s + _AFTER_S)
+        whole["for"] = f"{lasts_s}s"
+    return FaultCase(fault["name"], title, whole, whole, begin_s + lasts_s + _AFTER_S)

@@ -1,7 +1,7 @@
 """Events of brokers, controllers and topics in logs: the fields of each kind, and its lines.
 
-A kind of event is a class, and the decorator names the lines that it is read from: the speaker and
-the words by which a line is found, and the rest that must follow. A named group of a pattern is the
+A kind of event is a class, with a decorator for each line that it is read from: the speaker and the
+words by which the line is found, and the rest that must follow. A named group of a pattern is the
 field of that name, read by the type of the field. The group ``node`` is the node of the event,
 which else is the node of the file. To add a kind of event, add a class.
 """
@@ -66,14 +66,18 @@ _Kind = TypeVar("_Kind", bound=LogEvent)
 
 
 @dataclass_transform(frozen_default=True)
-def _event(*lines: LinePattern, is_kept_once: bool = False) -> Callable[[type[_Kind]], type[_Kind]]:
-    """Declare a kind of event, and the lines that it is read from."""
+def _read_from(
+    speaker: bytes, words: bytes, rest: bytes = b"", *, is_kept_once: bool = False
+) -> Callable[[type[_Kind]], type[_Kind]]:
+    """Declare a line that a kind of event is read from; a kind may have several."""
+    line = line_pattern(speaker, words, rest)
 
     def declared(kind: type[_Kind]) -> type[_Kind]:
+        if "__dataclass_params__" not in vars(kind):
+            kind = dataclass(frozen=True)(kind)
         readers = {name: _READERS[hint] for name, hint in get_type_hints(kind).items()}
-        event = dataclass(frozen=True)(kind)
-        EVENT_LINES.extend(EventLine(line, event, readers, is_kept_once) for line in lines)
-        return event
+        EVENT_LINES.append(EventLine(line, kind, readers, is_kept_once))
+        return kind
 
     return declared
 
@@ -88,11 +92,9 @@ _ANY = b""
 # The process of a broker or a controller.
 
 
-@_event(
-    line_pattern(_ANY, rb"starting \(kafka\.server\.KafkaServer\)"),
-    line_pattern(_BROKER_SERVER, rb"Transition from SHUTDOWN to STARTING"),
-    line_pattern(rb"\[ControllerServer id=(?P<node>\d+)\] ", rb"Starting controller"),
-)
+@_read_from(_ANY, rb"starting \(kafka\.server\.KafkaServer\)")
+@_read_from(_BROKER_SERVER, rb"Transition from SHUTDOWN to STARTING")
+@_read_from(rb"\[ControllerServer id=(?P<node>\d+)\] ", rb"Starting controller")
 class ProcessStarting(LogEvent):
     """The process of a node starts."""
 
@@ -106,25 +108,19 @@ class ProcessStarting(LogEvent):
         return replace(super().earlier(by_ms), previous_line_ms=self.previous_line_ms - by_ms)
 
 
-@_event(
-    line_pattern(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started \(kafka\.server\.KafkaServer\)"),
-    line_pattern(_BROKER_SERVER, rb"Transition from STARTING to STARTED"),
-)
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"started \(kafka\.server\.KafkaServer\)")
+@_read_from(_BROKER_SERVER, rb"Transition from STARTING to STARTED")
 class ProcessStarted(LogEvent):
     """A broker serves requests."""
 
 
-@_event(
-    line_pattern(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"shut down completed \("),
-    line_pattern(_BROKER_SERVER, rb"shut down completed \("),
-)
+@_read_from(rb"\[KafkaServer id=(?P<node>\d+)\] ", rb"shut down completed \(")
+@_read_from(_BROKER_SERVER, rb"shut down completed \(")
 class ProcessStopped(LogEvent):
     """A broker has shut down."""
 
 
-@_event(
-    line_pattern(_ANY, rb"Kafka version: ", rb"(?P<release>\d+\.\d+(?:\.\d+)?)"), is_kept_once=True
-)
+@_read_from(_ANY, rb"Kafka version: ", rb"(?P<release>\d+\.\d+(?:\.\d+)?)", is_kept_once=True)
 class KafkaVersion(LogEvent):
     """The release of a node."""
 
@@ -142,7 +138,7 @@ SETTINGS = (
 )
 
 
-@_event(is_kept_once=True)
+@dataclass(frozen=True)
 class Setting(LogEvent):
     """A setting of a node."""
 
@@ -153,18 +149,16 @@ class Setting(LogEvent):
 # ZooKeeper.
 
 
-@_event(line_pattern(_ANY, rb"Creating /brokers/ids/", rb"(?P<node>\d+) "))
+@_read_from(_ANY, rb"Creating /brokers/ids/", rb"(?P<node>\d+) ")
 class Registering(LogEvent):
     """A broker is about to register."""
 
 
-@_event(
-    line_pattern(
-        _ANY,
-        rb"Registered broker ",
-        rb"(?P<node>\d+) at path \S+ with addresses: .*,"
-        rb" czxid \(broker epoch\): (?P<broker_epoch>\d+)(?= )",
-    )
+@_read_from(
+    _ANY,
+    rb"Registered broker ",
+    rb"(?P<node>\d+) at path \S+ with addresses: .*,"
+    rb" czxid \(broker epoch\): (?P<broker_epoch>\d+)(?= )",
 )
 class Registered(LogEvent):
     """A broker has registered."""
@@ -172,12 +166,10 @@ class Registered(LogEvent):
     broker_epoch: int
 
 
-@_event(
-    line_pattern(
-        _CONTROLLER,
-        rb"\d+ successfully elected as the controller",
-        rb"\. Epoch incremented to (?P<controller_epoch>\d+) ",
-    )
+@_read_from(
+    _CONTROLLER,
+    rb"\d+ successfully elected as the controller",
+    rb"\. Epoch incremented to (?P<controller_epoch>\d+) ",
 )
 class ControllerElected(LogEvent):
     """A broker has become the controller."""
@@ -185,13 +177,11 @@ class ControllerElected(LogEvent):
     controller_epoch: int
 
 
-@_event(
-    line_pattern(
-        _CONTROLLER,
-        rb"Newly added brokers: ",
-        rb"(?P<added>[\d,]*), deleted brokers: (?P<deleted>[\d,]*),"
-        rb" bounced brokers: (?P<bounced>[\d,]*), all live brokers: (?P<live>[\d,]*)(?= )",
-    )
+@_read_from(
+    _CONTROLLER,
+    rb"Newly added brokers: ",
+    rb"(?P<added>[\d,]*), deleted brokers: (?P<deleted>[\d,]*),"
+    rb" bounced brokers: (?P<bounced>[\d,]*), all live brokers: (?P<live>[\d,]*)(?= )",
 )
 class BrokersChanged(LogEvent):
     """The controller has found other brokers registered than before."""
@@ -202,18 +192,14 @@ class BrokersChanged(LogEvent):
     live: tuple[int, ...]
 
 
-@_event(
-    line_pattern(_CONTROLLER, rb"Initialized broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
-)
+@_read_from(_CONTROLLER, rb"Initialized broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
 class BrokerEpochsInitialized(LogEvent):
     """A new controller has listed the brokers that are registered."""
 
     epochs: BrokerEpochs
 
 
-@_event(
-    line_pattern(_CONTROLLER, rb"Updated broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
-)
+@_read_from(_CONTROLLER, rb"Updated broker epochs cache: ", rb"\w+\((?P<epochs>.*)\)(?= )")
 class BrokerEpochsUpdated(LogEvent):
     """The controller lists the brokers that are registered now."""
 
@@ -223,12 +209,10 @@ class BrokerEpochsUpdated(LogEvent):
 # The quorum.
 
 
-@_event(
-    line_pattern(
-        _LIFECYCLE,
-        rb"Incarnation ",
-        rb"(?P<incarnation_id>[\w-]+) of broker \d+ in cluster \S+ is now STARTING",
-    )
+@_read_from(
+    _LIFECYCLE,
+    rb"Incarnation ",
+    rb"(?P<incarnation_id>[\w-]+) of broker \d+ in cluster \S+ is now STARTING",
 )
 class Incarnation(LogEvent):
     """A broker has the id of its incarnation, and is about to register."""
@@ -236,12 +220,10 @@ class Incarnation(LogEvent):
     incarnation_id: str
 
 
-@_event(
-    line_pattern(
-        _LIFECYCLE,
-        rb"Successfully registered broker ",
-        rb"\d+ with broker epoch (?P<broker_epoch>\d+)(?= )",
-    )
+@_read_from(
+    _LIFECYCLE,
+    rb"Successfully registered broker ",
+    rb"\d+ with broker epoch (?P<broker_epoch>\d+)(?= )",
 )
 class BrokerEpochReceived(LogEvent):
     """A broker has learned the epoch of its registration."""
@@ -249,22 +231,20 @@ class BrokerEpochReceived(LogEvent):
     broker_epoch: int
 
 
-@_event(line_pattern(_LIFECYCLE, rb".*? ?Transitioning from STARTING to RECOVERY"))
+@_read_from(_LIFECYCLE, rb".*? ?Transitioning from STARTING to RECOVERY")
 class UnfencingRequested(LogEvent):
     """A broker is about to request that it is unfenced."""
 
 
-@_event(line_pattern(_LIFECYCLE, rb".*? ?Transitioning from RECOVERY to RUNNING"))
+@_read_from(_LIFECYCLE, rb".*? ?Transitioning from RECOVERY to RUNNING")
 class UnfencingReceived(LogEvent):
     """A broker has learned that it is unfenced."""
 
 
-@_event(
-    line_pattern(
-        rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
-        rb"Completed transition to Leader",
-        rb"(?:State)?\(.*?\bepoch=(?P<controller_epoch>\d+), ",
-    )
+@_read_from(
+    rb"\[RaftManager (?:id|nodeId)=(?P<node>\d+)\] ",
+    rb"Completed transition to Leader",
+    rb"(?:State)?\(.*?\bepoch=(?P<controller_epoch>\d+), ",
 )
 class QuorumLeader(LogEvent):
     """A controller has become the leader of the quorum."""
@@ -272,10 +252,8 @@ class QuorumLeader(LogEvent):
     controller_epoch: int
 
 
-@_event(
-    line_pattern(
-        _QUORUM, rb"Becoming the active controller at epoch ", rb"(?P<controller_epoch>\d+)[, ]"
-    )
+@_read_from(
+    _QUORUM, rb"Becoming the active controller at epoch ", rb"(?P<controller_epoch>\d+)[, ]"
 )
 class ActiveController(LogEvent):
     """A controller has become the active one."""
@@ -283,12 +261,8 @@ class ActiveController(LogEvent):
     controller_epoch: int
 
 
-@_event(
-    line_pattern(
-        _QUORUM,
-        rb"In the new epoch ",
-        rb"(?P<controller_epoch>\d+), the leader is (?P<leader>\d+)\.",
-    )
+@_read_from(
+    _QUORUM, rb"In the new epoch ", rb"(?P<controller_epoch>\d+), the leader is (?P<leader>\d+)\."
 )
 class LeaderLearned(LogEvent):
     """A controller has learned of the leader of a new epoch."""
@@ -297,7 +271,7 @@ class LeaderLearned(LogEvent):
     leader: int
 
 
-@_event(line_pattern(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+"))
+@_read_from(_QUORUM, rb"Renouncing the leadership", rb".*? epoch \d+")
 class LeadershipRenounced(LogEvent):
     """A controller is not the active one any more."""
 
@@ -316,14 +290,12 @@ class RegistrationRecord(LogEvent):
         return (type(self), *content)
 
 
-@_event(
-    line_pattern(
-        _QUORUM,
-        rb"Replayed (?:initial )?RegisterBrokerRecord ",
-        rb"(?:for|modifying|establishing).*?RegisterBrokerRecord\(brokerId=(?P<broker>\d+),"
-        rb".*? incarnationId=(?P<incarnation_id>[\w-]+), brokerEpoch=(?P<broker_epoch>\d+),"
-        rb".*?fenced=(?P<is_fenced>\w+)",
-    )
+@_read_from(
+    _QUORUM,
+    rb"Replayed (?:initial )?RegisterBrokerRecord ",
+    rb"(?:for|modifying|establishing).*?RegisterBrokerRecord\(brokerId=(?P<broker>\d+),"
+    rb".*? incarnationId=(?P<incarnation_id>[\w-]+), brokerEpoch=(?P<broker_epoch>\d+),"
+    rb".*?fenced=(?P<is_fenced>\w+)",
 )
 class RegisterBrokerRecord(RegistrationRecord):
     """A broker registers."""
@@ -332,14 +304,12 @@ class RegisterBrokerRecord(RegistrationRecord):
     is_fenced: bool
 
 
-@_event(
-    line_pattern(
-        _QUORUM,
-        rb"Replayed BrokerRegistrationChangeRecord ",
-        rb".*?BrokerRegistrationChangeRecord\(brokerId=(?P<broker>\d+),"
-        rb" brokerEpoch=(?P<broker_epoch>\d+), fenced=(?P<fenced>-?\d+),"
-        rb" inControlledShutdown=(?P<in_controlled_shutdown>-?\d+)[,)]",
-    )
+@_read_from(
+    _QUORUM,
+    rb"Replayed BrokerRegistrationChangeRecord ",
+    rb".*?BrokerRegistrationChangeRecord\(brokerId=(?P<broker>\d+),"
+    rb" brokerEpoch=(?P<broker_epoch>\d+), fenced=(?P<fenced>-?\d+),"
+    rb" inControlledShutdown=(?P<in_controlled_shutdown>-?\d+)[,)]",
 )
 class BrokerRegistrationChangeRecord(RegistrationRecord):
     """A broker is fenced or unfenced, or shuts down: 1 and -1, and 0 without a change."""
@@ -348,23 +318,19 @@ class BrokerRegistrationChangeRecord(RegistrationRecord):
     in_controlled_shutdown: int
 
 
-@_event(
-    line_pattern(
-        _QUORUM,
-        rb"Replayed [^(]*?UnregisterBrokerRecord",
-        rb".*?brokerId=(?P<broker>\d+), brokerEpoch=(?P<broker_epoch>\d+)",
-    )
+@_read_from(
+    _QUORUM,
+    rb"Replayed [^(]*?UnregisterBrokerRecord",
+    rb".*?brokerId=(?P<broker>\d+), brokerEpoch=(?P<broker_epoch>\d+)",
 )
 class UnregisterBrokerRecord(RegistrationRecord):
     """A registration is removed."""
 
 
-@_event(
-    line_pattern(
-        _QUORUM,
-        rb"Fencing broker ",
-        rb"(?P<broker>\d+) (?:at epoch \d+ )?because its session has timed out",
-    )
+@_read_from(
+    _QUORUM,
+    rb"Fencing broker ",
+    rb"(?P<broker>\d+) (?:at epoch \d+ )?because its session has timed out",
 )
 class SessionTimedOut(LogEvent):
     """The active controller is about to fence a broker that sends no heartbeat."""
@@ -375,12 +341,10 @@ class SessionTimedOut(LogEvent):
 # Topics, with either control plane.
 
 
-@_event(
-    line_pattern(
-        _ANY_QUORUM,
-        rb"Replayed TopicRecord for topic ",
-        rb"(?P<topic>\S+) with topic ID (?P<topic_id>[\w-]+)\.",
-    )
+@_read_from(
+    _ANY_QUORUM,
+    rb"Replayed TopicRecord for topic ",
+    rb"(?P<topic>\S+) with topic ID (?P<topic_id>[\w-]+)\.",
 )
 class TopicRecord(LogEvent):
     """A topic is created."""
@@ -389,27 +353,23 @@ class TopicRecord(LogEvent):
     topic_id: str
 
 
-@_event(
-    line_pattern(
-        rb"(?:\[Topic Deletion Manager \d+\] )?",
-        rb"Deletion of topic ",
-        rb"(?P<topic>\S+) successfully completed",
-    ),
-    line_pattern(_ANY_QUORUM, rb"Replayed RemoveTopicRecord for topic ", rb"(?P<topic>\S+) with "),
+@_read_from(
+    rb"(?:\[Topic Deletion Manager \d+\] )?",
+    rb"Deletion of topic ",
+    rb"(?P<topic>\S+) successfully completed",
 )
+@_read_from(_ANY_QUORUM, rb"Replayed RemoveTopicRecord for topic ", rb"(?P<topic>\S+) with ")
 class TopicDeleted(LogEvent):
     """A topic is deleted."""
 
     topic: str
 
 
-@_event(
-    line_pattern(
-        _ANY_QUORUM,
-        rb"Replayed ConfigRecord for ConfigResource\(type=TOPIC, ",
-        rb"name='(?P<topic>[^']*)'\) which set configuration"
-        rb" (?P<name>min\.insync\.replicas|unclean\.leader\.election\.enable) to (?P<value>\w+)",
-    )
+@_read_from(
+    _ANY_QUORUM,
+    rb"Replayed ConfigRecord for ConfigResource\(type=TOPIC, ",
+    rb"name='(?P<topic>[^']*)'\) which set configuration"
+    rb" (?P<name>min\.insync\.replicas|unclean\.leader\.election\.enable) to (?P<value>\w+)",
 )
 class TopicSetting(LogEvent):
     """A setting of a topic is set."""
