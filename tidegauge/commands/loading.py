@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,18 +16,14 @@ from tidegauge.commands.shared_options import parsed
 from tidegauge.compiled.compile_all import Compilation, compile_all, import_kernel, is_compiled
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.compiled.rules import COMPILED, RULES, RUN
-from tidegauge.runs.run import Run
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.changes import parse_change
-from tidegauge.scenario.text.counted import counted
 from tidegauge.scenario.text.yaml_file import read_scenario_file
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, parse_time
-from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
 from tidegauge.traces.run_folder import write_text_atomically
 from tidegauge.views.progress import working
-from tidegauge.views.story_lines import LISTED
 
 _PARTS = ("costs", "resources")
 
@@ -46,44 +41,6 @@ def costs_in(file: Path) -> dict[str, object]:
             )
         values |= {f"{part}.{field}": value for field, value in fields.items()}
     return values
-
-
-def opened_run(folder: Path, command: str) -> Run:
-    """The run in a folder; for a folder of a sweep the command lists its runs and ends.
-
-    Args:
-        folder: the argument of the command.
-        command: the name of the command.
-
-    Raises:
-        RunError: the folder has no run that this Tidegauge can read.
-    """
-    try:
-        return Run(folder)
-    except SweepFolderError:
-        raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
-
-
-def _runs_to_choose_from(folder: Path, command: str) -> str:
-    runs = runs_of_sweep(folder)
-    if not runs:
-        return f"{folder}: is the folder of a sweep, and no run of it has begun yet"
-    worst = worst_of_sweep(folder)
-    which, chosen = "the first of them", runs[0]
-    if worst is not None and worst.folder in runs:
-        which, chosen = "the worst of them", worst.folder
-        if worst.figure is not None:
-            which += f" (the {worst.worst_is} {worst.figure.replace('_', ' ')})"
-    lines = [
-        f"{folder}: is the folder of a sweep of {counted(len(runs), 'run')}; {command} takes one",
-        f"  {which}: tidegauge {command} {shlex.quote(str(chosen))}",
-        f"  all of them:     tidegauge analyze {shlex.quote(str(folder))}",
-        "Its runs:",
-        *(f"  {shlex.quote(str(run))}" for run in runs[:LISTED]),
-    ]
-    if len(runs) > LISTED:
-        lines.append(f"  ... and {len(runs) - LISTED:,} more")
-    return "\n".join(lines)
 
 
 def check_new_file(out: Path, *, force: bool) -> None:
