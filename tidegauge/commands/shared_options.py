@@ -54,7 +54,7 @@ From = Annotated[
 ]
 To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the shown time.")]
 
-# How it is run.
+# The processes of a run.
 Inline = Annotated[
     bool,
     typer.Option(
@@ -162,7 +162,7 @@ class Hosting(NamedTuple):
         if self.inline and self.asks_for_ray:
             raise TidegaugeError("--inline excludes Ray: leave out --ray, --actors and --address")
 
-    def told(self, asked: Hosting) -> str:
+    def description(self, asked: Hosting) -> str:
         """The choice in words, with the option for the other choice.
 
         Args:
@@ -206,7 +206,7 @@ def seeds_of(span: str) -> range:
     return range(first, last + 1)
 
 
-def described(options: type) -> list[inspect.Parameter]:
+def parameters_of(options: type) -> list[inspect.Parameter]:
     """The fields of options as Typer's parameters: each has the comment above it as its help."""
     hints = get_type_hints(options, include_extras=True)
     helps = _helps_of(options.__module__)
@@ -255,7 +255,7 @@ def _helps_of(module: str) -> dict[tuple[str, str], str]:
 def words_of(options: Any) -> list[str]:
     """The arguments and options that differ from their defaults, as typed on the command line."""
     words: list[str] = []
-    for parameter in described(type(options)):
+    for parameter in parameters_of(type(options)):
         value, info = getattr(options, parameter.name), get_args(parameter.annotation)[1]
         if value == parameter.default:
             continue

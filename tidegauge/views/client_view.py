@@ -141,7 +141,7 @@ def _times(run: RunFolder, names: Names, processes: Sequence[int]) -> Iterator[t
 
 
 def _consumer(names: Names, rows: Sequence[TraceRow]) -> Iterator[tuple[str, str]]:
-    """What consumers lost, and where they read."""
+    """The records that consumers lost, and their positions."""
     lost = [row for row in rows if row.kind == "coordinator_lost"]
     if lost:
         missing_us = sum(row["missing_us"] for row in rows if row.kind == "coordinator_found")

@@ -98,7 +98,7 @@ def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
-    """Print which partitions were stalled for producers, and what these could not send."""
+    """Print the partitions that were stalled for producers, and the records that were not sent."""
     stalled = stalled_partitions(tables)
     if stalled is None:
         return
@@ -151,7 +151,7 @@ LAST = 10
 
 
 def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
-    """Print a row and what it goes back to, the newest first; then each cause beside that."""
+    """Print a row and its chain of triggers, the newest first; then each cause beside that."""
     strands = cause_strands(run, row)
     out.print("The causes of this row, the newest first", style="bold")
     _print_strand(out, strands[0], run, names)
