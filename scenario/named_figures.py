@@ -17,8 +17,6 @@ from tidegauge.traces.checks import CHECKS, LIVENESS
 from tidegauge.traces.summary_figures import (
     FORMS,
     KRAFT_PROCESS_KINDS,
-    OF_LIVENESS,
-    OF_RACKS,
     PROCESS_KINDS,
     Figure,
 )
@@ -44,13 +42,12 @@ class FigureNames:
         }
         #: The names of faults that are drawn from the seed.
         self._drawn = tuple(rate.name or str(rate.fault.kind) for rate in scenario.fault_rates)
-        left_out: tuple[Figure, ...] = () if has_racks(scenario) else OF_RACKS
-        left_out += () if scenario.liveness else OF_LIVENESS
+        has = {"": True, "racks": has_racks(scenario), "liveness": bool(scenario.liveness)}
         #: The forms that have at least one figure.
         self.forms = tuple(
             form
             for form in FORMS
-            if form not in left_out and next(self.names_of(form), None) is not None
+            if has[form.only_with] and next(self.names_of(form), None) is not None
         )
 
     def names_of(self, form: Figure) -> Iterator[str]:

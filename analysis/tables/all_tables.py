@@ -13,6 +13,7 @@ from tidegauge.analysis.tables import (
     elections,
     fault_costs,
     faults,
+    isrs,
     notifications,
     partition_states,
     run_figures,
@@ -60,7 +61,7 @@ VIEWS: dict[str, View] = {
     for room in (
         *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
-        *(control_plane, faults),
+        *(control_plane, faults, isrs),
     )
     for view in room.VIEWS
 }

@@ -249,7 +249,7 @@ def test_no_room_hides_a_module_of_python() -> None:
         ("scenario/reading.py", "from tidegauge.scenario.model.faults import Fault"),
         ("scenario/model/faults.py", "from tidegauge.scenario.text.errors import Problem"),
         ("tidegauge/command_line.py", "from tidegauge import __version__"),
-        ("tidegauge/commands/show.py", "from tidegauge.runs.story import Names"),
+        ("tidegauge/commands/show.py", "from tidegauge.runs.trace_events import Names"),
     ],
 )
 def test_accepts(path: str, source: str) -> None:
@@ -291,7 +291,11 @@ def test_accepts(path: str, source: str) -> None:
         ("scenario/text/errors.py", "from tidegauge.scenario.model import x", "scenario/model"),
         ("scenario/model/faults.py", "from tidegauge.scenario.reading import x", "above scenario"),
         ("engine/layout/tables.py", "from tidegauge.engine.group import x", "above engine"),
-        ("tidegauge/runs/story.py", "from tidegauge.views.output import x", "tidegauge/views"),
+        (
+            "tidegauge/runs/trace_events.py",
+            "from tidegauge.views.output import x",
+            "tidegauge/views",
+        ),
         (
             "tidegauge/commands/first_steps.py",
             "from tidegauge.command_line import app",

@@ -11,8 +11,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from tidegauge.command_line import app
-from tidegauge.real_cluster.describe.changed_defaults import changed_defaults
-from tidegauge.real_cluster.describe.standard_faults import fault_cases, in_health
+from tidegauge.real_cluster.describe.release_change import changed_defaults, fault_cases, in_health
 from tidegauge.scenario.reading import Scenario, scenario_from_mapping
 
 REAL_INPUT = Path(__file__).parents[1] / "data" / "real_input"

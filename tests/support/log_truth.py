@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tidegauge.real_cluster.logs.broker_lives import ABSENT, ACTIVE, FENCED, SHUTTING_DOWN
+from tidegauge.real_cluster.logs.broker_states import ABSENT, ACTIVE, FENCED, SHUTTING_DOWN
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.real_history import RealHistory, real_history
 

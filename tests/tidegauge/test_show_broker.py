@@ -24,49 +24,13 @@ from night_story import (
     shown,
     the_evening,
 )
-from tidegauge.runs.row_selection import is_about_broker
+from tidegauge.runs.brokers import is_about_broker
 from written_rows import S, WrittenRows
 
 
 @pytest.fixture
 def night(tmp_path: Path) -> Path:
     return folder_of(a_night(), tmp_path / "night")
-
-
-def test_a_broker_has_what_happened_to_its_session_and_registration(night: Path) -> None:
-    story = shown(night, "broker", "1")
-    assert "opens session 1 of broker 1" in story
-    assert "expires session 1 of broker 1, silent for 6.000s" in story
-    assert line_with("/brokers/ids/1 is created", story).split()[0] == "1.000s"
-    assert line_with("/brokers/ids/1 is deleted", story).split()[0] == "16.000s"
-    assert "controller of broker 2  sees that broker 1 is gone" in story
-
-
-def test_a_broker_has_nothing_of_what_happened_to_another(night: Path) -> None:
-    story = shown(night, "broker", "3")
-    assert "session 1 of broker 1" not in story
-    assert "/brokers/ids/1" not in story
-    assert "leaders elected" not in story
-
-
-def test_roles_that_many_partitions_get_at_once_are_one_line(night: Path) -> None:
-    story = shown(night, "broker", "1")
-    line = line_with("partitions led", story)
-    assert line.split()[:3] == ["3.000s", "broker", "1"]
-    assert "6 partitions led (6 of them newly): orders-0, orders-1, orders-2 and 3 more" in line
-    followed = line_with("followed", shown(night, "broker", "3"))
-    assert "6 partitions followed: orders-0" in followed
-
-
-def test_roles_that_are_lost_are_told_with_who_has_them_now(night: Path) -> None:
-    line = line_with("1 UNCLEAN", shown(night, "broker", "1"))
-    assert "5 leaders elected, 1 UNCLEAN (5 broker 2 before broker 1): orders-0" in line
-
-
-def test_a_reason_of_many_is_told_once_with_its_count(night: Path) -> None:
-    story = shown(night, "broker", "1")
-    reason = line_with("began at 10.000s (5 times)", story)
-    assert reason.strip() == "because: pause 'stop' began at 10.000s (5 times)"
 
 
 def test_requests_that_are_refused_are_counted_by_reason(night: Path) -> None:

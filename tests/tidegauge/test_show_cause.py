@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from night_story import BROKER_1, a_night, folder_of, line_with, run, shown
-from tidegauge.runs.cause_chain import cause_strands
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.causes import cause_strands
+from tidegauge.runs.run import Run
 from written_rows import S, WrittenRows
 
 
@@ -50,15 +50,15 @@ def linked(*links: tuple[int, int]) -> WrittenRows:
 
 
 def strands(rows: WrittenRows, folder: Path, start: int) -> list[tuple[list[int], int | None]]:
-    run = RunFolder(rows.run(folder))
+    run = Run(rows.run(folder))
     row = run.canonical_row(BROKER_1, start)
     assert row is not None
     return [
         (
-            [row["sequence"] for row in strand.rows],
-            None if strand.joins is None else strand.joins["sequence"],
+            [event.sequence for event in strand.rows],
+            None if strand.joins is None else strand.joins.sequence,
         )
-        for strand in cause_strands(run, row)
+        for strand in cause_strands(run, run.event(row))
     ]
 
 

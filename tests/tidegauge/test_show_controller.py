@@ -20,7 +20,7 @@ from night_story import (
     the_evening,
     the_stop,
 )
-from tidegauge.views.story_lines import duration_text
+from tidegauge.scenario.text.counted import duration_text
 from written_rows import S, WrittenRows
 
 
@@ -33,23 +33,6 @@ def test_terms_end_in_zookeeper_before_the_controller_knows_it(night: Path) -> N
     lines = shown(night, "controller").splitlines()
     assert lines[1].split() == ["1", "1", "2.000s", "16.000s", "30.000s"]
     assert lines[2].split() == ["2", "2", "17.000s", "-", "-"]
-
-
-def test_an_event_is_told_with_how_long_it_waited(night: Path) -> None:
-    story = shown(night, "controller")
-    line = line_with("more in the queue", story)
-    assert line.endswith("BrokerChange: waited 250.00 ms, took 2.00 s, 3 more in the queue")
-    assert line_with("BrokerChange  ", story).split() == [
-        "BrokerChange", "1", *(["250.00", "ms"] * 3), *(["2.00", "s"] * 3),
-    ]  # fmt: skip
-
-
-def test_what_the_controller_saw_and_decided_is_told(night: Path) -> None:
-    story = shown(night, "controller")
-    assert "sees that broker 1 is gone" in story
-    assert "5 leaders elected, 1 UNCLEAN" in story
-    assert "expires session 1 of broker 1" in story
-    assert "/controller is deleted by the end of its session" in story
 
 
 def test_only_faults_that_hit_a_controller_in_office_are_told(tmp_path: Path) -> None:

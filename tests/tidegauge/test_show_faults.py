@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from isr_stories import as_written, retold
 from scenario_runs import rows_of, run_of
 from tidegauge.command_line import app
-from tidegauge.runs.result_tables import tables_of
+from tidegauge.runs.run import Run
 from tidegauge.simulation.messages.controller_requests import UpdateMetadataRequest
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.fault_view import FaultCosts
@@ -21,7 +21,7 @@ from tidegauge.views.fault_view import fault_costs as costs_in
 
 
 def fault_costs(run: RunFolder) -> list[FaultCosts]:
-    return costs_in(tables_of(run))
+    return costs_in(Run(run.path).tables)
 
 
 def summary_of(run: RunFolder) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.rehearsal.alerts import alerts_of
+from tidegauge.rehearsal.alerts import RuleFile, alerts_of, read_rule_file
 from tidegauge.rehearsal.incidents import (
     Rehearsal,
     Rehearsed,
@@ -24,7 +24,6 @@ from tidegauge.rehearsal.incidents import (
     served_metrics,
 )
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
-from tidegauge.rehearsal.rule_files import RuleFile, read_rule_file
 from tidegauge.simulation.durations import parse_time
 from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
 from tidegauge.views.output import INTERRUPTED, console, print_json, report

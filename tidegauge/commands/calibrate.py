@@ -13,23 +13,23 @@ from tidegauge.commands.import_cluster import rate_source
 from tidegauge.commands.loading import announce_compilation, check_new_file, write_new_file
 from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.costs.calibration import Calibration, calibrate
-from tidegauge.real_cluster.costs.calibration_tables import calibration_lines, comparison_lines
-from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs, read_cluster_logs
-from tidegauge.real_cluster.costs.cost_text import (
+from tidegauge.real_cluster.costs.calibration import MARKERS, Calibration, calibrate
+from tidegauge.real_cluster.costs.calibration_text import (
     NotBlockStyleError,
+    calibration_lines,
+    comparison_lines,
     cost_file_text,
     scenario_text_with,
 )
-from tidegauge.real_cluster.costs.estimators import MARKERS
-from tidegauge.real_cluster.costs.measured_series import (
+from tidegauge.real_cluster.costs.estimator import ClusterLogs, read_cluster_logs
+from tidegauge.real_cluster.costs.measured_times import (
     ZOOKEEPER_LATENCY,
     MeasuredSeries,
+    measured_parameters,
     wanted_names,
 )
-from tidegauge.real_cluster.costs.measured_times import measured_parameters
 from tidegauge.real_cluster.costs.recorded_times import Recorded, read_recorded
-from tidegauge.real_cluster.costs.side_by_side import compare_figures
+from tidegauge.real_cluster.costs.side_by_side import compare_times
 from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE, Mode
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.views.progress import working
@@ -149,7 +149,7 @@ def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int)
     announce_compilation()
     with working("plays schedules") as tell:
         costs = calibration.parts().get("costs", {})
-        compared = compare_figures(recorded, costs, seeds, tell)
+        compared = compare_times(recorded, costs, seeds, tell)
     typer.echo("")
     for line in comparison_lines(compared):
         typer.echo(line)

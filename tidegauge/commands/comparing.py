@@ -35,9 +35,8 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import with_changes
 from tidegauge.scenario.text.written_yaml import comment, lines_of
 from tidegauge.scenario.text.yaml_file import read_scenario_file
-from tidegauge.sweeps.sweep_axis import Axis
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
-from tidegauge.sweeps.sweep_folder import run_name
+from tidegauge.sweeps.sweep_folder import Axis, run_name
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.comparison_view import show_caveats, show_changes, show_decisions, show_figures

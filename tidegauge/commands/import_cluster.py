@@ -27,10 +27,9 @@ from tidegauge.real_cluster.describe.imported_scenario import (
     ImportedScenario,
     ImportRequest,
     import_scenario,
+    scenario_text,
 )
-from tidegauge.real_cluster.describe.properties_files import properties_files
-from tidegauge.real_cluster.describe.scenario_text import scenario_text
-from tidegauge.real_cluster.rates.label_matchers import Matcher, parse_matchers
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.rates.measured_clients import (
     DEFAULT_OVER_S,
     MeasuredClients,
@@ -38,7 +37,13 @@ from tidegauge.real_cluster.rates.measured_clients import (
     of_samples,
 )
 from tidegauge.real_cluster.rates.prometheus_api import PrometheusSource
-from tidegauge.real_cluster.rates.rate_source import RateSource, Window, in_seconds
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    RateSource,
+    Window,
+    in_seconds,
+    parse_matchers,
+)
 from tidegauge.real_cluster.rates.sample_files import SampleReader
 from tidegauge.simulation.durations import parse_duration, parse_time
 from tidegauge.views.progress import working

@@ -6,13 +6,13 @@ import shlex
 from pathlib import Path
 
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.runs.run import Run
 from tidegauge.scenario.text.counted import counted
 from tidegauge.traces.run_files import SweepFolderError, runs_of_sweep, worst_of_sweep
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import LISTED
 
 
-def opened_run(folder: Path, command: str) -> RunFolder:
+def opened_run(folder: Path, command: str) -> Run:
     """The run in a folder; for a folder of a sweep the command lists its runs and ends.
 
     Args:
@@ -23,7 +23,7 @@ def opened_run(folder: Path, command: str) -> RunFolder:
         RunError: the folder has no run that this Tidegauge can read.
     """
     try:
-        return RunFolder(folder)
+        return Run(folder)
     except SweepFolderError:
         raise TidegaugeError(_runs_to_choose_from(folder, command)) from None
 

@@ -19,12 +19,12 @@ from tidegauge.engine.contract import ActorError, EngineMaker, Passed, Progress
 from tidegauge.engine.grouping import worth_broker_groups
 from tidegauge.engine.inline_engine import inline
 from tidegauge.engine.simulate import simulate
-from tidegauge.runs.story import Names
+from tidegauge.runs.run import Run
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import format_duration
-from tidegauge.traces.run_folder import RunFolder, new_run_folder
+from tidegauge.traces.run_folder import new_run_folder
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.overview import show_unreachable
 from tidegauge.views.progress import progress_bar
@@ -47,7 +47,7 @@ def perform(
     is_kept: bool = True,
     watchers: Watchers | None = None,
     over_seeds: str | None = None,
-) -> RunFolder:
+) -> Run:
     """Perform a run; if it fails, the command ends with one line that gives the reason.
 
     Args:
@@ -65,7 +65,7 @@ def perform(
     so_far = f"{out} is unfinished but readable. Again" if is_kept else "Again"
     try:
         with progress_bar(scenario.duration_us) as progress:
-            return simulate(
+            simulate(
                 scenario,
                 out,
                 make_engine=engine,
@@ -77,7 +77,7 @@ def perform(
                 over_seeds=over_seeds,
             )
     except _FarEnough:
-        return RunFolder(out)
+        pass
     except ActorError as error:
         typer.echo(f"tidegauge: {error}", err=True)
         typer.echo(f"{so_far}: {again}", err=True)
@@ -89,6 +89,7 @@ def perform(
     except KeyboardInterrupt:
         typer.echo(f"\nStopped: {so_far}: {again}")
         raise typer.Exit(INTERRUPTED) from None
+    return Run(out)
 
 
 def _stopping_after(until_us: int | None, progress: Progress | None) -> Progress | None:
@@ -187,13 +188,13 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
     return run.summary, _show(run, request, scenario, again)
 
 
-def _show(run: RunFolder, request: RunOptions, scenario: Scenario, again: str) -> bool:
+def _show(run: Run, request: RunOptions, scenario: Scenario, again: str) -> bool:
     """Print the results of a run, and return whether they are as expected."""
     assert run.summary is not None
     for warning in run.summary["warnings"]:
         typer.echo(f"tidegauge: {warning}", err=True)
     show_summary(run.summary, has_quorum=scenario.has_kraft)
-    show_unreachable(console(), run, Names.of(run))
+    show_unreachable(console(), run)
     unexpected = show_verdicts(console(), run)
     show_chance(run.manifest)
     typer.echo(f"Next: tidegauge show partitions {run.path}")

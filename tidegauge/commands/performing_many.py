@@ -28,9 +28,8 @@ from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import split_values
 from tidegauge.scenario.text.counted import counted
 from tidegauge.sweeps.many_runs import Outcome, PlannedRun, outcome_of, run_all
-from tidegauge.sweeps.sweep_axis import Axis
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
-from tidegauge.sweeps.sweep_folder import finished_run, run_name, sweep_folder
+from tidegauge.sweeps.sweep_folder import Axis, finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
 from tidegauge.views.output import INTERRUPTED, console, print_json, report

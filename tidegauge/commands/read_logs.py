@@ -12,9 +12,10 @@ import typer
 
 from tidegauge.commands.result_options import ReadLogsOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.properties_files import properties_files
+from tidegauge.real_cluster.describe.server_properties import properties_files
 from tidegauge.real_cluster.logs.log_files import found_logs
 from tidegauge.real_cluster.logs.real_history import real_history
+from tidegauge.runs.run import Run
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import print_json, report
 from tidegauge.views.progress import working
@@ -38,8 +39,10 @@ def read_logs(options: ReadLogsOptions) -> None:
             _import_writing,
         )
         tell(f"writing {options.out}")
-        from tidegauge.real_cluster.logs.log_reporting import found_in_logs  # noqa: PLC0415
-        from tidegauge.real_cluster.logs.run_writing import write_run  # noqa: PLC0415
+        from tidegauge.real_cluster.logs.logged_run import (  # noqa: PLC0415
+            found_in_logs,
+            write_run,
+        )
 
         run = write_run(history, options.out)
     proposal = None
@@ -69,7 +72,7 @@ def read_logs(options: ReadLogsOptions) -> None:
 
 def _import_writing() -> None:
     """Import the rooms that write runs: they take two seconds, in which other processes read."""
-    importlib.import_module("tidegauge.real_cluster.logs.run_writing")
+    importlib.import_module("tidegauge.real_cluster.logs.logged_run")
 
 
 #: Names of files that say the settings of a node.
@@ -87,14 +90,14 @@ def propose_scenario(
         properties: files of settings; without one those in the folder, and beside it in config.
         file: the file to write.
     """
-    from tidegauge.real_cluster.incident.log_sightings import log_sightings  # noqa: PLC0415
-    from tidegauge.real_cluster.incident.proposal_text import write_proposal  # noqa: PLC0415
+    from tidegauge.real_cluster.incident.proposal import write_proposal  # noqa: PLC0415
+    from tidegauge.real_cluster.incident.sightings import log_sightings  # noqa: PLC0415
 
     try:
         files = properties_files(properties) if properties else list(_properties_in(folder))
         sightings = log_sightings(folder, run.manifest["logs"])
         sightings.write(run.path)
-        return write_proposal(run, files, file, sightings=sightings)
+        return write_proposal(Run(run.path), files, file, sightings=sightings)
     except OSError as error:
         raise TidegaugeError(
             f"{error.filename or file}: cannot be written: {error.strerror}"
@@ -111,7 +114,7 @@ def check_proposal(file: Path | None, properties: Sequence[Path]) -> None:
 
 def proposal_report(proposal: Proposal, run: Path, file: Path) -> Iterator[str]:
     """The lines of a proposal for a terminal, with the next commands."""
-    from tidegauge.real_cluster.incident.proposal_text import proposal_lines  # noqa: PLC0415
+    from tidegauge.real_cluster.incident.proposal import proposal_lines  # noqa: PLC0415
 
     yield ""
     yield f"Scenario: {file}"

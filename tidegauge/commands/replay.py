@@ -16,10 +16,10 @@ from tidegauge.commands.performing import engine_of, perform
 from tidegauge.commands.result_options import CompareRunsOptions, ReplayOptions
 from tidegauge.commands.shared_options import Hosting, parsed
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.incident.pair_view import pair_content, show_run_pair
-from tidegauge.real_cluster.incident.run_pair import run_pair
 from tidegauge.replication.releases import RULE_CELLS
-from tidegauge.runs.story import Names, told
+from tidegauge.runs.run import Run
+from tidegauge.runs.side_by_side import side_by_side
+from tidegauge.runs.trace_events import TraceEvent
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR
 from tidegauge.scenario.reading import Scenario, ScenarioError, scenario_from_mapping
 from tidegauge.scenario.text.counted import counted
@@ -27,9 +27,10 @@ from tidegauge.simulation.durations import parse_time, time_text
 from tidegauge.simulation.trace_rows.schema import SCHEMA_VERSION, tidegauge_version
 from tidegauge.traces.run_comparison import Difference, RunComparison, row_count
 from tidegauge.traces.run_files import MANIFEST, TRACE, RunError
-from tidegauge.traces.run_folder import RunFolder, TraceRow
+from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import working
+from tidegauge.views.side_by_side_view import show_side_by_side, side_by_side_content
 
 
 def replay_run(options: ReplayOptions) -> None:
@@ -113,7 +114,7 @@ def _recorded_until_us(run: RunFolder) -> int | None:
     return None
 
 
-def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
+def _compare(recorded: Run, replayed: Run) -> bool:
     """Print whether both runs are equal, or their first difference."""
     is_unfinished = recorded.summary is None
     difference = RunComparison(recorded, replayed, one_is_unfinished=is_unfinished).first
@@ -126,7 +127,7 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
         )
     hashes = [(run.summary or {}).get("trace_sha256") for run in (recorded, replayed)]
     if difference is not None:
-        _show_difference(console(), difference, Names.of(recorded), Names.of(replayed))
+        _show_difference(console(), difference, recorded, replayed)
     if is_unfinished:
         typer.echo("equal up to its last row" if difference is None else "not equal")
         return difference is None
@@ -142,32 +143,28 @@ def _compare(recorded: RunFolder, replayed: RunFolder) -> bool:
     return hashes[0] == hashes[1] and difference is None
 
 
-def _show_difference(
-    out: Console, difference: Difference, recorded: Names, replayed: Names
-) -> None:
+def _show_difference(out: Console, difference: Difference, recorded: Run, replayed: Run) -> None:
     """Print the first different row, as each run has it, and the different values."""
     out.print("The first row that differs:", style="bold")
-    for which, row, names in (
-        ("recorded", difference.one, recorded),
-        ("replayed", difference.other, replayed),
-    ):
-        out.print(f"  {which}  {_row_text(row, names)}", soft_wrap=True, markup=False)
+    rows = ((difference.one, recorded), (difference.other, replayed))
+    one, other = (None if row is None else run.event(row) for row, run in rows)
+    for which, event in (("recorded", one), ("replayed", other)):
+        text = "has no more rows" if event is None else _event_text(event)
+        out.print(f"  {which}  {text}", soft_wrap=True, markup=False)
     columns = difference.columns()
     width = max(map(len, columns), default=0)
     for name in columns:
-        assert difference.one is not None
-        assert difference.other is not None
-        values = f"recorded {difference.one[name]}, replayed {difference.other[name]}"
+        assert one is not None
+        assert other is not None
+        values = f"recorded {one[name]}, replayed {other[name]}"
         out.print(f"    {name:{width}}  {values}", soft_wrap=True, markup=False)
 
 
-def _row_text(row: TraceRow | None, names: Names) -> str:
+def _event_text(event: TraceEvent) -> str:
     """The row's time, process, number in the trace, and content."""
-    if row is None:
-        return "has no more rows"
-    number = f"{row['process']}:{row['sequence']}" + (f".{row['minor']}" if row["minor"] else "")
-    who = names.process(row["process"])
-    return f"{time_text(row['time_us'])}  {number}  {who}  {row.kind}: {told(row, names)}"
+    number = event.handle or "{process}:{sequence}.{minor}".format_map(event.row.columns)
+    who = f"{event.process}  {event.kind}"
+    return f"{time_text(event.time_us)}  {number}  {who}: {event.words}"
 
 
 def compare_runs(options: CompareRunsOptions) -> None:
@@ -176,11 +173,11 @@ def compare_runs(options: CompareRunsOptions) -> None:
     with report(as_json=options.as_json):
         runs = (opened_run(options.one, "compare-runs"), opened_run(options.other, "compare-runs"))
         with working(f"comparing {options.one} and {options.other}"):
-            pair = run_pair(*runs, shift_us=shift_us)
+            found = side_by_side(runs, shift_us)
         if not options.as_json:
-            show_run_pair(console(), pair)
+            show_side_by_side(console(), found)
     if options.as_json:
-        print_json(pair_content(pair))
+        print_json(side_by_side_content(found))
 
 
 def _shift_us(text: str) -> int:

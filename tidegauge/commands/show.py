@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
-from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.commands.opening import opened_run
 from tidegauge.commands.view_options import (
     DescribeOptions,
@@ -26,19 +25,16 @@ from tidegauge.commands.view_options import (
     ShowZookeeperOptions,
 )
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.runs.broker_history import broker_index
-from tidegauge.runs.cause_chain import row_of_handle
-from tidegauge.runs.log_dirs_description import log_dirs_lines
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.runs.story import Names
-from tidegauge.runs.topic_description import (
-    PartitionDescription,
+from tidegauge.runs.brokers import broker_index, log_dirs_lines
+from tidegauge.runs.causes import event_of_handle
+from tidegauge.runs.histories import PartitionState
+from tidegauge.runs.partitions import (
     TopicDescription,
     describe_topics,
     partition_line,
     topic_lines,
 )
-from tidegauge.traces.run_folder import RunFolder
+from tidegauge.runs.run import Run
 from tidegauge.views import (
     broker_view,
     client_view,
@@ -55,21 +51,14 @@ from tidegauge.views.story_lines import StoryOptions, moment_of, parse_span, pri
 from tidegauge.views.time_axis import axis_of
 
 
-class _Opened(NamedTuple):
-    """A run with its result tables and the names of its processes."""
-
-    folder: RunFolder
-    tables: RunTables
-    names: Names
-
-    def at_us(self, at: str | None) -> int | None:
-        return None if at is None else moment_of(self.folder, at)
+def _opened(run: Path) -> Run:
+    opened = opened_run(run, "show partitions")
+    print_notes(opened)
+    return opened
 
 
-def _opened(run: Path) -> _Opened:
-    folder = opened_run(run, "show partitions")
-    print_notes(folder)
-    return _Opened(folder, tables_of(folder), Names.of(folder))
+def _at_us(run: Run, at: str | None) -> int | None:
+    return None if at is None else moment_of(run, at)
 
 
 def _story(
@@ -85,74 +74,74 @@ def _story(
 
 def show_partitions(options: ShowPartitionsOptions) -> None:
     """Perform ``tidegauge show partitions``."""
-    opened = _opened(options.run)
-    overview.show_partitions(console(), opened.folder, opened.tables)
-    overview.show_unreachable(console(), opened.folder, opened.names)
+    run = _opened(options.run)
+    overview.show_partitions(console(), run)
+    overview.show_unreachable(console(), run)
 
 
 def show_partition(options: ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
-    story, opened = _story(options), _opened(options.run)
-    number = partition_view.partition_number(options.partition, opened.names)
-    partition_view.show_partition(console(), *opened, number, story)
+    story, run = _story(options), _opened(options.run)
+    number = partition_view.partition_number(options.partition, run.names)
+    partition_view.show_partition(console(), run, number, story)
 
 
 def show_broker(options: ShowBrokerOptions) -> None:
     """Perform ``tidegauge show broker``."""
-    story, opened = _story(options), _opened(options.run)
-    broker, at_us = broker_index(options.broker, opened.names), opened.at_us(options.at)
+    story, run = _story(options), _opened(options.run)
+    broker, at_us = broker_index(options.broker, run.names), _at_us(run, options.at)
     if at_us is None:
-        broker_view.show_broker(console(), *opened, broker, story)
+        broker_view.show_broker(console(), run, broker, story)
     else:
-        broker_view.show_broker_at(console(), *opened, broker, at_us)
+        broker_view.show_broker_at(console(), run, broker, at_us)
 
 
 def show_client(options: ShowClientOptions) -> None:
     """Perform ``tidegauge show client``."""
     story = _story(options)
-    client_view.show_client(console(), *_opened(options.run), options.client, story)
+    client_view.show_client(console(), _opened(options.run), options.client, story)
 
 
 def show_controller(options: ShowControllerOptions) -> None:
     """Perform ``tidegauge show controller``."""
-    story, opened = _story(options), _opened(options.run)
-    at_us = opened.at_us(options.at)
+    story, run = _story(options), _opened(options.run)
+    at_us = _at_us(run, options.at)
     if at_us is None:
-        controller_view.show_controller(console(), *opened, story)
+        controller_view.show_controller(console(), run, story)
     else:
-        controller_view.show_controller_at(console(), *opened, at_us)
+        controller_view.show_controller_at(console(), run, at_us)
 
 
 def show_faults(options: ShowFaultsOptions) -> None:
     """Perform ``tidegauge show faults``."""
-    opened = _opened(options.run)
+    run = _opened(options.run)
     if options.as_json:
-        print_json(fault_view.faults_for_programs(opened.folder, opened.tables))
+        print_json(fault_view.faults_for_programs(run, run.tables))
     else:
-        fault_view.show_faults(console(), opened.folder, opened.tables)
+        fault_view.show_faults(console(), run, run.tables)
 
 
 def show_cause(options: ShowCauseOptions) -> None:
     """Perform ``tidegauge show cause``."""
-    folder, _, names = _opened(options.run)
-    overview.show_cause(console(), folder, names, row_of_handle(options.handle, folder, names))
+    run = _opened(options.run)
+    overview.show_cause(console(), run, event_of_handle(options.handle, run))
 
 
 def show_zookeeper(options: ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
-    opened = _opened(options.run)
-    _check_that_it_is_simulated(opened.folder, "zookeeper: logs do not tell ZooKeeper's tree")
-    controller_view.show_zookeeper(console(), opened.folder, opened.at_us(options.at))
+    run = _opened(options.run)
+    _check_that_it_is_simulated(run, "zookeeper: logs do not tell ZooKeeper's tree")
+    controller_view.show_zookeeper(console(), run, _at_us(run, options.at))
 
 
 def show_quorum(options: ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
-    opened = _opened(options.run)
-    _check_that_it_is_simulated(opened.folder, "quorum: logs do not tell the states of all voters")
-    quorum_view.show_quorum(console(), opened.folder, opened.at_us(options.at))
+    run = _opened(options.run)
+    _check_that_it_is_simulated(run, "quorum: logs do not tell the states of all voters")
+    quorum_view.show_quorum(console(), run, _at_us(run, options.at))
 
 
-def _check_that_it_is_simulated(run: RunFolder, why: str) -> None:
+def _check_that_it_is_simulated(run: Run, why: str) -> None:
     if run.is_of_logs:
         raise TidegaugeError(f"show {why}; show controller has the active controllers")
 
@@ -160,26 +149,24 @@ def _check_that_it_is_simulated(run: RunFolder, why: str) -> None:
 def show_metadata_log(options: ShowMetadataLogOptions) -> None:
     """Perform ``tidegauge show metadata-log``."""
     span = parse_span(options.begin, options.end)
-    folder, _, names = _opened(options.run)
-    quorum_view.show_metadata_log(console(), folder, names, span)
+    quorum_view.show_metadata_log(console(), _opened(options.run), span)
 
 
 def picture(options: PictureOptions) -> None:
     """Perform ``tidegauge picture``."""
-    folder = opened_run(options.run, "picture")
-    names = Names.of(folder)
+    run = opened_run(options.run, "picture")
     out = console()
-    axis = axis_of(folder, out, parse_span(options.begin, options.end))
+    axis = axis_of(run, out, parse_span(options.begin, options.end))
     number = (
         None
         if options.partition is None
-        else partition_view.partition_number(options.partition, names)
+        else partition_view.partition_number(options.partition, run.names)
     )
-    print_notes(folder)
+    print_notes(run)
     if number is None:
-        cluster_picture.show_cluster(out, folder, tables_of(folder), names, axis)
+        cluster_picture.show_cluster(out, run, run.tables, run.names, axis)
     else:
-        partition_picture.show_partition(out, folder, tables_of(folder), names, number, axis)
+        partition_picture.show_partition(out, run, number, axis)
 
 
 def describe_cluster(options: DescribeOptions) -> None:
@@ -200,13 +187,13 @@ def describe_cluster(options: DescribeOptions) -> None:
     if options.log_dirs and (options.topic is not None or options.as_json):
         raise TidegaugeError("--log-dirs prints all topics as JSON: leave out --topic and --json")
 
-    folder = opened_run(options.run, "describe")
-    print_notes(folder)
-    at_us = None if options.at is None else moment_of(folder, options.at)
+    run = opened_run(options.run, "describe")
+    print_notes(run)
+    at_us = _at_us(run, options.at)
     if options.log_dirs:
-        typer.echo("\n".join(log_dirs_lines(folder, at_us)))
+        typer.echo("\n".join(log_dirs_lines(run, at_us)))
         return
-    topics = describe_topics(folder, tables_of(folder), at_us)
+    topics = describe_topics(run, at_us)
     if options.topic is not None:
         topics = [each for each in topics if each.topic == options.topic]
         if not topics:
@@ -214,12 +201,12 @@ def describe_cluster(options: DescribeOptions) -> None:
             raise TidegaugeError(f"--topic {options.topic}: there is no such topic {when}")
     wanted = _WANTED[chosen[0]] if chosen else None
     if options.as_json:
-        _print_json(topics, wanted, with_quorum=bool(folder.directory.controllers))
+        _print_json(topics, wanted, with_quorum=bool(run.directory.controllers))
     else:
-        _print_lines(topics, wanted, folder.manifest["scenario"]["release"])
+        _print_lines(topics, wanted, run.manifest["scenario"]["release"])
 
 
-_WANTED: dict[str, Callable[[PartitionDescription], bool]] = {
+_WANTED: dict[str, Callable[[PartitionState], bool]] = {
     "--under-replicated-partitions": lambda partition: partition.is_under_replicated,
     "--unavailable-partitions": lambda partition: partition.is_unavailable,
     "--under-min-isr-partitions": lambda partition: partition.is_under_min_isr,
@@ -228,7 +215,7 @@ _WANTED: dict[str, Callable[[PartitionDescription], bool]] = {
 
 def _print_lines(
     topics: list[TopicDescription],
-    wanted: Callable[[PartitionDescription], bool] | None,
+    wanted: Callable[[PartitionState], bool] | None,
     release: str,
 ) -> None:
     if wanted is None:
@@ -240,7 +227,7 @@ def _print_lines(
         typer.echo("\n".join(lines))
 
 
-def _eligible(partition: PartitionDescription, *, with_quorum: bool) -> dict[str, Any]:
+def _eligible(partition: PartitionState, *, with_quorum: bool) -> dict[str, Any]:
     """The fields that only a partition of a KRaft cluster has."""
     if not with_quorum:
         return {}
@@ -252,7 +239,7 @@ def _eligible(partition: PartitionDescription, *, with_quorum: bool) -> dict[str
 
 def _print_json(
     topics: list[TopicDescription],
-    wanted: Callable[[PartitionDescription], bool] | None,
+    wanted: Callable[[PartitionState], bool] | None,
     *,
     with_quorum: bool,
 ) -> None:
@@ -262,7 +249,7 @@ def _print_json(
             "settings": dict(topic.settings),
             "partitions": [
                 {
-                    "partition": each.partition,
+                    "partition": each.number,
                     "leader": each.leader,
                     "replicas": list(each.replicas),
                     "isr": list(each.isr),

@@ -19,7 +19,7 @@ from tidegauge.commands.loading import loaded
 from tidegauge.commands.run_options import RunOptions, UpgradeOptions
 from tidegauge.commands.shared_options import parsed, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.real_cluster.describe.standard_faults import FaultCase, fault_cases, in_health
+from tidegauge.real_cluster.describe.release_change import FaultCase, fault_cases, in_health
 from tidegauge.replication.release_versions import KRAFT_MODE, Release
 from tidegauge.scenario.other_mode.conversion import Change
 from tidegauge.scenario.reading import Scenario

@@ -17,13 +17,12 @@ from tidegauge.engine.prediction import Prediction, predict
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.leaned_on import LeanedOn, leaned_on
 from tidegauge.scenario.model.workload import ClientGroup
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.scenario.timetable import fault_words, timetable
 from tidegauge.scenario.used_resources import UsedResource, used_resources
 from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, time_text
 from tidegauge.views.output import print_json
-from tidegauge.views.story_lines import duration_text
 
 #: The number of faults and steps that are listed.
 _LISTED = 40

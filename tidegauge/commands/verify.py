@@ -9,7 +9,6 @@ import typer
 from tidegauge.commands.opening import opened_run
 from tidegauge.commands.result_options import VerifyOptions
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.runs.story import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import TraceError
@@ -118,7 +117,7 @@ def _compare(
 ) -> None:
     if expected == found:
         return
-    who = f"{run.path}: {Names(run.manifest).process(process)} (process {process})"
+    who = f"{run.path}: {run.directory.process(process)} (process {process})"
     if expected is None or found is None:
         raise VerificationError(f"{who} has rows in the trace, but is not in the summary")
     if expected[0] != found[0]:

@@ -24,9 +24,17 @@ from tidegauge.report.charts import (
     time_axis,
 )
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
+from tidegauge.report.panels import (
+    Mark,
+    Panel,
+    Point,
+    collected,
+    counts,
+    levels,
+    measured,
+    panel_charts,
+)
 from tidegauge.report.section import Chart, Piece, Section, Span, Words, Zoom, plain
-from tidegauge.report.series import counts, levels, measured
 from tidegauge.simulation.durations import time_text
 
 #: So many faults have a line each; else those of a kind share one.

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tidegauge.analysis.questions.question import Question, worth_showing
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.views.story_lines import duration_text
+from tidegauge.scenario.text.counted import duration_text
 
 #: Columns are so far apart.
 _GAP = 2

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.tables.unavailable import LABELS, OF_CLIENTS
-from tidegauge.runs.story import Names
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.traces.directory import Directory
@@ -106,11 +106,13 @@ def _gauges(tables: RunTables, conditions: dict[str, str], axis: TimeAxis) -> It
 def _counts(tables: RunTables, axis: TimeAxis) -> Iterator[str]:
     counts = tables.rows("""
         with changes as (
-            select run, change, time_us from isr_changes
+            select run, change, time_us,
+                case when change = 'removal' then size(brokers) else 1 end as times
+            from isr_changes
             union all
-            select run, 'election', time_us from elections where is_new
+            select run, 'election', time_us, 1 from elections where is_new
         )
-        select change, part, count(*) as times
+        select change, part, sum(times) as times
         from parts as p
         join changes as c on c.time_us >= p.begin_us and c.time_us < p.end_us
         join run_figures as f on f.run = c.run and c.time_us > 1e6 * f.figures_from_seconds

@@ -11,16 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegauge.analysis.over_seeds import OverSeeds
-from tidegauge.real_cluster.describe.changed_defaults import ChangedDefault, changed_defaults
+from tidegauge.real_cluster.describe.release_change import ChangedDefault, changed_defaults
 from tidegauge.runs.compared import ComparedFigure
+from tidegauge.runs.figures import value_text
 from tidegauge.scenario.other_mode.conversion import Change
 from tidegauge.scenario.reading import Scenario
 
-_US = "us"
-_SECONDS_US = 1e6
-#: From this many seconds or objects on a mean has no decimals.
-_MUCH = 1_000
-_SOME = 100
 #: Columns of verdicts.
 _VERDICT_WIDTH = 19
 
@@ -179,28 +175,11 @@ def _cell(figure: ComparedFigure, spread: OverSeeds | None) -> str:
     """The mean, and below it its band, if there is one."""
     if spread is None:
         return "none"
-    mean = _value(figure.unit, spread.mean)
+    mean = value_text(spread.mean, figure.unit)
     if spread.low is None or spread.high is None:
         return mean
-    unit = " s" if figure.unit == _US else ""
-    low, high = (_value(figure.unit, each).removesuffix(unit) for each in (spread.low, spread.high))
-    return mean if low == high else f"{mean}\n[dim]{low} to {high}{unit}[/]"
-
-
-def _value(unit: str, value: float) -> str:
-    """A time in seconds, or a number; of large values no decimals, of others two."""
-    if unit == _US:
-        return f"{_rounded(value / _SECONDS_US, 3)} s"
-    return _rounded(value, 1)
-
-
-def _rounded(value: float, decimals: int) -> str:
-    if value >= _MUCH:
-        decimals = 0
-    elif value >= _SOME:
-        decimals = min(decimals, 1)
-    text = f"{value:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    low, high = (value_text(each, figure.unit) for each in (spread.low, spread.high))
+    return mean if low == high else f"{mean}\n[dim]{low.removesuffix(' s')} to {high}[/]"
 
 
 def _lower(label: str) -> str:

@@ -20,13 +20,12 @@ from tidegauge.laboratory.conformance.conform import (
     figures,
 )
 from tidegauge.laboratory.conformance.known_differences import SHIPPED
-from tidegauge.runs.result_tables import tables_of
-from tidegauge.runs.story import Names
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import StoryLine, controller_story, partition_story
+from tidegauge.runs.trace_events import Names
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
-from tidegauge.views.controller_view import controller_story
-from tidegauge.views.partition_view import partition_story
-from tidegauge.views.story_lines import LISTED, Line, Span, StoryOptions, print_lines
+from tidegauge.views.story_lines import LISTED, Span, print_lines
 
 #: The default number of seeds.
 SEEDS = 10
@@ -114,8 +113,8 @@ class ConformanceReport:
             explained = [each for each in result.explained if each.row is row]
             assert row is not None
             self._print(f"  {_row(explained[0])}: {row.cause}")
-            told = [f"    step {each.step.number}: {each.field.told()}" for each in explained]
-            self._print_some(told, "    ")
+            texts = [f"    step {each.step.number}: {each.field.text()}" for each in explained]
+            self._print_some(texts, "    ")
         if result.not_modelled:
             self._print(f"  settings without effect here: {', '.join(result.not_modelled)}")
 
@@ -132,8 +131,8 @@ class ConformanceReport:
         outcome = result.outcomes.get(step.number)
         when = "" if outcome is None else f", at {time_text(outcome.begin_us)} of the run"
         self._print(f"\n  step {step.number}{when}: {json.dumps(step.step)}", style="bold")
-        fields = [each.field.told() for each in parting if each.field.kind != NOT_PLAYED]
-        self._print_some([f"    {told}" for told in fields], "    ")
+        fields = [each.field.text() for each in parting if each.field.kind != NOT_PLAYED]
+        self._print_some([f"    {text}" for text in fields], "    ")
         rest = [each for each in result.unexplained if each.step is not step]
         if rest:
             kinds = Counter(each.field.kind for each in rest)
@@ -145,16 +144,14 @@ class ConformanceReport:
         """Print the story of the differing partitions around that step, and commands for more."""
         commands = [again.command]
         if result.run is not None:
-            run, names = result.run, Names.of(result.run)
+            run = Run(result.run.path)
             span = _span(result)
-            options = StoryOptions(span, details=False, handles=False)
-            affected = _partitions(result.parting, names)
+            affected = _partitions(result.parting, run.names)
             for name in affected[:STORIES]:
-                story = partition_story(run, names, names.partitions[name], options)
+                story = partition_story(run, run.names.partitions[name], span)
                 self._show_story(f"{name} around it", story)
             if not affected:
-                story = controller_story(run, tables_of(run), names, options)
-                self._show_story("the controller", story)
+                self._show_story("the controller", controller_story(run, span))
             if affected[STORIES:]:
                 self._print(f"\n  the same in {', '.join(affected[STORIES:])}")
             shown = again.show(result, affected[0] if affected else None)
@@ -164,7 +161,7 @@ class ConformanceReport:
             self._print(f"    {command}")
         self._print("")
 
-    def _show_story(self, title: str, lines: list[Line]) -> None:
+    def _show_story(self, title: str, lines: list[StoryLine]) -> None:
         self._print(f"\n  {title}:", style="bold")
         print_lines(self.out, lines[:LISTED], handles=False)
         if len(lines) > LISTED:

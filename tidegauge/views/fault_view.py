@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.scenario.text.counted import counted
+from tidegauge.scenario.text.counted import counted, duration_text
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.cluster_picture import conditions_of
-from tidegauge.views.story_lines import duration_text
 
 #: More faults than these are not printed one by one; and more steps.
 _TOLD = 20

@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.report.moved_replicas import reassignment_lines
-from tidegauge.report.stalled_partitions import stalled_partitions
-from tidegauge.runs.cause_chain import Strand, cause_strands, handle_of
-from tidegauge.runs.client_history import unreachable_lines
-from tidegauge.runs.moments import told_moment
-from tidegauge.runs.story import Names
-from tidegauge.scenario.text.counted import counted
-from tidegauge.traces.run_folder import RunFolder, TraceRow
-from tidegauge.views.story_lines import LISTED, duration_text, moment_line, print_lines
+from tidegauge.report.headline import reassignment_lines, stalled_partitions
+from tidegauge.runs.causes import Strand, cause_strands
+from tidegauge.runs.clients import unreachable_lines
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
+from tidegauge.runs.trace_events import TraceEvent
+from tidegauge.scenario.text.counted import counted, duration_text
+from tidegauge.views.story_lines import LISTED, print_lines
 
 #: The worst first: losses, then what may still be lost, then the time that producers waited; of
 #: logs, which do not tell of that, the time in which writes were refused.
@@ -62,22 +61,22 @@ _TOLD = {
 }
 
 
-def show_unreachable(out: Console, run: RunFolder, names: Names) -> None:
+def show_unreachable(out: Console, run: Run) -> None:
     """Print which groups of clients knew for long only brokers that they could not reach."""
-    for line in unreachable_lines(run, names, run.end_us):
+    for line in unreachable_lines(run):
         out.print(f"\n{line}", style="yellow", soft_wrap=True)
 
 
-def show_partitions(out: Console, run: RunFolder, tables: RunTables) -> None:
+def show_partitions(out: Console, run: Run) -> None:
     """Print what was moved, and which partitions are worth a look, and why."""
-    partitions = tables.rows(_RANKED)
+    partitions = run.tables.rows(_RANKED)
     causes: dict[int, list[str]] = {}
-    for each in tables.rows(_LOSSES):
+    for each in run.tables.rows(_LOSSES):
         words = f"{each['records']:,} by {each['fault']} ({each['permitted_by']})"
         causes.setdefault(each["partition"], []).append(words)
     reasons = [list(_reasons(each, causes.get(each["partition"], []))) for each in partitions]
     out.print(_heading(partitions, sum(map(bool, reasons)), of_logs=run.is_of_logs))
-    _show_stalled(out, tables)
+    _show_stalled(out, run.tables)
     for moved in reassignment_lines(run.summary) if run.summary and not run.is_of_logs else ():
         out.print(f"reassignment: {moved}")
     width = max((len(each["topic_partition"]) for each in partitions), default=0)
@@ -150,25 +149,25 @@ def _reasons(figures: dict[str, Any], causes: list[str]) -> Iterator[str]:
 LAST = 10
 
 
-def show_cause(out: Console, run: RunFolder, names: Names, row: TraceRow) -> None:
+def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
     """Print a row and its chain of triggers, the newest first; then each cause beside that."""
-    strands = cause_strands(run, row)
+    strands = cause_strands(run, event)
     out.print("The causes of this row, the newest first", style="bold")
-    _print_strand(out, strands[0], run, names)
+    _print_strand(out, strands[0], run)
     for strand in strands[1:LISTED]:
         assert strand.cause_of is not None
-        out.print(f"\nThe other cause of {handle_of(strand.cause_of)}", style="bold")
-        _print_strand(out, strand, run, names)
+        out.print(f"\nThe other cause of {strand.cause_of.handle}", style="bold")
+        _print_strand(out, strand, run)
     if len(strands) > LISTED:
         out.print(f"\n... and {len(strands) - LISTED} more causes")
 
 
-def _print_strand(out: Console, strand: Strand, run: RunFolder, names: Names) -> None:
-    lines = [moment_line([row], run, names, told_moment) for row in strand.rows]
+def _print_strand(out: Console, strand: Strand, run: Run) -> None:
+    lines = [story_line([event], run) for event in strand.rows]
     if len(lines) > LISTED:
         print_lines(out, lines[: LISTED - LAST], handles=True)
         out.print(f"            ... {len(lines) - LISTED} more ...")
         lines = lines[-LAST:]
     print_lines(out, lines, handles=True)
     if strand.joins is not None:
-        out.print(f"            and then {handle_of(strand.joins)}, above")
+        out.print(f"            and then {strand.joins.handle}, above")

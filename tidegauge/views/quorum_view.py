@@ -8,30 +8,24 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tidegauge.runs.metadata_log import check_has_quorum, metadata_records
-from tidegauge.runs.quorum_history import (
-    DescribedQuorum,
-    described_quorum,
-    quorum_over_time,
-    quorum_terms,
-)
-from tidegauge.runs.story import Names
+from tidegauge.runs import quorum as quorums
+from tidegauge.runs.quorum import DescribedQuorum
+from tidegauge.runs.run import Run
 from tidegauge.simulation.durations import time_text
-from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import Span, when_text
 
 #: At so many times, in even distances, lags are printed.
 _MOMENTS = 20
 
 
-def show_quorum(out: Console, run: RunFolder, at_us: int | None) -> None:
+def show_quorum(out: Console, run: Run, at_us: int | None) -> None:
     """Print status and replication, in the manner of ``kafka-metadata-quorum describe``.
 
     Without a time all leaders follow, and over the run how many records each node lacked and what
     waited for the active controller.
     """
-    check_has_quorum(run, "quorum")
-    quorum = described_quorum(run, at_us)
+    quorums.check_has_quorum(run, "quorum")
+    quorum = quorums.described_quorum(run, at_us)
     out.print(f"Quorum {when_text(at_us)}", style="bold")
     if quorum is None:
         out.print("No controller has started yet.")
@@ -78,7 +72,7 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
     _print_table(out, (*headings, "Status"), rows)
 
 
-def _print_leaders(out: Console, run: RunFolder) -> None:
+def _print_leaders(out: Console, run: Run) -> None:
     """Print the leader of each epoch, the times of its term, and its next state."""
     rows = [
         (
@@ -88,17 +82,17 @@ def _print_leaders(out: Console, run: RunFolder) -> None:
             "the end" if term.ended_us is None else time_text(term.ended_us),
             term.next_state or "",
         )
-        for term in quorum_terms(run)
+        for term in quorums.quorum_terms(run)
     ]
     _print_table(out, ("Epoch", "Leader", "From", "To", "Then"), rows)
 
 
-def _print_lags(out: Console, run: RunFolder) -> None:
+def _print_lags(out: Console, run: Run) -> None:
     """Print how many records each node lacked; ``-``: its process did not run."""
     ids = [*run.directory.controllers, *run.directory.brokers]
     times_us = [run.end_us * number // _MOMENTS for number in range(1, _MOMENTS + 1)]
     rows = []
-    for quorum in quorum_over_time(run, times_us):
+    for quorum in quorums.quorum_over_time(run, times_us):
         lags = {
             node.node: str(quorum.lag_of(node)) if node.is_running else "-" for node in quorum.nodes
         }
@@ -131,11 +125,11 @@ def _print_table(out: Console, headings: Sequence[str], rows: Sequence[Sequence[
         out.print("  ".join(cells).rstrip(), style="bold" if number == 0 else "", soft_wrap=True)
 
 
-def show_metadata_log(out: Console, run: RunFolder, names: Names, span: Span) -> None:
+def show_metadata_log(out: Console, run: Run, span: Span) -> None:
     """Print the records, in the manner of ``kafka-dump-log --cluster-metadata-decoder``."""
-    check_has_quorum(run, "metadata-log")
+    quorums.check_has_quorum(run, "metadata-log")
     count = 0
-    for record in metadata_records(run, names):
+    for record in quorums.metadata_records(run):
         if record.time_us not in span:
             continue
         count += 1

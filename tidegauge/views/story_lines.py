@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import typer
@@ -10,9 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.runs.cause_chain import handle_of
-from tidegauge.runs.moments import Moment, reasons, speaker
-from tidegauge.runs.story import Names
+from tidegauge.runs.stories import StoryLine
 from tidegauge.simulation import durations
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.run_folder import RunFolder
@@ -33,10 +32,9 @@ STYLES = {
 #: Room for a time.
 _TIME_WIDTH = 10
 
-_MILLISECOND_US, _SECOND_US = 1_000, 1_000_000
 
-
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """A part of virtual time; both ends belong to it."""
 
     begin_us: int
@@ -46,19 +44,6 @@ class Span(NamedTuple):
     def __contains__(self, time_us: object) -> bool:
         assert isinstance(time_us, int)
         return self.begin_us <= time_us and (self.end_us is None or time_us <= self.end_us)
-
-
-class Line(NamedTuple):
-    """One line of a story."""
-
-    time_us: int
-    #: Its handle for ``show cause``; empty if it has none.
-    handle: str
-    speaker: str
-    words: str
-    style: str
-    #: Each in a line of its own below it.
-    reasons: list[str]
 
 
 class StoryOptions(NamedTuple):
@@ -71,26 +56,15 @@ class StoryOptions(NamedTuple):
     handles: bool
 
 
-def moment_line(
-    moment: Moment, run: RunFolder, names: Names, words: Callable[[Moment, Names], str]
-) -> Line:
-    """The line of a moment.
-
-    Raises:
-        TraceError: a trace file is damaged.
-    """
-    first = moment[0]
-    return Line(
-        first["time_us"],
-        handle_of(first),
-        speaker(moment, names),
-        words(moment, names),
-        STYLES.get(first.kind, ""),
-        reasons(moment, run, names),
-    )
+def print_story(out: Console, lines: Iterable[StoryLine], options: StoryOptions) -> None:
+    """Print the lines of a story, or that there are none."""
+    lines = list(lines)
+    print_lines(out, lines, handles=options.handles)
+    if not lines:
+        out.print("No events in this time.")
 
 
-def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
+def print_lines(out: Console, lines: Iterable[StoryLine], *, handles: bool) -> None:
     """Print lines in columns; handles stand after the time, where they can be copied."""
     lines = list(lines)
     speaker_width = max((len(line.speaker) for line in lines), default=0)
@@ -101,7 +75,7 @@ def print_lines(out: Console, lines: Iterable[Line], *, handles: bool) -> None:
             text.append(f"{line.handle:{handle_width}}  ", style="dim")
         text.append(f"{line.speaker:{speaker_width}}  ")
         indent = " " * len(text)
-        text.append(line.words, style=line.style)
+        text.append(line.words, style=STYLES.get(line.kind, ""))
         out.print(text, soft_wrap=True)
         for reason in line.reasons:
             out.print(Text(f"{indent}because: {reason}", style="dim"), soft_wrap=True)
@@ -140,15 +114,6 @@ def _to_the_millisecond(time_us: int) -> int:
 def when_text(at_us: int | None) -> str:
     """``at 12.345s``, or ``at the end``."""
     return "at the end" if at_us is None else f"at {time_text(at_us)}"
-
-
-def duration_text(duration_us: int) -> str:
-    """A duration in a suitable unit: ``650 us``, ``6.18 ms``, ``12.35 s``."""
-    if duration_us < _MILLISECOND_US:
-        return f"{duration_us} us"
-    if duration_us < _SECOND_US:
-        return f"{duration_us / _MILLISECOND_US:.2f} ms"
-    return f"{duration_us / _SECOND_US:.2f} s"
 
 
 def moment_of(run: RunFolder, text: str) -> int:

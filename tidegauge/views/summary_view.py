@@ -7,16 +7,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from tidegauge.report.moved_replicas import reassignment_lines
-from tidegauge.runs.cause_chain import cause_strands
-from tidegauge.runs.misled_replica import misled_replica, misled_words
-from tidegauge.runs.moments import told_moment
-from tidegauge.runs.story import Names
+from tidegauge.report.headline import reassignment_lines
+from tidegauge.runs.causes import cause_strands
+from tidegauge.runs.replicas import misled_replica
+from tidegauge.runs.run import Run
+from tidegauge.runs.stories import story_line
 from tidegauge.scenario.text.counted import counted
 from tidegauge.simulation.durations import time_text
 from tidegauge.traces.checks import CHECKS
-from tidegauge.traces.run_folder import RunFolder
-from tidegauge.views.story_lines import moment_line, print_lines
+from tidegauge.traces.directory import Directory
+from tidegauge.views.story_lines import print_lines
 
 #: Longer times are in seconds.
 _LONG_MS = 1_000
@@ -69,7 +69,6 @@ def show_summary(summary: dict[str, Any], *, has_quorum: bool) -> None:
             f"active controller: busy for {summary['controller_busy_seconds']:,.1f} s; "
             f"an event waited in its queue for {queued} at most"
         )
-
     for line in reassignment_lines(summary):
         typer.echo(f"reassignment: {line}")
     _show_losses(summary["records_lost_by_partition"])
@@ -162,30 +161,29 @@ _KAFKA_14704 = (
 )
 
 
-def show_verdicts(out: Console, run: RunFolder) -> list[str]:
+def show_verdicts(out: Console, run: Run) -> list[str]:
     """Print a line for each check, and return the names of the unexpected ones."""
     assert run.summary is not None
     checks: dict[str, dict[str, Any]] = run.summary["checks"]
-    names = Names.of(run)
     if not checks:
         out.print("No check is judged: logs do not tell of records.")
     width = max((len(name) for name in checks), default=0)
     for name, found in checks.items():
         style = "" if found["as_expected"] else "bold red"
-        text = _verdict_text(found, names)
+        text = _verdict_text(found, run.directory)
         if name == _LOSS and found["verdict"] is True:
             text += _permitted_loss(run.summary)
         out.print(f"check {name:{width}}  {text}", style=style, soft_wrap=True)
-        _explain_release(out, run, names, found)
+        _explain_release(out, run, found)
     for reason in (run.summary["liveness"] or {}).get("reasons", []):
         out.print(f"  after the liveness phase {reason}")
     unexpected = [name for name, found in checks.items() if not found["as_expected"]]
     for name in unexpected:
-        _tell_first_event(out, run, names, name, checks[name])
+        _tell_first_event(out, run, name, checks[name])
     return unexpected
 
 
-def _verdict_text(found: dict[str, Any], names: Names) -> str:
+def _verdict_text(found: dict[str, Any], names: Directory) -> str:
     text = "holds" if found["verdict"] is True else found["verdict"]
     first = found["first_event"]
     if found["verdict"] is False:
@@ -207,7 +205,7 @@ def _verdict_text(found: dict[str, Any], names: Names) -> str:
     return text
 
 
-def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str, Any]) -> None:
+def _explain_release(out: Console, run: Run, found: dict[str, Any]) -> None:
     """Print the records that a replica took for committed, if its release has KAFKA-14704."""
     first = found["first_event"]
     if not found["permitted"] or found["broken"] or first is None:
@@ -215,13 +213,10 @@ def _explain_release(out: Console, run: RunFolder, names: Names, found: dict[str
     row = run.canonical_row(first["process"], first["sequence"])
     if row is None or row.kind != "diverging_high_watermark":
         return
-    misled = misled_replica(run, row)
+    misled = misled_replica(run, run.event(row))
     if misled is None:
         return
-    for line in (
-        f"{time_text(misled.time_us)}: {misled_words(misled, names, row['partition'])}",
-        _KAFKA_14704,
-    ):
+    for line in (f"{time_text(misled.time_us)}: {misled.words}", _KAFKA_14704):
         out.print(f"  {line}", soft_wrap=True)
 
 
@@ -234,9 +229,7 @@ def _permitted_loss(summary: dict[str, Any]) -> str:
     return f" but for {records} whose loss is permitted: `tidegauge show partitions` says by what"
 
 
-def _tell_first_event(
-    out: Console, run: RunFolder, names: Names, name: str, found: dict[str, Any]
-) -> None:
+def _tell_first_event(out: Console, run: Run, name: str, found: dict[str, Any]) -> None:
     """Print the row that broke a check, and its causes."""
     first = found["first_event"]
     row = run.canonical_row(first["process"], first["sequence"]) if first else None
@@ -244,5 +237,5 @@ def _tell_first_event(
         return
     promise = next(check.promise for check in CHECKS.values() if check.name == name)
     out.print(f"\n{name}: {promise}. The row that broke it, and its causes:", style="bold")
-    rows = cause_strands(run, row)[0].rows[:_CAUSES]
-    print_lines(out, [moment_line([each], run, names, told_moment) for each in rows], handles=True)
+    events = cause_strands(run, run.event(row))[0].rows[:_CAUSES]
+    print_lines(out, [story_line([each], run) for each in events], handles=True)

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tidegauge.scenario.text.counted import counted
-from tidegauge.sweeps.sweep_axis import Axis
 from tidegauge.sweeps.sweep_content import SweptRun
+from tidegauge.sweeps.sweep_folder import Axis
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.views.answers_view import column_widths, fitting_columns
 from tidegauge.views.progress import number_text

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.report.moved_replicas import moving_us
+from tidegauge.report.headline import moving_us
 from tidegauge.simulation.durations import short_time_text
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.views.story_lines import Span

@@ -17,7 +17,7 @@ from __future__ import annotations
 from tidegauge.compiled.record_views import view_as
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import Tables, code, inner_rule
-from tidegauge.replication.replica_list import EMPTY, first, rest, size, without
+from tidegauge.replication.replica_list import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.trace_rows.broker_rows import BrokerLoading, BrokerStarted, BrokerStopped
@@ -39,6 +39,7 @@ from tidegauge.simulation.trace_rows.replica_rows import (
 )
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks.histories import Histories
+from tidegauge.traces.checks.slots import slot_of
 from tidegauge.traces.checks.stall_counts import (
     PartitionStalls,
     StallCount,
@@ -156,6 +157,10 @@ class CountedPartition(Record):
     reads: PartitionStalls
     #: It is counted with an ISR of one: an episode has begun, and has not ended.
     isr_is_one: flag
+    #: The ISR of the state before the one that the control plane holds.
+    isr_before: i64
+    #: When its last election was written; -1 there was none.
+    elected_us: i64 = -1
 
 
 class StoppedBy(Record):
@@ -206,7 +211,7 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
     elif not count.has_begun or row.time_us > count.from_us:
-        _count_event(figures, row)
+        _count_event(history, figures, row)
 
 
 @inner_rule
@@ -292,7 +297,7 @@ def _pass(count: Count, time_us: int) -> None:
 
 
 @inner_rule
-def _count_event(figures: Figures, row: Row) -> None:
+def _count_event(history: Histories, figures: Figures, row: Row) -> None:
     count = figures.count[0]
     kind = row.kind
     if kind == IsrShrunk.KIND:
@@ -300,18 +305,44 @@ def _count_event(figures: Figures, row: Row) -> None:
     elif kind == IsrExpanded.KIND:
         count.isr_expands += 1
     elif kind == RemovedFromIsr.KIND:
-        count.isr_removals += 1
+        removed = view_as(row, RemovedFromIsr)
+        count.isr_removals += _is_taken_out(history, figures, removed)
     elif kind == NotificationSent.KIND:
         count.isr_notifications += 1
     elif kind == LeaderElected.KIND:
         elected = view_as(row, LeaderElected)
         count.leader_elections += 1 if elected.leader != elected.old_leader else 0
         count.unclean_elections += elected.unclean
+        count.isr_removals += _taken_out_by_election(history, figures, elected)
     elif kind == ControllerEvent.KIND:
         figures.queued[count.controller_events].value_us = view_as(row, ControllerEvent).queued_us
         count.controller_events += 1
     elif kind == ControllerEventDone.KIND:
         count.controller_busy_us += view_as(row, ControllerEventDone).processing_us
+
+
+@inner_rule
+def _is_taken_out(history: Histories, figures: Figures, row: RemovedFromIsr) -> bool:
+    """Whether a replica leaves the ISR with this row: the last member stays in it.
+
+    With KRaft the election of the same record has already been counted.
+    """
+    slot = slot_of(history, row.partition, row.replica)
+    is_counted = figures.partitions[row.partition].elected_us == row.time_us
+    return not is_counted and not contains(row.isr, slot)
+
+
+@inner_rule
+def _taken_out_by_election(history: Histories, figures: Figures, row: LeaderElected) -> int:
+    """How many replicas an election takes out of the ISR.
+
+    ZooKeeper's controller writes the row after the state, a quorum before it.
+    """
+    known = history.partitions[row.partition]
+    own = figures.partitions[row.partition]
+    own.elected_us = row.time_us
+    is_held = known.leader == row.leader and known.leader_epoch == row.leader_epoch
+    return size(without(own.isr_before if is_held else known.isr, row.isr))
 
 
 @inner_rule

@@ -1,7 +1,7 @@
 """The table of differences whose cause is known, and the differences that it explains.
 
-``known_differences.md`` says how a row is read and how one is added. The table that counts is the
-one with the columns of :data:`COLUMNS`; the rest of the file is documentation.
+``known_differences.md`` explains how a row is read and how one is added. The table that counts is
+the one with the columns of :data:`COLUMNS`; the rest of the file is documentation.
 """
 
 from __future__ import annotations
