@@ -25,7 +25,7 @@ from tidegauge.commands import (
     view_options,
 )
 from tidegauge.commands.old_spellings import new_spelling
-from tidegauge.commands.shared_options import described
+from tidegauge.commands.shared_options import parameters_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.views.output import INTERRUPTED
 
@@ -152,7 +152,7 @@ class Commands(Group):
         return COMMANDS
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before the command; a command of an older release has another name."""
+        """Read the options before the command; an old spelling is answered with the new one."""
         spelling = new_spelling(args)
         if spelling is not None:
             _end(f"this is now: {spelling}")
@@ -200,7 +200,7 @@ def _performed_later(command: Command) -> Callable[..., None]:
         performer = getattr(import_module(f"tidegauge.commands.{module}"), function)
         performer(command.options(**values))
 
-    parameters = described(command.options)
+    parameters = parameters_of(command.options)
     function: Any = perform
     function.__signature__ = inspect.Signature(parameters)
     function.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -65,7 +65,7 @@ def test_options_decide_where_processes_run(
 ) -> None:
     plan = ClusterPlan(load_scenario(tiny))
     assert hosted(asked, plan) == decided
-    assert hosted(asked, plan).told(asked) == told
+    assert hosted(asked, plan).description(asked) == told
 
 
 def test_racks_that_are_far_apart_and_busy_run_in_actors(
@@ -83,4 +83,6 @@ def test_racks_that_are_far_apart_and_busy_run_in_actors(
     }
     plan = ClusterPlan(load_scenario(tiny, far))
     assert hosted(Hosting(), plan) == Hosting(ray=True, actors=2)
-    assert hosted(Hosting(), plan).told(Hosting()).startswith("in 2 actors of Ray, faster here")
+    assert (
+        hosted(Hosting(), plan).description(Hosting()).startswith("in 2 actors of Ray, faster here")
+    )

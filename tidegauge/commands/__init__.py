@@ -1,9 +1,10 @@
-"""The commands of ``tidegauge``: what can be asked of each, and what performs it.
+"""The commands of ``tidegauge``: the options of each, and the function that performs it.
 
 ``*_options.py`` are the options of all commands as named tuples, by their aims; nothing there takes
 long to import, so ``--help`` is quick. The other modules perform commands, one or two related ones
-each: they take the options, call what does the work, and print through ``views``. ``loading.py`` is
-what many of them begin with, ``performing.py`` one run, and ``performing_many.py`` many.
+each: they take the options, call the rooms below, and print through ``views``. ``opening.py`` opens
+a run, ``loading.py`` has other prerequisites, ``performing.py`` performs one run and
+``performing_many.py`` many.
 
 A wrong input raises ``TidegaugeError``, and no command ends the process for it.
 

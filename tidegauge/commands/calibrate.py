@@ -36,7 +36,7 @@ from tidegauge.views.progress import working
 
 
 class _Read(NamedTuple):
-    """What is known of the cluster, and the names of the places that it is from."""
+    """The logs and series of the cluster, and the names of their origins."""
 
     logs: Sequence[ClusterLogs]
     series: MeasuredSeries | None

@@ -59,7 +59,7 @@ class Variant(NamedTuple):
     scenario: Scenario
     #: The content of its own file; None: the changes on the command line are enough.
     data: Mapping[str, Any] | None = None
-    #: What the conversion into its mode and release changed.
+    #: The changes by the conversion into its mode and release.
     changes: tuple[Change, ...] = ()
 
     @property

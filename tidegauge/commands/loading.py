@@ -1,4 +1,4 @@
-"""What a command begins with: a scenario, a new file, Spark, compiled rules.
+"""The prerequisites of commands: a scenario, a new file, Spark, compiled rules.
 
 ``tidegauge compile`` is here, too.
 """

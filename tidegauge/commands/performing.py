@@ -174,7 +174,7 @@ def _run(request: RunOptions) -> tuple[dict[str, Any] | None, bool]:
         f"{scenario.release}{' with KRaft' if scenario.has_kraft else ''}, "
         f"{format_duration(scenario.duration_us)} of virtual time, seed {scenario.seed}, "
         f"into {out}; "
-        f"{hosting.told(request.hosting)}"
+        f"{hosting.description(request.hosting)}"
     )
     again = request.command(scenario.seed, scenario.trace)
     speed = _speed(request)

@@ -1,4 +1,4 @@
-"""The options of commands about the rules of Kafka, and what holds the simulator against them."""
+"""The options of commands about the rules of Kafka, and about the simulator's fidelity to them."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class RunOptions(NamedTuple):
 
     def over_seeds(self) -> str:
         """The shell command that shows how the figures of the run spread over seeds."""
-        # So many seeds show a spread in a minute or two.
+        # Twenty seeds show a spread in a minute or two.
         again = RunOptions(self.scenario, changes=self.changes, costs=self.costs, seeds="1..20")
         return shlex.join(["tidegauge", "run", *shared.words_of(again)])
 

@@ -39,34 +39,29 @@ RunNames = Annotated[
 CostsFile = Annotated[
     Path | None,
     typer.Option(
-        "--costs",
         metavar="FILE",
         help="Costs and resources of a real cluster, as `tidegauge calibrate` writes them.",
     ),
 ]
 
 # The part of a run that is shown. Times are virtual.
-At = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="Print the state at this time.")
-]
+At = Annotated[str | None, typer.Option(metavar="TIME", help="Print the state at this time.")]
 From = Annotated[
     str | None, typer.Option("--from", metavar="TIME", help="Start of the shown time.")
 ]
 To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the shown time.")]
 
-# How it is run.
+# The processes of a run.
 Inline = Annotated[
     bool,
     typer.Option(
-        "--inline",
-        help="All processes in this interpreter, without Ray. The default, unless Ray is faster.",
+        help="All processes in this interpreter, without Ray. The default, unless Ray is faster."
     ),
 ]
-OnRay = Annotated[bool, typer.Option("--ray", help="All processes in actors of Ray.")]
+OnRay = Annotated[bool, typer.Option(help="All processes in actors of Ray.")]
 Actors = Annotated[
     int | None,
     typer.Option(
-        "--actors",
         min=1,
         help="Number of Ray actors that host brokers, beside the one for controllers. Default "
         "with --ray: one a broker up to 8 brokers, else as many as speed up the run.",
@@ -75,22 +70,18 @@ Actors = Annotated[
 
 # Many runs.
 Seeds = Annotated[
-    str | None,
-    typer.Option("--seeds", metavar="A..B", help="Run each setting with each of these seeds."),
+    str | None, typer.Option(metavar="A..B", help="Run each setting with each of these seeds.")
 ]
-SeedOfAll = Annotated[int | None, typer.Option("--seed", help="Seed of all runs.")]
+SeedOfAll = Annotated[int | None, typer.Option(help="Seed of all runs.")]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", metavar="J", help="Number of parallel runs. Default: the number of CPUs."
-    ),
+    typer.Option(metavar="J", help="Number of parallel runs. Default: the number of CPUs."),
 ]
 SharedAddress = Annotated[
     str | None,
     typer.Option(
-        "--address",
         help="Join the Ray cluster at this address, whose machines share the scenario file and "
-        "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine.",
+        "DIR. Default: the address in RAY_ADDRESS, else Ray starts on this machine."
     ),
 ]
 
@@ -98,7 +89,6 @@ SharedAddress = Annotated[
 Prometheus = Annotated[
     str | None,
     typer.Option(
-        "--prometheus",
         metavar="URL",
         help="The Prometheus that watches the cluster, such as http://prometheus:9090; also "
         "https, with USER:PASSWORD@ and a path.",
@@ -107,7 +97,6 @@ Prometheus = Annotated[
 MeasuredAt = Annotated[
     str | None,
     typer.Option(
-        "--at",
         metavar="TIME",
         help="The end of the measured time: 2026-11-24T17:40:00Z, seconds since 1970, or now. "
         "Default: now; with --samples, their last sample.",
@@ -116,7 +105,6 @@ MeasuredAt = Annotated[
 MeasuredOver = Annotated[
     str | None,
     typer.Option(
-        "--over",
         metavar="TIME",
         help="The length of the measured time. Default: 5m. Of two scrapes without timestamps it "
         "is the time between them; default: that between the times of their files.",
@@ -125,7 +113,6 @@ MeasuredOver = Annotated[
 Matchers = Annotated[
     str | None,
     typer.Option(
-        "--match",
         metavar="MATCHERS",
         help="Only series with these labels, such as 'cluster=\"a\"', of a Prometheus that "
         "watches several clusters.",
@@ -136,7 +123,7 @@ Matchers = Annotated[
 NewFile = Annotated[
     Path, typer.Option("--out", "-o", metavar="FILE", help="The scenario to write.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")]
+Force = Annotated[bool, typer.Option(help="Overwrite the file if it exists.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print JSON; all else goes to standard error.")
 ]
@@ -162,7 +149,7 @@ class Hosting(NamedTuple):
         if self.inline and self.asks_for_ray:
             raise TidegaugeError("--inline excludes Ray: leave out --ray, --actors and --address")
 
-    def told(self, asked: Hosting) -> str:
+    def description(self, asked: Hosting) -> str:
         """The choice in words, with the option for the other choice.
 
         Args:
@@ -206,7 +193,7 @@ def seeds_of(span: str) -> range:
     return range(first, last + 1)
 
 
-def described(options: type) -> list[inspect.Parameter]:
+def parameters_of(options: type) -> list[inspect.Parameter]:
     """The fields of options as Typer's parameters: each has the comment above it as its help."""
     hints = get_type_hints(options, include_extras=True)
     helps = _helps_of(options.__module__)
@@ -255,7 +242,7 @@ def _helps_of(module: str) -> dict[tuple[str, str], str]:
 def words_of(options: Any) -> list[str]:
     """The arguments and options that differ from their defaults, as typed on the command line."""
     words: list[str] = []
-    for parameter in described(type(options)):
+    for parameter in parameters_of(type(options)):
         value, info = getattr(options, parameter.name), get_args(parameter.annotation)[1]
         if value == parameter.default:
             continue

@@ -24,9 +24,9 @@ from tidegauge.scenario.warnings import warnings_of
 from tidegauge.simulation.durations import format_duration, time_text
 from tidegauge.views.output import print_json
 
-#: How many faults and steps are listed.
+#: The number of faults and steps that are listed.
 _LISTED = 40
-#: How many topics of a group of clients are named.
+#: The number of topics of a group of clients that are named.
 _NAMED = 8
 #: From here on minutes are easier to read.
 _TOO_MANY_SECONDS = 180

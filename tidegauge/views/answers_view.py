@@ -45,7 +45,7 @@ def table_width(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 def fitting_columns(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, least: int = 1
 ) -> int:
-    """How many of the first columns fit beside each other.
+    """The number of the first columns that fit beside each other.
 
     Args:
         headings: the headings of all columns.

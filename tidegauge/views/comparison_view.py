@@ -1,4 +1,4 @@
-"""A comparison on the terminal: figures beside each other, what decides, and what was changed."""
+"""A comparison on the terminal: figures beside each other, their reasons, and the changes."""
 
 from __future__ import annotations
 

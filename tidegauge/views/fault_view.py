@@ -18,7 +18,7 @@ _TOLD = 20
 #: The number of sessions and errors that are named.
 _NAMED = 4
 _WIDTH = 21
-#: So many characters of a step are printed.
+#: The number of characters of a step that are printed.
 _STEP = 80
 
 #: Changes, as the lines call them.

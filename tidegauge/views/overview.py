@@ -97,7 +97,7 @@ def show_partitions(out: Console, run: Run) -> None:
 
 
 def _show_stalled(out: Console, tables: RunTables) -> None:
-    """Print which partitions were stalled for producers, and what these could not send."""
+    """Print the partitions that were stalled for producers, and the records that were not sent."""
     stalled = stalled_partitions(tables)
     if stalled is None:
         return
@@ -150,7 +150,7 @@ LAST = 10
 
 
 def show_cause(out: Console, run: Run, event: TraceEvent) -> None:
-    """Print a row and what it goes back to, the newest first; then each cause beside that."""
+    """Print a row and its chain of triggers, the newest first; then each cause beside that."""
     strands = cause_strands(run, event)
     out.print("The causes of this row, the newest first", style="bold")
     _print_strand(out, strands[0], run)

@@ -73,7 +73,7 @@ def _print_replication(out: Console, quorum: DescribedQuorum) -> None:
 
 
 def _print_leaders(out: Console, run: Run) -> None:
-    """Print who has led in which epoch, from when to when, and what it was next."""
+    """Print the leader of each epoch, the times of its term, and its next state."""
     rows = [
         (
             str(term.epoch),

@@ -105,7 +105,7 @@ def _show_stalls(summary: dict[str, Any]) -> None:
 
 
 def _blocked(summary: dict[str, Any], group: str) -> str:
-    """How long the applications of a group waited for memory."""
+    """The time for which the applications of a group waited for memory."""
     seconds = summary["blocked_seconds"][group]
     return f"; send() blocked for {seconds:,.1f} s" if seconds else ""
 
@@ -196,7 +196,7 @@ def _verdict_text(found: dict[str, Any], names: Directory) -> str:
             )
         text = ", ".join(parts) or "BROKEN"
     if first is not None:
-        # What is promised of the controllers of a quorum is about no partition.
+        # A promise about the controllers of a quorum is about no partition.
         where = f"{names.partition(first['partition'])}, " if first["partition"] >= 0 else ""
         text += f"; first {where}row {first['process']}:{first['sequence']}"
     if not found["as_expected"]:

@@ -34,7 +34,7 @@ class TimeAxis(NamedTuple):
 
     begin_us: int
     end_us: int
-    #: How many parts, each one character wide.
+    #: The number of parts, each one character wide.
     width: int
     #: The characters of a bar, the lowest one first.
     levels: str
