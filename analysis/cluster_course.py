@@ -104,7 +104,10 @@ class PartitionCourse:
         """Take another assignment, or another order of it."""
         if row.own["replicas"]:
             self.replicas = tuple(self._brokers[slot] for slot in _slots(row.own["replicas"]))
-        was_moving, self._is_moving = self._is_moving, bool(row.own["adding"] or row.own["removing"])
+        was_moving, self._is_moving = (
+            self._is_moving,
+            bool(row.own["adding"] or row.own["removing"]),
+        )
         # The state that completes a reassignment is the step's, too: it takes replicas out.
         self.reassigned_by = Charge(reason=STEP) if was_moving or self._is_moving else Charge()
 

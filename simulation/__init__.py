@@ -27,8 +27,8 @@ the shell of a Ray actor       ``actor_shell.py``
 and its rule with its code in ``faults.py`` or in the room of the processes that it hits.
 
 **To add a cost**: its field in ``scenario/model/costs.py``, its place in ``rows.py``, its use in
-``scenario/used_resources.py``, and its example in
-``tidegauge/laboratory/manual/scenario_examples.py``.
+``scenario/used_resources.py``, its example in
+``tidegauge/laboratory/manual/scenario_examples.yaml``.
 
 Code that runs inside the loop is compiled: ``@inner_rule`` functions over tables, which only other
 rules call. This room imports from ``compiled`` and ``replication`` only.

@@ -49,17 +49,26 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from tidegauge.simulation.trace_rows import schema
+from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.simulation.trace_rows.schema import (
+    ALL_ENUMERATIONS,
+    COMMON_COLUMNS,
+    ENUMERATIONS,
+    ROW_KINDS,
+    SCHEMA_VERSION,
+    Enumerations,
+    tidegauge_version,
+)
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
     from tidegauge.simulation.trace_rows.row import RowSlot
 
-#: The format's name in a header.
+#: What a header says that it is of.
 FORMAT = "tidegauge-trace"
 
 #: The columns of every row, before those of its kind.
-ROW_COLUMNS = tuple(schema.COMMON_COLUMNS)
+ROW_COLUMNS = tuple(COMMON_COLUMNS)
 
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
@@ -79,7 +88,7 @@ _LOWEST_64_BITS = (1 << 64) - 1
 Table = dict[str, NDArray[np.int64]]
 
 
-class TraceError(ValueError):
+class TraceError(TidegaugeError):
     """A trace that cannot be read; the message is one line that names the file."""
 
 
@@ -166,7 +175,7 @@ class TraceWriter:
     ) -> None:
         self.close()
 
-    # The work of the thread.
+    # What the thread does.
 
     def _sort(self, array: NDArray[np.void]) -> None:
         """Put rows behind those of their kind that wait, and write the frames that are full."""
@@ -197,8 +206,8 @@ class TraceWriter:
 def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "schema_version": schema.SCHEMA_VERSION,
-        "tidegauge": schema.tidegauge_version(),
+        "schema_version": SCHEMA_VERSION,
+        "tidegauge": tidegauge_version(),
         "row_columns": list(ROW_COLUMNS),
         "kinds": [
             {
@@ -207,7 +216,7 @@ def _header() -> dict[str, Any]:
                 "columns": list(kind.columns),
                 "canonical": kind.canonical,
             }
-            for kind in schema.ROW_KINDS.values()
+            for kind in ROW_KINDS.values()
         ],
         # msgpack readers take strings for keys only.
         "enumerations": [
@@ -215,13 +224,13 @@ def _header() -> dict[str, Any]:
                 "columns": list(each.columns),
                 "names": {str(int(number)): name for number, name in each.names.items()},
             }
-            for each in schema.ALL_ENUMERATIONS
+            for each in ALL_ENUMERATIONS
         ],
     }
 
 
 def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
-    kind = schema.ROW_KINDS[number]
+    kind = ROW_KINDS[number]
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
     columns = {name: _packed_column(rows[name], compressor) for name in ROW_COLUMNS}
     for place, name in enumerate(kind.columns):
@@ -303,7 +312,7 @@ class Trace:
         return self.torn_at is not None
 
     @cached_property
-    def enumerations(self) -> schema.Enumerations:
+    def enumerations(self) -> Enumerations:
         """The names of numbers in its rows.
 
         Raises:
@@ -373,7 +382,7 @@ def _objects_in(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any, int]]:
 
 
 def not_a_trace(path: Path) -> TraceError:
-    """The error about a file that does not begin with the header of a trace."""
+    """What to say of a file that does not begin with the header of a trace."""
     return TraceError(f"{path}: not a trace of Tidegauge: it does not begin as one")
 
 
@@ -388,7 +397,7 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
     schema_version = header.get("schema_version")
     if not isinstance(schema_version, int):
         raise TraceError(f"{path}: the header is damaged: it has no schema_version")
-    if schema_version > schema.SCHEMA_VERSION:
+    if schema_version > SCHEMA_VERSION:
         raise TraceError(newer_schema(path, schema_version, header.get("tidegauge")))
     try:
         kinds = [
@@ -400,7 +409,7 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
     return {kind.name: kind for kind in kinds}
 
 
-def enumerations_of(header: Mapping[str, Any], path: Path) -> schema.Enumerations:
+def enumerations_of(header: Mapping[str, Any], path: Path) -> Enumerations:
     """The names of numbers that a header declares, by column and number.
 
     A header of an earlier release has none, or not all: its numbers are those of this release.
@@ -417,7 +426,7 @@ def enumerations_of(header: Mapping[str, Any], path: Path) -> schema.Enumeration
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"{path}: the header is damaged: its enumerations cannot be read"
         raise TraceError(message) from error
-    return {**schema.ENUMERATIONS, **declared}
+    return {**ENUMERATIONS, **declared}
 
 
 def read_header(path: Path) -> Mapping[str, Any] | None:
@@ -436,11 +445,10 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:
-    """The error about a file that was written by a later release, ``writer``."""
+    """What to tell someone whose file was written by a later release, ``writer``."""
     return (
-        f"{path}: has schema version {schema_version}, and Tidegauge {schema.tidegauge_version()}"
-        f" reads up to {schema.SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later"
-        " one"
+        f"{path}: has schema version {schema_version}, and Tidegauge {tidegauge_version()} reads"
+        f" up to {SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later one"
     )
 
 

@@ -6,10 +6,22 @@ shrinks and expands its ISR, or by the controller.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
-from tidegauge.analysis.tables import result_table
-from tidegauge.analysis.tables.dialect import merged
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged
+from tidegauge.analysis.tables.result_table import (
+    FAULT,
+    INTERVAL,
+    MOMENT,
+    PARTITION,
+    RUN,
+    Column,
+    ResultTable,
+    View,
+)
+from tidegauge.simulation.trace_rows.codes import STATE_CREATED
 
 _KEYS = ("run", "partition")
 
@@ -31,42 +43,42 @@ def _named(intervals: str, says: Sequence[str]) -> str:
     """
 
 
-ISR_INTERVALS = result_table.ResultTable(
+ISR_INTERVALS = ResultTable(
     "isr_intervals",
     "one interval in which the control plane held one ISR of a partition",
     (
-        result_table.RUN,
-        *result_table.PARTITION,
-        *result_table.INTERVAL,
-        result_table.Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
-        result_table.Column("in_sync", "bigint", "replicas", "number of its members"),
+        RUN,
+        *PARTITION,
+        *INTERVAL,
+        Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
+        Column("in_sync", "bigint", "replicas", "number of its members"),
     ),
     _named(merged("partition_states", _KEYS, ("isr", "in_sync")), ("isr", "in_sync")),
     key=("run", "partition", "begin_us"),
 )
 
-ISR_MEMBERS = result_table.ResultTable(
+ISR_MEMBERS = ResultTable(
     "isr_members",
     "one interval in which one replica was in the ISR without a break",
     (
-        result_table.RUN,
-        *result_table.PARTITION,
-        *result_table.INTERVAL,
-        result_table.Column("broker", "bigint", "broker id", "the broker of the replica"),
+        RUN,
+        *PARTITION,
+        *INTERVAL,
+        Column("broker", "bigint", "broker id", "the broker of the replica"),
     ),
     _named(merged(_MEMBERS, (*_KEYS, "broker"), ()), ("broker",)),
     key=("run", "partition", "begin_us", "broker"),
 )
 
-LEADER_INTERVALS = result_table.ResultTable(
+LEADER_INTERVALS = ResultTable(
     "leader_intervals",
     "one interval in which the control plane named one leader in one epoch",
     (
-        result_table.RUN,
-        *result_table.PARTITION,
-        *result_table.INTERVAL,
-        result_table.Column("leader", "bigint", "broker id", "the leader; null: none"),
-        result_table.Column("leader_epoch", "bigint", "", "its leader epoch"),
+        RUN,
+        *PARTITION,
+        *INTERVAL,
+        Column("leader", "bigint", "broker id", "the leader; null: none"),
+        Column("leader_epoch", "bigint", "", "its leader epoch"),
     ),
     _named(
         merged("partition_states", _KEYS, ("leader", "leader_epoch")), ("leader", "leader_epoch")
@@ -76,32 +88,48 @@ LEADER_INTERVALS = result_table.ResultTable(
 
 _MOMENT = "time_us, process, sequence"
 
-ISR_CHANGES = result_table.ResultTable(
-    "isr_changes",
-    "one change of one ISR",
-    (
-        result_table.RUN,
-        *result_table.PARTITION,
-        *result_table.MOMENT,
-        result_table.Column(
-            "change",
-            "string",
-            "",
-            "`shrink` and `expand` by the leader, `removal` by the controller",
-        ),
-        result_table.Column(
-            "by_leader", "bigint", "broker id", "the leader that made it; null: the controller"
-        ),
-        result_table.Column("leader_epoch", "bigint", "", "the leader epoch in which it was made"),
-        result_table.Column("isr", "array<bigint>", "broker id", "the ISR since then"),
-        result_table.Column(
-            "brokers", "array<bigint>", "broker id", "the brokers that left or joined it"
-        ),
-        result_table.Column(
-            "lag_ms", "bigint", "ms", "shrink: the longest that one of them had not caught up"
-        ),
-        *result_table.FAULT,
+#: Elections with the ISR before each. ZooKeeper's controller writes its row after the state of the
+#: partition, a quorum before it.
+_ISRS_AT_ELECTIONS = View(
+    "isrs_at_elections",
+    f"""
+    with every as (
+        select run, partition, {IN_ORDER}, leader as by_leader, leader_epoch as in_epoch,
+            isr as held_isr, case when change = {int(STATE_CREATED)} then 0 else coalesce(
+                lag(isr) over (partition by run, partition order by {IN_ORDER}), 0
+            ) end as former_isr,
+            cast(null as bigint) as leader, cast(null as bigint) as leader_epoch,
+            cast(null as bigint) as isr
+        from partition_state
+        union all
+        select run, partition, {IN_ORDER}, null, null, null, null, leader, leader_epoch, isr
+        from leader_elected
     ),
+    held as (
+        select run, partition, {IN_ORDER}, leader, leader_epoch, isr,
+            {
+        ", ".join(
+            f"last_value({each}) ignore nulls over before as {each}"
+            for each in ("by_leader", "in_epoch", "held_isr", "former_isr")
+        )
+    }
+        from every
+        window before as (
+            partition by run, partition order by {IN_ORDER}
+            rows between unbounded preceding and 1 preceding
+        )
+    )
+    select run, partition, {_MOMENT}, leader_epoch, isr,
+        case when leader = by_leader and leader_epoch = in_epoch then former_isr else held_isr end
+            as old_isr
+    from held where isr is not null
+    """,
+)
+
+#: Every change of an ISR, without its cause. A member that its controller takes out is a removal
+#: whether that elects a leader or not; of an election with KRaft rows of its own name the members.
+_ISR_CHANGES = View(
+    "uncaused_isr_changes",
     f"""
     with changes as (
         select run, partition, {_MOMENT}, 'shrink' as change, leader_epoch, isr, old_isr, lag_ms,
@@ -113,32 +141,72 @@ ISR_CHANGES = result_table.ResultTable(
         union all
         select run, partition, {_MOMENT}, 'removal', leader_epoch, isr, null, null, replica
         from removed_from_isr
+        union all
+        select run, partition, {_MOMENT}, 'removal', leader_epoch, isr, old_isr, null, null
+        from isrs_at_elections as e
+        where not exists (
+            select 1 from removed_from_isr as r
+            where r.run = e.run and r.partition = e.partition and r.time_us = e.time_us
+        )
     ),
     listed as (
-        select c.run, c.partition, {_MOMENT}, change, leader_epoch, lag_ms, replica, p.topic,
-            p.topic_partition, p.slot_ids, replica_ids(isr, p.slot_ids) as isr,
-            replica_ids(old_isr, p.slot_ids) as old_isr
+        select c.run, c.partition, c.time_us, c.process, c.sequence, c.change, c.leader_epoch,
+            c.lag_ms, p.topic, p.topic_partition, replica_ids(c.isr, p.slot_ids) as isr,
+            case
+                when c.replica is null then replica_ids(c.old_isr, p.slot_ids)
+                -- The list of this one slot.
+                else replica_ids(s.slot + 1, p.slot_ids)
+            end as others
         from changes as c
         join partitions as p on p.run = c.run and p.partition = c.partition
+        left join slots as s on s.run = c.run and s.partition = c.partition
+            and s.broker = c.replica
+    ),
+    told as (
+        select *, case when change = 'expand' then array_without(isr, others)
+            else array_without(others, isr) end as brokers
+        from listed
     )
-    select l.run, l.partition, topic, topic_partition, l.time_us, l.process, l.sequence, change,
-        -- The controller is in a process of its own; a leader's process is its broker's index.
-        leader.broker_id as by_leader, leader_epoch, isr, lag_ms,
-        case change
-            when 'shrink' then array_without(old_isr, isr)
-            when 'expand' then array_without(isr, old_isr)
-            -- The list of this one slot.
-            else replica_ids(replica_slot + 1, slot_ids)
-        end as brokers,
+    -- The last member stays in the ISR as it is lost.
+    select run, partition, topic, topic_partition, {_MOMENT}, change, leader_epoch, isr, lag_ms,
+        brokers
+    from told where change <> 'removal' or size(brokers) > 0
+    """,
+    key=("run", "process", "sequence"),
+)
+
+VIEWS = (_ISRS_AT_ELECTIONS, _ISR_CHANGES)
+
+ISR_CHANGES = ResultTable(
+    "isr_changes",
+    "one change of one ISR",
+    (
+        RUN,
+        *PARTITION,
+        *MOMENT,
+        Column(
+            "change",
+            "string",
+            "",
+            "`shrink` and `expand` by the leader, `removal` by the controller, also as it elects "
+            "another leader",
+        ),
+        Column("by_leader", "bigint", "broker id", "the leader that made it; null: the controller"),
+        Column("leader_epoch", "bigint", "", "the leader epoch in which it was made"),
+        Column("isr", "array<bigint>", "broker id", "the ISR since then"),
+        Column("brokers", "array<bigint>", "broker id", "the brokers that left or joined it"),
+        Column("lag_ms", "bigint", "ms", "shrink: the longest that one of them had not caught up"),
+        *FAULT,
+    ),
+    """
+    -- The controller is in a process of its own; a leader's process is its broker's index.
+    select c.*, leader.broker_id as by_leader,
         causes.fault, causes.fault_name, causes.fault_us, causes.faults
-    from (
-        select listed.*, slots.slot as replica_slot from listed
-        left join slots on slots.run = listed.run and slots.partition = listed.partition
-            and slots.broker = listed.replica
-    ) as l
-    left join brokers as leader on leader.run = l.run and leader.broker = l.process
+    from uncaused_isr_changes as c
+    left join brokers as leader on leader.run = c.run and leader.broker = c.process
     left join causes
-        on causes.run = l.run and causes.process = l.process and causes.sequence = l.sequence
+        on causes.run = c.run and causes.process = c.process and causes.sequence = c.sequence
+        and causes.effect = c.change
     """,
     key=("run", "time_us", "process", "sequence"),
 )

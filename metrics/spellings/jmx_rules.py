@@ -12,13 +12,14 @@ from typing import Any
 
 import yaml
 
+from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.spellings.all_spellings import SPELLINGS
 from tidegauge.metrics.spellings.spelling import Kind, Rule, Spelling
 
 _KINDS: dict[str, Kind] = {"GAUGE": "gauge", "COUNTER": "counter", "UNTYPED": "unknown"}
 
 
-class SpellingError(Exception):
+class SpellingError(TidegaugeError):
     """There is no such spelling; the message is the reason, in one line."""
 
 

@@ -26,10 +26,8 @@ from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import UP, Presentation, Scraper
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
-from tidegauge.rehearsal.alerts import Alerts
-from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, evaluate
-from tidegauge.rehearsal.recording import Recording
-from tidegauge.rehearsal.rule_files import RuleFile
+from tidegauge.rehearsal.alerts import Alerts, RuleFile
+from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
 from tidegauge.rehearsal.verdicts import Incident, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.scenario import AlertExpectations
@@ -157,7 +155,7 @@ def _rehearse_in_processes(
             except BrokenProcessPool:
                 yield Rehearsed(name, None, error="the process of this incident died")
     finally:
-        # Ended first and then waited for: a pool that is told not to wait is never joined, and its
+        # Ended first and then waited for: a pool that does not wait is never joined, and its
         # thread may close a pipe that the interpreter writes to as it exits.
         if left:
             for process in active_children():
@@ -262,8 +260,7 @@ def _recording_of(scenario: Scenario, rehearsal: Rehearsal, folder: Path) -> Rec
         scenario,
         folder,
         scrapes=Scrapes(
-            rehearsal.intervals.scrape_us,
-            lambda snapshot: recording.take(scraper.scrape(snapshot)),
+            rehearsal.intervals.scrape_us, lambda snapshot: recording.take(scraper.scrape(snapshot))
         ),
     )
     return recording

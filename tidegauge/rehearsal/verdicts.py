@@ -37,13 +37,7 @@ class Verdict(StrEnum):
         return self in _FAILURES
 
 
-_FAILURES = {
-    Verdict.MISSED,
-    Verdict.LATE,
-    Verdict.TOO_EARLY,
-    Verdict.MISFIRE,
-    Verdict.NOT_CLEARED,
-}
+_FAILURES = {Verdict.MISSED, Verdict.LATE, Verdict.TOO_EARLY, Verdict.MISFIRE, Verdict.NOT_CLEARED}
 
 
 class Incident(NamedTuple):

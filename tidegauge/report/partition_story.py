@@ -48,7 +48,7 @@ _CHANGES = {"shrink": "ISR shrinks", "expand": "ISR expands", "removal": "ISR, b
 
 
 class _Event(NamedTuple):
-    """What happened to the partition, in words."""
+    """An event of the partition, in words."""
 
     time_us: int
     what: str
@@ -111,7 +111,7 @@ def section(run: OneRun) -> Section:
         pieces,
         [
             run.command("picture", "RUN", "--partition", name),
-            run.command("show", "RUN", "--partition", name),
+            run.command("show", "partition", "RUN", name),
         ],
     )
 

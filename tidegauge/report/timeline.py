@@ -24,9 +24,17 @@ from tidegauge.report.charts import (
     time_axis,
 )
 from tidegauge.report.one_run import OneRun
-from tidegauge.report.panels import Mark, Panel, Point, collected, panel_charts
+from tidegauge.report.panels import (
+    Mark,
+    Panel,
+    Point,
+    collected,
+    counts,
+    levels,
+    measured,
+    panel_charts,
+)
 from tidegauge.report.section import Chart, Piece, Section, Span, Words, Zoom, plain
-from tidegauge.report.series import counts, levels, measured
 from tidegauge.simulation.quantities import time_text
 
 #: So many faults have a line each; else those of a kind share one.
@@ -131,8 +139,8 @@ def section(run: OneRun) -> Section:
         [*_faults(run), *panel_charts(run, PANELS[1:] if run.is_of_logs else PANELS, found)],
         [
             run.command("picture", "RUN"),
-            run.command("show", "RUN", "--faults"),
-            run.command("show", "RUN", "--controller"),
+            run.command("show", "faults", "RUN"),
+            run.command("show", "controller", "RUN"),
         ],
     )
 

@@ -308,6 +308,7 @@ def _take_partition(history: histories.Histories, figures: Figures, row: Partiti
         _begin_anew(known)
         create_again(figures, partition)
         _forget_replicas(history, partition)
+    figures.partitions[partition].isr_before = known.isr if known.exists else EMPTY
     if exists:
         _take_state(history, known, row)
     known.exists = exists

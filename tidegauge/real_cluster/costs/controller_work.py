@@ -7,14 +7,20 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
-from tidegauge.real_cluster.costs.cluster_logs import BEGINS, ClusterLogs
-from tidegauge.real_cluster.costs.estimator import MS_US, Estimator, Sample, per_part
+from tidegauge.real_cluster.costs.estimator import (
+    BEGINS,
+    MS_US,
+    ClusterLogs,
+    Estimator,
+    Sample,
+    per_part,
+)
 from tidegauge.real_cluster.logs.log_lines import LogLine
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 
 _CONTROLLER = "controller.log"
 _ID = r"^\[Controller id=\d+(?: epoch=\d+)?\] "
-#: What an event of the controller begins with, the first choice first: brokers that are lost, one
+#: Begins of an event of the controller, the first choice first: brokers that are lost, one
 #: that shuts down, topics that are new. One kind takes longer than another, but there is only one
 #: parameter: that of the event in which a failover is decided. The first topics of a cluster are
 #: created by code that has never run.
@@ -26,7 +32,7 @@ _EVENTS = tuple(
         r"New topics: \[(?:Hash)?Set\([^)]",
     )
 )
-#: What tells that new states are written.
+#: Lines of new states that are written.
 _NEW_STATE = re.compile(
     _ID + r"(?:Changed partition \S+ (?:state )?from \S+ to OnlinePartition with state"
     r"|Partition \S+ state changed to)"

@@ -1,8 +1,11 @@
-"""Costs of a broker's state changes: LeaderAndIsr requests, and publications of metadata.
+"""Costs of a broker's state changes: LeaderAndIsr, publications of metadata, coordinators.
 
 Kafka writes a line for each partition that gets another leader, and lines before all of a request
 or of a publication. Their time has milliseconds, so the time of a single partition is that of all
 of them divided by their number.
+
+Of a coordinator that takes over a partition of __consumer_offsets Kafka writes the duration. From
+3.5 on it also writes the size, but the time of a MiB is not told apart from the rest.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tidegauge.real_cluster.costs.cluster_logs import ClusterLogs
 from tidegauge.real_cluster.costs.estimator import (
     MANY_PARTITIONS,
     MS_US,
+    ClusterLogs,
     Estimator,
     Sample,
     per_part,
@@ -183,6 +186,24 @@ _PUBLICATION_MARKERS = (
     *(_NEW_PARTITION, "]: changing ", "handleBrokerFenced: changing "),
 )
 
+_LOADING = ("Finished loading offsets and group metadata from", "Finished loading of metadata from")
+#: GroupMetadataManager@2.6.0 and CoordinatorRuntime@4.1.0.
+_LOADED = re.compile(
+    r"Finished loading (?:offsets and group metadata from __consumer_offsets-\d+ in (\d+) milli"
+    r"|of metadata from __consumer_offsets-\d+ with epoch \d+ in (\d+)ms)"
+)
+
+
+def _loads(logs: ClusterLogs) -> Iterator[Sample]:
+    """The milliseconds of each line; half a one where it has 0."""
+    for lines in logs.nodes.values():
+        for line in lines:
+            loaded = _LOADED.search(line.message)
+            if loaded is not None:
+                took_ms = int(loaded[1] or loaded[2])
+                yield Sample(max(took_ms * MS_US, MS_US // 2), "server.log")
+
+
 STATE_CHANGES = (
     Estimator(
         "become_leader",
@@ -214,5 +235,13 @@ STATE_CHANGES = (
         "partition",
         _PUBLICATION_MARKERS,
         _publications_by_partition,
+    ),
+    Estimator(
+        "offsets_load",
+        None,
+        "'Finished loading ... from __consumer_offsets-N in M milliseconds'",
+        _LOADING,
+        _loads,
+        "holds offsets_load_mebibyte",
     ),
 )

@@ -1,4 +1,8 @@
-"""The sizes of a cluster's logs as a scenario has them, from those that its brokers report.
+"""The sizes of a cluster's logs, from the output of ``kafka-log-dirs.sh --describe``.
+
+The tool prints two lines of text and then one JSON object. A file may have the output of several
+calls, each about other brokers. The lines of text are skipped.
+Source: LogDirsCommand.formatAsJson@2.6.0 and @3.9.0.
 
 The size of a partition is that of its leader's log, or else of the largest. Replicas outside of the
 ISR are as far behind as their logs are smaller. One value is enough for a topic whose partitions
@@ -7,13 +11,145 @@ differ by a percent at most.
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.describe_dump import DescribedPartition, DescribedTopic
 from tidegauge.real_cluster.describe.described_cluster import DescribedCluster
-from tidegauge.real_cluster.describe.log_dirs import LogDirs
-from tidegauge.real_cluster.describe.notices import Notice, named
-from tidegauge.simulation.quantities import format_size
+from tidegauge.simulation.quantities import MOST_BYTES, format_size
+
+#: Name of a topic, number of the partition.
+Log = tuple[str, int]
+
+_PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>[0-9]{1,9})")
+
+
+@dataclass
+class LogDirs:
+    """The logs of all brokers that the tool has queried."""
+
+    file: Path
+    #: Bytes of each log, by (topic, partition), then by the broker's id.
+    sizes: dict[Log, dict[int, int]] = field(default_factory=dict)
+    #: Number of log directories, by broker id.
+    directories: dict[int, int] = field(default_factory=dict)
+    #: Records that a replica lacks, by (topic, partition) and broker id: none, or more than 0.
+    lags: dict[tuple[Log, int], int] = field(default_factory=dict)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
+
+
+def read_log_dirs(file: Path) -> LogDirs:
+    """The logs in a file.
+
+    Raises:
+        InputError: it cannot be read, or is no such output; with the line.
+    """
+    dump = LogDirs(file)
+    found = False
+    lines = input_file.lines_of(input_file.read_text(file))
+    for line, data in _objects(file, lines):
+        found = True
+        _Reader(dump, line).read(data)
+    if not found:
+        message = 'has no line with JSON such as {"version":1,"brokers":[...]}: it must be the '
+        raise input_file.input_error(file, None, f"{message}output of kafka-log-dirs.sh --describe")
+    return dump
+
+
+def _objects(file: Path, lines: list[str]) -> Iterator[tuple[int, object]]:
+    """The JSON objects of a file, each with the line where it begins; a tool may have indented it.
+
+    Raises:
+        InputError: JSON is damaged.
+    """
+    text = "\n".join(lines)
+    begins = ends = 0
+    for number, line in enumerate(lines, start=1):
+        if line.startswith("{") and begins >= ends:
+            try:
+                data, ends = json.JSONDecoder().raw_decode(text, begins)
+            except (RecursionError, ValueError) as error:
+                raise input_file.json_error(file, number, error) from error
+            yield number, data
+        begins += len(line) + 1
+
+
+class _Reader:
+    """Reads one JSON object into a dump."""
+
+    def __init__(self, dump: LogDirs, line: int) -> None:
+        self._dump = dump
+        self._line = line
+
+    def read(self, data: object) -> None:
+        """Take over all brokers.
+
+        Raises:
+            InputError: something is missing, or has another form.
+        """
+        brokers = self._list(data, "brokers", "")
+        for place, broker in enumerate(brokers):
+            where = f"brokers[{place}]"
+            number = self._number(broker, "broker", where)
+            directories = self._list(broker, "logDirs", f"{where}.")
+            if number in self._dump.directories:
+                raise self._error(f"{where}: broker {number} is there twice")
+            self._dump.directories[number] = len(directories)
+            for other, directory in enumerate(directories):
+                self._read_directory(number, directory, f"{where}.logDirs[{other}]")
+
+    def _read_directory(self, broker: int, directory: object, where: str) -> None:
+        partitions = self._list(directory, "partitions", f"{where}.")
+        assert isinstance(directory, dict)
+        if directory.get("error") is not None:
+            name = directory.get("logDir")
+            self._dump.notices.add(
+                "logs", f"broker {broker}: log directory {name} has an error: {directory['error']}"
+            )
+        moved = []
+        for place, partition in enumerate(partitions):
+            path = f"{where}.partitions[{place}]"
+            log = self._log(partition, path)
+            size = self._number(partition, "size", path)
+            if partition.get("isFuture") is True:
+                moved.append("{}-{}".format(*log))
+                continue
+            sizes = self._dump.sizes.setdefault(log, {})
+            sizes[broker] = max(size, sizes.get(broker, 0))
+            lag = partition.get("offsetLag")
+            if isinstance(lag, int) and lag > 0:
+                self._dump.lags[log, broker] = lag
+        self._dump.notices.name(
+            "logs", f"broker {broker}: moves between its log directories are left out", moved
+        )
+
+    def _log(self, partition: object, where: str) -> Log:
+        name = partition.get("partition") if isinstance(partition, dict) else None
+        match = _PARTITION.fullmatch(name) if isinstance(name, str) else None
+        if match is None:
+            raise self._error(f"{where}: partition must be such as orders-0, not {name!r}")
+        return match["topic"], int(match["number"])
+
+    def _list(self, data: object, name: str, where: str) -> list[Any]:
+        value = data.get(name) if isinstance(data, dict) else None
+        if not isinstance(value, list):
+            raise self._error(f"{where}{name} must be a list")
+        return value
+
+    def _number(self, data: object, name: str, where: str) -> int:
+        value = data.get(name) if isinstance(data, dict) else None
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_BYTES:
+            raise self._error(f"{where}: {name} must be a number from 0 on, not {value!r}")
+        return value
+
+    def _error(self, message: str) -> input_file.InputError:
+        return input_file.input_error(self._dump.file, self._line, message)
+
 
 #: Sizes from here on are rounded to kB.
 _ROUNDED_FROM = 1_000_000
@@ -25,8 +161,9 @@ class LogSizes:
 
     def __init__(self, dump: LogDirs, cluster: DescribedCluster) -> None:
         self._dump = dump
-        self.notices = [*dump.notices, *_strangers(dump, cluster)]
-        self.notices += _assumed(dump, cluster)
+        self.notices = dump.notices
+        self._tell_of_unknown_logs(cluster)
+        self._tell_of_assumptions(cluster)
 
     @property
     def log_directories(self) -> int:
@@ -60,6 +197,52 @@ class LogSizes:
             return known[partition.leader]
         return max(known.values(), default=0)
 
+    def _tell_of_unknown_logs(self, cluster: DescribedCluster) -> None:
+        """Report what the dump of topics does not have: it is left out."""
+        sizes = self._dump.sizes
+        names = {topic.name for topic in cluster.topics}
+        partitions = {(topic, each.number) for topic, each in cluster.partitions()}
+        others = sorted(log for log in sizes if log not in partitions and log[0] in names)
+        text = f"of {self._dump.file.name} that the dump of topics does not have are left out"
+        for kind, items in (
+            ("topics", sorted({topic for topic, _ in sizes} - names)),
+            ("partitions", ["{}-{}".format(*log) for log in others]),
+            ("brokers", sorted(set(self._dump.directories) - set(cluster.brokers))),
+        ):
+            self.notices.name("logs", f"{kind} {text}", items)
+
+    def _tell_of_assumptions(self, cluster: DescribedCluster) -> None:
+        self.notices.add(
+            "logs",
+            "the size of a partition is that of its leader's log, or else of the largest; offsets "
+            "begin at 0, and all records are of the leader epoch 0 and were flushed",
+        )
+        empty, without_leader, unknown = [], [], []
+        for topic, each in cluster.partitions():
+            known = self._dump.sizes.get((topic, each.number), {})
+            name = f"{topic}-{each.number}"
+            if not known:
+                empty.append(name)
+                continue
+            if each.leader not in known:
+                without_leader.append(name)
+            unknown += [
+                f"{name} on broker {broker}"
+                for broker in each.replicas
+                if broker not in (*each.isr, *each.eligible, *each.last_known, *known)
+            ]
+        lags = [
+            f"{topic}-{number} on broker {broker} by {lag:,} records"
+            for ((topic, number), broker), lag in sorted(self._dump.lags.items())
+        ]
+        for text, items in (
+            ("logs that no broker reports, assumed to be empty", empty),
+            ("the leader's log is not reported, so the largest counts", without_leader),
+            ("replicas outside of the ISR that no broker reports, assumed to be empty", unknown),
+            ("replicas that lag, if they are in the ISR taken for complete", lags),
+        ):
+            self.notices.name("logs", text, items)
+
 
 def _text(size_bytes: int) -> str:
     if size_bytes >= _ROUNDED_FROM:
@@ -67,75 +250,15 @@ def _text(size_bytes: int) -> str:
     return format_size(size_bytes)
 
 
-def _strangers(dump: LogDirs, cluster: DescribedCluster) -> list[Notice]:
-    """What the other dump does not have, is left out."""
-    partitions = {(topic, each.number) for topic, each in cluster.partitions()}
-    topics = sorted({topic for topic, _ in dump.sizes} - {topic.name for topic in cluster.topics})
-    names = {topic.name for topic in cluster.topics}
-    others = sorted(log for log in dump.sizes if log not in partitions and log[0] in names)
-    brokers = sorted(set(dump.directories) - set(cluster.brokers))
-    texts = [
-        f"{what} of {dump.file.name} that the dump of topics does not have are left out: {found}"
-        for what, found in (
-            ("topics", named(topics)),
-            ("partitions", named("{}-{}".format(*log) for log in others)),
-            ("brokers", named(brokers)),
-        )
-        if found
-    ]
-    return [Notice("logs", text) for text in texts]
-
-
-def _assumed(dump: LogDirs, cluster: DescribedCluster) -> list[Notice]:
-    assumed = (
-        "the size of a partition is that of its leader's log, or else of the largest; offsets "
-        "begin at 0, and all records are of the leader epoch 0 and were flushed"
-    )
-    texts = [assumed]
-    empty, without_leader, unknown = [], [], []
-    for topic, each in cluster.partitions():
-        known = dump.sizes.get((topic, each.number), {})
-        name = f"{topic}-{each.number}"
-        if not known:
-            empty.append(name)
-            continue
-        if each.leader not in known:
-            without_leader.append(name)
-        complete = (*each.isr, *each.eligible, *each.last_known)
-        unknown += [
-            f"{name} on broker {broker}"
-            for broker in each.replicas
-            if broker not in complete and broker not in known
-        ]
-    if empty:
-        texts.append(f"logs that no broker reports, assumed to be empty: {named(empty)}")
-    if without_leader:
-        texts.append(
-            f"the leader's log is not reported, so the largest counts: {named(without_leader)}"
-        )
-    if unknown:
-        texts.append(
-            "replicas outside of the ISR that no broker reports, assumed to be empty: "
-            f"{named(unknown)}"
-        )
-    lags = [
-        f"{topic}-{number} on broker {broker} by {lag:,} records"
-        for ((topic, number), broker), lag in sorted(dump.lags.items())
-    ]
-    if lags:
-        texts.append(f"replicas that lag, if they are in the ISR taken for complete: {named(lags)}")
-    return [Notice("logs", text) for text in texts]
-
-
 def with_sizes(
-    said: dict[str, Any], topic: DescribedTopic, sizes: LogSizes | None
+    described: dict[str, Any], topic: DescribedTopic, sizes: LogSizes | None
 ) -> dict[str, Any]:
     """The part of a topic in a scenario, with the sizes of its logs if they are known."""
     size = None if sizes is None else sizes.of_topic(topic)
     if size is None or sizes is None:
-        return said
-    for number, state in said["state"].items():
+        return described
+    for number, state in described["state"].items():
         behind = sizes.behind(topic.name, topic.partitions[number])
         if behind:
             state["behind"] = behind
-    return said | {"size": size}
+    return described | {"size": size}

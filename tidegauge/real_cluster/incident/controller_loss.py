@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tidegauge.real_cluster.incident.absences import Absence
 from tidegauge.real_cluster.incident.cluster_history import ClusterHistory
 from tidegauge.real_cluster.incident.sightings import Sightings
-from tidegauge.real_cluster.incident.timings import Span, Timings
+from tidegauge.real_cluster.incident.topology import Span, Timings
 
 #: The election of a controller with ZooKeeper.
 _LOST_BEFORE_US = 10_000

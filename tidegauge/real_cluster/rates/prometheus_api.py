@@ -1,4 +1,4 @@
-"""A Prometheus, or whatever has its HTTP API: its series, and what it answers.
+"""A Prometheus, or another server with its HTTP API: its series and responses.
 
 Read: ``/api/v1/label/__name__/values``, ``/api/v1/query`` and ``/api/v1/query_range``, by GET.
 """
@@ -19,10 +19,15 @@ from math import isfinite
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit, urlunsplit
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
-from tidegauge.real_cluster.rates.label_matchers import Matcher
-from tidegauge.real_cluster.rates.rate_source import Over, Selected, Together, Values, Window
+from tidegauge.real_cluster.describe.input_file import InputError, Notices
+from tidegauge.real_cluster.rates.rate_source import (
+    Matcher,
+    Over,
+    Selected,
+    Together,
+    Values,
+    Window,
+)
 from tidegauge.scenario.text.errors import one_line
 
 _TIMEOUT_S = 60.0
@@ -40,7 +45,7 @@ _REFUSED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 class PrometheusSource:
-    """A source (``rate_source.py``) that asks a Prometheus."""
+    """A source (``rate_source.py``) that queries a Prometheus."""
 
     def __init__(self, url: str, window: Window, matchers: Sequence[Matcher]) -> None:
         """Ask the Prometheus at a URL, which may have a user, a password and a path.
@@ -52,7 +57,7 @@ class PrometheusSource:
         host = parts.netloc.rpartition("@")[2]
         self.place = urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self.window = window
-        self.notices: list[Notice] = []
+        self.notices = Notices()
         self._matchers = list(matchers)
         self._authorization = _authorization(parts)
 
@@ -124,7 +129,7 @@ class PrometheusSource:
             raise self._not_prometheus("query_range") from error
 
     def _data(self, path: str, parameters: dict[str, str]) -> Any:
-        """What Prometheus has to say; its warnings become notices."""
+        """The data of a response; its warnings become notices."""
         content = self._content(path, parameters)
         try:
             response = json.loads(content)
@@ -134,7 +139,7 @@ class PrometheusSource:
             raise self._not_prometheus(path)
         warnings = response.get("warnings")
         for warning in warnings if isinstance(warnings, list) else ():
-            self.notices.append(Notice("input", f"{self.place} warns: {warning}"))
+            self.notices.add("input", f"{self.place} warns: {warning}")
         return response.get("data")
 
     def _content(self, path: str, parameters: dict[str, str]) -> bytes:

@@ -8,8 +8,7 @@ from itertools import pairwise
 from math import fsum, isfinite
 from typing import NamedTuple
 
-from tidegauge.real_cluster.describe.input_file import InputError
-from tidegauge.real_cluster.describe.notices import Notice
+from tidegauge.real_cluster.describe.input_file import InputError, Notices
 from tidegauge.real_cluster.rates.rate_source import (
     Over,
     Selected,
@@ -54,7 +53,7 @@ class SampledSource:
             InputError: no sample is in the window.
         """
         self.place = place
-        self.notices: list[Notice] = []
+        self.notices = Notices()
         self._names = names
         of_name = {
             name: [SampledSeries(each.labels, sorted(set(each.samples))) for each in found]
