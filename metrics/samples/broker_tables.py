@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.metrics.families.request_families import QUANTILES
+from tidegauge.metrics.families.requests import QUANTILES
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import Numbers, Texts, texts_of
 from tidegauge.metrics.samples.table import Sources, Table, columns_of

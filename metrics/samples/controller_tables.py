@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.metrics.families.request_families import QUANTILES
+from tidegauge.metrics.families.requests import QUANTILES
 from tidegauge.metrics.samples import broker_tables
 from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import Flags, texts_of
