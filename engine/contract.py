@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tidegauge.engine.group_counts import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.endpoint.server import Endpoint
-from tidegauge.metrics.samples.health import ActorHealth, Health
+from tidegauge.metrics.samples.successive_snapshots import ActorHealth, Health
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

@@ -9,21 +9,17 @@ Tables beside Kafka's own: the control plane's view of the cluster, and Tidegaug
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegauge.metrics.samples.labels import label_text
-from tidegauge.metrics.samples.layout import Layout, partitions_left_out, texts_of
-from tidegauge.metrics.samples.table import Sources, Table, all_rows, columns_of, one_row
+from tidegauge.metrics.samples.layout import offsets_of_leaders, partitions_left_out, texts_of
+from tidegauge.metrics.samples.node_tables import Sources, Table, all_rows, columns_of, one_row
 from tidegauge.metrics.samples.targets import (
     CONTROL_PLANE,
     EXPORTER,
     SIMULATION,
+    label_text,
     target_name,
     targets_of,
 )
-from tidegauge.metrics.snapshots.snapshot import Snapshot
-
-Offsets = NDArray[np.float64]
 
 
 def cluster(sources: Sources) -> Table:
@@ -66,21 +62,6 @@ def partitions(sources: Sources) -> Table:
         np.arange(len(records)),
         layout.partition_totals,
     )
-
-
-def offsets_of_leaders(layout: Layout, snapshot: Snapshot) -> tuple[Offsets, Offsets]:
-    """High watermark and log start offset by partition; NaN where no leader responds."""
-    brokers, numbers = layout.replica_targets, layout.replica_partitions
-    replicas = snapshot.replicas
-    leads = replicas["exists"] & replicas["leads"] & snapshot.brokers["answers"][brokers]
-    # Of two brokers that both act as leader, clients use the one that metadata names.
-    leads &= snapshot.partitions["leader"][numbers] == brokers
-    rows = np.flatnonzero(leads)
-    high_watermarks = np.full(len(snapshot.partitions), np.nan)
-    log_starts = high_watermarks.copy()
-    high_watermarks[numbers[rows]] = replicas["high_watermark"][rows]
-    log_starts[numbers[rows]] = replicas["log_start_offset"][rows]
-    return high_watermarks, log_starts
 
 
 def group_partitions(sources: Sources) -> Table:
