@@ -145,7 +145,12 @@ def counter(
 
 
 def _entry(
-    kind: str, measured: str, attribute: str, meaning: str, value: Any, more: dict[str, Any]
+    kind: Literal["gauge", "counter"],
+    measured: str,
+    attribute: str,
+    meaning: str,
+    value: Any,
+    more: dict[str, Any],
 ) -> partial[Family]:
     bean = MBean(measured, attribute) if ":type=" in measured else measured
     if isinstance(bean, str):
@@ -163,7 +168,8 @@ def families_of(
     """The metrics of a scope: computed ones, and those of columns by name."""
     named = [("", entry) for entry in computed] + list(columns.items())
     for column, entry in named:
-        yield Family(*entry.args, **({"scope": scope, "value": column} | entry.keywords))
+        place: dict[str, Any] = {"scope": scope, "value": column}
+        yield Family(*entry.args, **(place | entry.keywords))
 
 
 class _GaugesClass(RecordClass):

@@ -63,6 +63,11 @@ def columns_of(rows: NDArray[np.void]) -> dict[str, NDArray[Any]]:
     return {name: rows[name] for name in rows.dtype.names}
 
 
+def known_or_nan(values: NDArray[Any] | None, count: int) -> NDArray[Any]:
+    """Values beside a snapshot; NaN for all rows as long as they are not known."""
+    return np.full(count, np.nan) if values is None else values
+
+
 def one_row(target: int, there: bool, columns: Columns) -> Table:
     """A table of one row that has no labels."""
     return Table(np.array([target]), np.array([there]), columns, texts_of([""]).__getitem__)
@@ -96,8 +101,8 @@ def brokers_of_quorum(sources: Sources) -> Table:
     table = brokers(sources)
     rows = rows_of_broker(sources, 1)
     applied = sources.context.applied
-    unknown_us = np.full(len(table.targets), np.nan)
-    applied_us = unknown_us if applied is None else applied.brokers_us[rows]
+    brokers_us = known_or_nan(applied and applied.brokers_us, len(sources.snapshot.brokers))
+    applied_us = brokers_us[rows]
     columns = {
         **table.columns,
         "applied_ms": applied_us // 1000,
@@ -170,8 +175,6 @@ _TYPE_LABELS = texts_of(label_text({"request": name}) for name in SERVED_TYPES)
 _CONTROLLER_TYPE_LABELS = texts_of(
     label_text({"request": name}) for name in SERVED_CONTROLLER_TYPES
 )
-
-
 _FETCHES = ("FetchConsumer", "FetchFollower")
 
 
@@ -216,18 +219,11 @@ def request_errors(sources: Sources) -> Table:
     return _of_types(sources, rows, _ERROR_LABELS, records["responses"] > 0, columns)
 
 
-def _of_types(
-    sources: Sources, rows: slice, texts: Texts, there: NDArray[np.bool_], columns: dict[str, Any]
-) -> Table:
+def _of_types(sources: Sources, rows: slice, texts: Texts, there: Flags, columns: Any) -> Table:
     """A table in which each broker has a row for each of these texts."""
-    count = len(sources.snapshot.brokers)
-    targets = np.repeat(np.arange(count), len(texts))[rows]
-
-    def labels(numbers: Numbers) -> Texts:
-        chosen: Texts = texts[numbers % len(texts)]
-        return chosen
-
-    return Table(targets, there & sources.answers(targets), columns, labels)
+    targets = np.repeat(np.arange(len(sources.snapshot.brokers)), len(texts))[rows]
+    there = there & sources.answers(targets)
+    return Table(targets, there, columns, lambda numbers: texts[numbers % len(texts)])
 
 
 def controller_requests(sources: Sources) -> Table:
@@ -245,9 +241,7 @@ def controller_request_errors(sources: Sources) -> Table:
     return _of_controllers(sources, _CONTROLLER_ERROR_LABELS, there, columns_of(records))
 
 
-def _of_controllers(
-    sources: Sources, texts: Texts, there: NDArray[np.bool_], columns: dict[str, Any]
-) -> Table:
+def _of_controllers(sources: Sources, texts: Texts, there: Flags, columns: Any) -> Table:
     """A table in which each controller has a row for each of these texts."""
     controllers = np.array(controllers_of(sources.layout.plan), dtype=np.int64)
     targets = np.repeat(controllers, len(texts))
@@ -298,7 +292,7 @@ def quorum_controllers(sources: Sources) -> Table:
         counts = _is_the_newest(records)
         columns |= {name: columns[name] * counts for name in _COUNTED_OF_CLUSTER}
     applied = sources.context.applied
-    applied_us = np.full(len(targets), np.nan) if applied is None else applied.controllers_us
+    applied_us = known_or_nan(applied and applied.controllers_us, len(targets))
     applied_us = np.where(records["last_applied_offset"] > 0, applied_us, np.nan)
     lag_us = (sources.snapshot.time_us - applied_us) * ~records["active_controller"]
     columns |= {"applied_ms": applied_us // 1000, "applied_lag_ms": lag_us // 1000}
@@ -333,7 +327,7 @@ def raft(sources: Sources) -> Table:
         "vote_id": ids[records["vote"]],
         "fetch_rate": _ratio(records["fetched_records"], records["fetched_for_us"] / 1e6),
         "append_rate": _ratio(records["appended_records"], records["appended_for_us"] / 1e6),
-        "idle_ratio": _idle_ratio(sources),
+        "idle_ratio": known_or_nan(sources.context.idle_ratio, len(records)),
     }
     for name in ("commit", "election"):
         counts = records[f"{name}s"]
@@ -349,11 +343,6 @@ def _ratio(numbers: NDArray[Any], by: NDArray[Any]) -> NDArray[np.float64]:
     quotients = np.full(len(numbers), np.nan)
     np.divide(numbers, by, out=quotients, where=by > 0)
     return quotients
-
-
-def _idle_ratio(sources: Sources) -> NDArray[np.float64]:
-    idle = sources.context.idle_ratio
-    return np.full(len(sources.snapshot.raft), np.nan) if idle is None else idle
 
 
 def raft_states(sources: Sources) -> Table:

@@ -74,7 +74,7 @@ class WatchRequest(NamedTuple):
 
 def spelling_named(text: str) -> Spelling:
     """A spelling by its name or file; the command ends if there is none."""
-    from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
+    from tidegauge.metrics.spellings.all_spellings import SpellingError, spelling_of
 
     try:
         return spelling_of(text)
