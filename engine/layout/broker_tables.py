@@ -15,6 +15,7 @@ from tidegauge.actors.state.brokers import (
     AppendMark,
     Broker,
     Brokers,
+    BrokerSettings,
     BrokerStats,
     BrokerTopic,
     BrokerTopicStats,
@@ -32,8 +33,9 @@ from tidegauge.actors.state.brokers import (
     ProducerConnection,
     Watch,
     WatchList,
+    ZooKeeperBrokerSettings,
 )
-from tidegauge.actors.state.lifecycles import Lifecycle
+from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.machines import CachedLog
 from tidegauge.actors.state.request_stats import (
     PARTS,
@@ -47,6 +49,7 @@ from tidegauge.engine.layout.cluster_tables import (
     new_commit_keys,
 )
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
+from tidegauge.engine.layout.settings import set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
@@ -138,7 +141,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     keys = len(new_commit_keys(plan))
     measured = count if plan.is_measured else 0
     types = measured * int(TYPES)
-    clients_of_zookeeper = count if plan.quorum is None else 0
+    clients_of_zookeeper = 0 if plan.is_kraft else count
     brokers = Brokers(
         pools=new_records(Pools, 1),
         brokers=new_records(Broker, count),
@@ -192,16 +195,16 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
-        _set(brokers.brokers[index], each)
-        brokers.brokers[index].selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
-        if plan.quorum is None:
-            _set_for_zookeeper(brokers.brokers[index], each)
-        _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
-        unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
-        brokers.brokers[index].isr_written_unconditionally = unconditional
-        brokers.brokers[index].first_thread = first_thread
+        broker = brokers.brokers[index]
+        set_by_name(broker, BrokerSettings, each)
+        if not plan.is_kraft:
+            set_by_name(broker, ZooKeeperBrokerSettings, each)
+        broker.selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
+        _set_machine(broker, plan.scenario.cluster, plan.scenario.zookeeper)
+        broker.isr_written_unconditionally = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
+        broker.first_thread = first_thread
         interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
-        brokers.brokers[index].log_retention_check_interval_ms = interval_ms
+        broker.log_retention_check_interval_ms = interval_ms
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
@@ -217,27 +220,20 @@ def _lifecycles(
     plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
 ) -> Records[Lifecycle]:
     """What brokers keep of KRaft; with ZooKeeper nothing."""
-    if plan.quorum is None:
+    if not plan.is_kraft:
         return new_records(Lifecycle, 0)
+    of_controllers = plan.scenario.controller_settings()
+    session_timeout_us = 1000 * of_controllers["broker.session.timeout.ms"]
     lifecycles = new_records(Lifecycle, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        own = lifecycles[index]
-        planned = plan.registration_of(broker)
-        own.heartbeat_interval_us = 1000 * planned.heartbeat_interval_ms
-        own.registration_timeout_us = 1000 * planned.registration_timeout_ms
-        own.log_dir_failure_timeout_us = 1000 * planned.log_dir_failure_timeout_ms
-        own.fetch_timeout_us = 1000 * plan.quorum.fetch_timeout_ms
-        own.fetch_request_timeout_us = 1000 * plan.quorum.request_timeout_ms
-        own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
-        own.snapshot_max_bytes = planned.snapshots.max_bytes
-        own.snapshot_interval_us = 1000 * planned.snapshots.interval_ms
+    for index, own in enumerate(lifecycles):
+        set_by_name(own, LifecycleSettings, of_controllers | settings[index])
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:
-            own.most_backoff_us = 1000 * plan.quorum.session_timeout_ms
+            own.most_backoff_us = session_timeout_us
             own.request_timeout_us = 1000 * settings[index]["controller.socket.timeout.ms"]
         if rule == HEARTBEAT_TIMEOUT_HALF_SESSION:
-            own.request_timeout_us = 1000 * plan.quorum.session_timeout_ms // 2
+            own.request_timeout_us = session_timeout_us // 2
     return lifecycles
 
 
@@ -247,47 +243,6 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
     places = range(count * count * fetchers)
     column(world.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
     column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
-
-
-#: As much as a fetch may ask for.
-_ANY_BYTES = 2**31 - 1
-
-
-def _set(broker: Broker, settings: dict[str, int]) -> None:
-    """Take over the settings of one broker."""
-    broker.replica_lag_time_max_ms = settings["replica.lag.time.max.ms"]
-    broker.replica_fetch_wait_max_ms = settings["replica.fetch.wait.max.ms"]
-    broker.replica_fetch_min_bytes = settings["replica.fetch.min.bytes"]
-    broker.replica_fetch_max_bytes = settings["replica.fetch.max.bytes"]
-    broker.replica_fetch_response_max_bytes = settings["replica.fetch.response.max.bytes"]
-    broker.fetch_max_bytes = settings.get("fetch.max.bytes", _ANY_BYTES)
-    broker.replica_fetch_backoff_ms = settings["replica.fetch.backoff.ms"]
-    broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
-    broker.num_replica_fetchers = settings["num.replica.fetchers"]
-    broker.num_io_threads = settings["num.io.threads"]
-    broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
-    broker.log_flush_offset_checkpoint_interval_ms = settings[
-        "log.flush.offset.checkpoint.interval.ms"
-    ]
-    # A constant of Kafka up to 3.7: LogManager.InitialTaskDelayMs.
-    broker.log_initial_task_delay_ms = settings.get("log.initial.task.delay.ms", 30_000)
-    broker.replica_high_watermark_checkpoint_interval_ms = settings[
-        "replica.high.watermark.checkpoint.interval.ms"
-    ]
-    broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
-    broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
-    broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
-
-
-def _set_for_zookeeper(broker: Broker, settings: dict[str, int]) -> None:
-    """Take over the settings that have no meaning with KRaft."""
-    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
-    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
-    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
-    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
-    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
-    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
-    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:

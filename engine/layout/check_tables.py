@@ -41,7 +41,7 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         quorum=new_records(histories.QuorumHistory, 1),
         quorum_epochs=new_records(histories.QuorumEpoch, 0),
         metadata_logs=new_records(
-            histories.MetadataLog, 0 if plan.quorum is None else plan.quorum.voters + 1
+            histories.MetadataLog, len(plan.controllers) + 1 if plan.is_kraft else 0
         ),
         metadata_runs=new_records(EpochEntry, 0),
         faults=new_records(histories.FaultNature, len(plan.faults)),
@@ -54,9 +54,10 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         partition.unclean_leader_election for partition in plan.partitions
     ]
     history.facts[0].has_quorum = plan.is_kraft
-    if plan.quorum is not None:
+    if plan.is_kraft:
         history.quorum[0].first_controller = len(plan.brokers)
-        idle_us = 1000 * plan.quorum.max_idle_interval_ms
+        settings = plan.scenario.controller_settings()
+        idle_us = 1000 * settings["metadata.max.idle.interval.ms"]
         history.quorum[0].writes_no_ops = 0 < idle_us < PROGRESS_US // 2
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
     if plan.scenario.has_eligible_leader_replicas():

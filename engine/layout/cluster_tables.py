@@ -12,6 +12,7 @@ from tidegauge.clients import client_state
 from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
+from tidegauge.engine.layout.settings import set_by_name
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
 from tidegauge.replication.records import pack
 from tidegauge.replication.release_rules import ReleaseRules
@@ -61,7 +62,6 @@ _READS_ON = Release.parse("2.5.0")
 _BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
-_NEVER_MS = 2**42
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
@@ -378,15 +378,9 @@ def _plan_connections(
     connections: Records[client_state.Connection],
 ) -> None:
     settings = plan.scenario.connection_settings(group)
-    client.reconnect_backoff_ms = int(settings["reconnect.backoff.ms"])
-    largest = settings.get("reconnect.backoff.max.ms", client.reconnect_backoff_ms)
-    client.reconnect_backoff_max_ms = int(largest)
-    client.connection_setup_timeout_ms = int(settings.get("socket.connection.setup.timeout.ms", 0))
-    largest = settings.get("socket.connection.setup.timeout.max.ms", 0)
-    client.connection_setup_timeout_max_ms = int(largest)
+    unlimited = {"reconnect.backoff.max.ms": settings["reconnect.backoff.ms"]}
+    set_by_name(client, client_state.ConnectionSettings, unlimited | settings)
     client.rebootstraps = settings.get(STRATEGY) == REBOOTSTRAP
-    trigger_ms = int(settings.get("metadata.recovery.rebootstrap.trigger.ms", 0))
-    client.rebootstrap_trigger_ms = trigger_ms
     for broker in group.bootstrap or plan.brokers:
         connections[plan.broker_index(broker)].is_bootstrap = True
 
@@ -396,18 +390,8 @@ def _plan_producer(
 ) -> None:
     settings = plan.scenario.producer_settings(group)
     client.kind = client_state.PRODUCER
-    client.acks = settings["acks"]
-    client.retries = settings["retries"]
-    client.request_timeout_ms = settings["request.timeout.ms"]
-    client.delivery_timeout_ms = settings.get("delivery.timeout.ms", _NEVER_MS)
-    client.retry_backoff_ms = settings["retry.backoff.ms"]
-    client.max_in_flight = settings["max.in.flight.requests.per.connection"]
-    client.metadata_max_age_ms = settings["metadata.max.age.ms"]
-    client.linger_us = 1000 * settings["linger.ms"]
-    client.max_request_bytes = settings["max.request.size"]
-    client.buffer_bytes = settings["buffer.memory"]
-    client.max_block_us = 1000 * settings["max.block.ms"]
-    client.is_idempotent = bool(settings.get("enable.idempotence", False))
+    set_by_name(client, client_state.ClientSettings, settings)
+    set_by_name(client, client_state.ProducerSettings, settings)
     client.bumps_epoch = Release.parse(plan.scenario.release) >= _BUMPS_EPOCH
     group_period_ns = round(1_000_000_000 / group.batches_per_second)
     client.period_ns = group_period_ns * group.clients
@@ -421,21 +405,13 @@ def _plan_producer(
 def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: client_state.Client) -> None:
     settings = plan.scenario.consumer_settings(group)
     client.kind = client_state.CONSUMER
-    client.request_timeout_ms = int(settings["request.timeout.ms"])
-    client.retry_backoff_ms = int(settings["retry.backoff.ms"])
-    client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])
-    client.fetch_max_wait_ms = int(settings["fetch.max.wait.ms"])
-    client.fetch_min_bytes = int(settings["fetch.min.bytes"])
-    client.fetch_max_bytes = int(settings["fetch.max.bytes"])
-    client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
+    set_by_name(client, client_state.ClientSettings, settings)
+    set_by_name(client, client_state.ConsumerSettings, settings)
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
     if Release.parse(plan.scenario.release) >= CLOSEST_REPLICA:
         client.rack = plan.rack_number(group)
     if plan.commits(group):
         client.group_partition = plan.group_partition(group)
-    client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])
-    client.heartbeat_interval_ms = int(settings["heartbeat.interval.ms"])
-    client.session_timeout_ms = int(settings["session.timeout.ms"])
     client.reads_without_coordinator = Release.parse(plan.scenario.release) >= _READS_ON
     if group.records_per_second is not None:
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.controller.state import control_plane
 from tidegauge.engine.layout.cluster_tables import chain_free
+from tidegauge.engine.layout.settings import set_by_name
 from tidegauge.engine.layout.step_tables import throttled_partitions
 from tidegauge.replication.records import LeaderAndIsr, pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -110,21 +111,9 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
 
 def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
-    controllers = world.controllers
-    for index, broker in enumerate(plan.brokers):
+    for controller, broker in zip(world.controllers, plan.brokers, strict=True):
         settings = plan.scenario.settings_of(broker)
-        controller = controllers[index]
-        controller.auto_leader_rebalance_enable = bool(settings["auto.leader.rebalance.enable"])
-        controller.leader_imbalance_check_interval_seconds = settings[
-            "leader.imbalance.check.interval.seconds"
-        ]
-        controller.leader_imbalance_per_broker_percentage = settings[
-            "leader.imbalance.per.broker.percentage"
-        ]
-        controller.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
-        controller.zookeeper_max_in_flight_requests = settings.get(
-            "zookeeper.max.in.flight.requests", 1
-        )
+        set_by_name(controller, control_plane.ControllerSettings, settings)
 
 
 def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
