@@ -12,6 +12,7 @@ from tidegauge.laboratory.manual import (
     row_page,
     scenario_page,
     shipped_page,
+    state_page,
 )
 from tidegauge.laboratory.manual.markdown import closing
 
@@ -25,6 +26,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "gallery.md": gallery_page.documentation,
     "scenario-reference.md": scenario_page.documentation,
     "scenarios-shipped.md": shipped_page.documentation,
+    "state-machines.md": state_page.documentation,
     "trace-rows.md": row_page.documentation,
 }
 
