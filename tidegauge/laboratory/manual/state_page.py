@@ -5,7 +5,7 @@ Each diagram is drawn from the table that the rules of the machine read.
 
 import inspect
 import textwrap
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from types import ModuleType
 from typing import NamedTuple
 
@@ -31,8 +31,8 @@ class _Machine(NamedTuple):
     names: Mapping[int, str]
 
     @property
-    def table(self) -> Mapping[int, Set[int]]:
-        previous: Mapping[int, Set[int]] = self.source.VALID_PREVIOUS_STATES
+    def table(self) -> Mapping[int, frozenset[int]]:
+        previous: Mapping[int, frozenset[int]] = self.source.VALID_PREVIOUS_STATES
         return previous
 
 
@@ -57,8 +57,8 @@ _MACHINES = (
     ),
     _Machine(
         "Replicas",
-        "Kafka: `ReplicaStateMachine` of 2.3 and later; an older controller does not let an offline "
-        "replica become ineligible for deletion. A transition that is not drawn is refused.",
+        "Kafka: `ReplicaStateMachine` of 2.3 and later; before that no offline replica "
+        "becomes ineligible for deletion. A transition that is not drawn is refused.",
         replica_state_machine,
         _states_of(replica_state_machine),
     ),
@@ -66,8 +66,8 @@ _MACHINES = (
         "Voters",
         "Kafka: `QuorumState`. `stopped` is a process that does not run; one that starts resumes "
         "with the epoch, the leader and the vote of its disk. `prospective` exists from 4.0 on "
-        "(KIP-996); before that a voter becomes a candidate at once. A transition that is not drawn "
-        "is an error, and ends the run.",
+        "(KIP-996); before that a voter becomes a candidate at once. A transition that is not "
+        "drawn is an error, and ends the run.",
         transitions,
         VOTER_STATES,
     ),
