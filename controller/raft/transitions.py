@@ -22,6 +22,7 @@ Source: QuorumState.transitionTo*@4.1.0.
 
 from typing import Final
 
+from tidegauge.compiled.codes import previous_state_bits
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft.measured import (
     note_candidacy,
@@ -31,7 +32,6 @@ from tidegauge.controller.raft.measured import (
 )
 from tidegauge.controller.raft.snapshots import begin_epoch, write_to_disk
 from tidegauge.controller.raft.state import Raft, name_of_voter, this_voter, voter_of
-from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.errors import NOT_LEADER_OR_FOLLOWER
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE
@@ -75,7 +75,7 @@ _VALID_PREVIOUS = previous_state_bits(VALID_PREVIOUS_STATES)
 def may_enter(state: int, target: int) -> bool:
     """Whether a voter in ``state`` may enter ``target``.
 
-    Source: QuorumState.transitionTo*@4.1.0, which throw IllegalStateException.
+    Source: QuorumState.transitionToLeader@4.1.0 and its like, which throw IllegalStateException.
     """
     return (_VALID_PREVIOUS[target] >> state) & 1 == 1
 
