@@ -7,7 +7,7 @@ Outcomes of single partitions that are errors have a row each.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
 
-What a step commands the control plane, as Kafka's tools do, without waiting for a response.
+Commands of a step to the control plane, as Kafka's tools give them, without waiting for a response.
 
 Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
 for, throttles set and removed.

@@ -137,7 +137,7 @@ def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None
 
 @inner_rule
 def _sign(client: Client, request: client_requests.GroupAppendRequest) -> None:
-    """Who asks, of which group."""
+    """The asking member, and its group."""
     request.partition = client.group_partition
     request.member_key = client.member_key
     request.start = client.restarts
@@ -239,7 +239,7 @@ def _take_coordinator(
 
 @inner_rule
 def _note_answer(world: Kernel, client: Client, process: int) -> None:
-    """Whom it was told of does coordinate the group: metadata may be old, and a broker dead."""
+    """Whether the named broker coordinates the group: metadata may be old, and a broker dead."""
     if client.coordinator_answers or client.coordinator == NONE:
         return
     client.coordinator_answers = True

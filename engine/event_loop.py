@@ -145,7 +145,7 @@ _handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
 
 @inner_rule
 def _take_fault(world: World, event: Event) -> None:
-    """What nothing can hold back: faults, and what begins or is released after them."""
+    """Events that nothing holds back: faults, and what begins or is released after them."""
     _handle(world, event)
     free_event(world, event)
 
@@ -225,7 +225,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
 @inner_rule
 def _begin_moment(world: Kernel, time_us: int) -> None:
-    """What happens now is done from outside: nothing has caused it."""
+    """An act from outside: nothing has caused it."""
     context = world.context[0]
     context.time_us = time_us
     context.cause_process = NONE

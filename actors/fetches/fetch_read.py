@@ -1,8 +1,8 @@
-"""What a leader reads for a fetch, and the answer it makes of it.
+"""Reads of a leader for a fetch, and the response.
 
 A follower reads up to the log end, a consumer up to the high watermark; between a reader's
-limit and the log end there is nothing to read and no error. What was read lies in the
-entries of the request itself; the answer brings, for each partition, the records as runs of
+limit and the log end there is nothing to read and no error. The records lie in the entries of the
+request itself; the answer brings, for each partition, the records as runs of
 one leader epoch each.
 """
 
@@ -218,7 +218,7 @@ def _send_response(
         return
     begin_us = departure_from_thread_us(world, response, departure_us)
     read_us = _read_from_disks(world, request, begin_us)
-    # What is read is sent at the same time, so the slower of the two counts.
+    # Records are read and sent at the same time, so the slower of the two counts.
     response.transfer_us = read_us - begin_us
     send(world, response, begin_us)
     block_network_thread(world, request.destination, request.source, read_us)

@@ -13,8 +13,8 @@ The broker fetches that piece by piece, publishes what it has missed at once, an
 from there on.
 
 Simplified: after a response that names no other leader the broker waits for
-controller.quorum.retry.backoff.ms, where Kafka's asks again at once. What of its log is not
-committed has no contents here: its log ends where that of the newest leader does.
+controller.quorum.retry.backoff.ms, where Kafka's asks again at once. Uncommitted records of its log
+have no contents here: its log ends where that of the newest leader does.
 
 Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse,
 handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
@@ -154,7 +154,7 @@ def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFet
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
         return
     _note_fetched(world, world.lifecycles[broker], response)
-    # What an earlier leader had, and this one has not, is truncated.
+    # Records of an earlier leader that this one has not are truncated.
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
 

@@ -1,4 +1,4 @@
-"""What a broker does when a log directory has failed (``ReplicaManager.handleLogDirFailure``).
+"""The failure of a log directory at a broker (``ReplicaManager.handleLogDirFailure``).
 
 With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
 taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
@@ -7,7 +7,7 @@ name the directory (KIP-858). The others stay. A
 broker whose last directory fails halts, and before that any broker does. A directory comes back
 only with the next start of the broker, if it can be read then.
 
-Who waits in a purgatory for a replica that goes offline is told nothing and waits for the end of
+A request in a purgatory for a replica that goes offline gets no response and waits for the end of
 its time, as in 2.6.
 
 Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.

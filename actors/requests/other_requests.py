@@ -1,6 +1,6 @@
 """Small requests that a broker answers at once: epochs, offsets, metadata.
 
-What a harness reads off a broker: the files of its logs, and what it would answer itself.
+A harness's view of a broker: the files of its logs, and what it would answer itself.
 
 A step ``observe`` asks for it. It is written down whether the broker runs or not, for the
 files are there either way; only a broker that runs can say what its high watermarks are.

@@ -24,8 +24,8 @@ are dead, or come later, keep a partition in A; a broker that comes makes the co
 there again. So does a new controller, which finds everything in the assignment.
 
 AlterPartitionReassignments replaces what is on its way, or cancels it: then the target is what was
-there before, so nothing is added or removed any more. What /admin/reassign_partitions says of such
-a partition does not count from then on.
+there before, so nothing is added or removed any more. The entry of such a partition in
+/admin/reassign_partitions does not count from then on.
 
 Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
 not say what is added and removed, so another controller finds what to go on with in the znode

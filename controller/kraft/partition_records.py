@@ -7,8 +7,8 @@ here.
 
 ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alterPartition).
 
-``alter_partition.py`` says what is refused. What is taken completes a reassignment if it can, and
-is answered, once it is committed, with the new state.
+``alter_partition.py`` says what is refused. An accepted proposal completes a reassignment if it
+can, and is answered, once it is committed, with the new state.
 """
 
 from tidegauge.compiled.records import view_as

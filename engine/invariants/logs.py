@@ -125,7 +125,7 @@ def high_watermark_lies_in_the_log(world: Checked) -> int:
 
 @LOGS.of("on_disk")
 def recovery_point_lies_in_the_log(world: Checked) -> int:
-    """What is flushed of a log that is in use lies before its end."""
+    """The flushed end of a log that is in use lies before its end."""
     for row in range(len(world.on_disk)):
         on_disk = world.on_disk[row]
         if is_in_use(world, row) and not (
@@ -176,7 +176,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def maximal_isr_covers_the_isr(world: Checked) -> int:
-    """Who is in the ISR holds back the high watermark; without a proposal nobody else does."""
+    """A member of the ISR holds back the high watermark; without a proposal nobody else does."""
     for row in range(len(world.replicas)):
         partition = world.replicas[row]
         if not is_within(partition.isr, partition.maximal_isr):
@@ -232,7 +232,7 @@ def followers_were_not_caught_up_in_the_future(world: Checked) -> int:
 
 @LOGS.of("hosted")
 def acknowledged_records_are_in_the_log(world: Checked) -> int:
-    """What a leader has acknowledged in its term lies before its log end."""
+    """All that a leader has acknowledged in its term lies before its log end."""
     for row in range(len(world.hosted)):
         hosted = world.hosted[row]
         if not 0 <= hosted.acknowledged_all_first <= hosted.acknowledged_all_end:

@@ -219,7 +219,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
 def _lifecycles(
     plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
 ) -> Records[Lifecycle]:
-    """What brokers keep of KRaft; with ZooKeeper nothing."""
+    """Brokers' tables of KRaft; empty with ZooKeeper."""
     if not plan.is_kraft:
         return new_records(Lifecycle, 0)
     of_controllers = plan.scenario.controller_settings()
@@ -272,7 +272,7 @@ def _loses_power(plan: ClusterPlan) -> bool:
 
 
 def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
-    """What the scenario pins of losses of power."""
+    """The logs that a scenario pins in losses of power."""
     planned = [
         (number, kept)
         for number, fault in enumerate(plan.scenario.faults)
