@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.engine.group_counts import GroupCounts
+from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.endpoint.server import Endpoint
 from tidegauge.metrics.samples.successive_snapshots import ActorHealth, Health

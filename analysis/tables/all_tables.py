@@ -24,9 +24,8 @@ from tidegauge.analysis.tables.clients import (
     REFUSALS,
 )
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
-from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
-from tidegauge.analysis.tables.elections import ELECTIONS
+from tidegauge.analysis.tables.elections import CONTROLLER_EVENTS, ELECTIONS
 from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
 from tidegauge.analysis.tables.isrs import (
     ISR_CHANGES,
