@@ -1,10 +1,9 @@
-"""Logs that existed before the run: those of topics with a size, on each broker's disks.
+"""The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
 
-Each has its records in the leader epoch that the partition's state has, and is flushed: the high
-watermark and the recovery point in the checkpoints are its end. A broker's first process loads them
+Topics with a size have logs that existed before the run, on each broker's disks. Each has its
+records in the leader epoch that the partition's state has, and is flushed: the high watermark and
+the recovery point in the checkpoints are its end. A broker's first process loads them
 (``actors/process/lifecycle.py``).
-
-The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
 """
 
 import numpy as np
@@ -12,55 +11,28 @@ import numpy as np
 from tidegauge.actors.state.brokers import (
     EPOCH_MARGIN,
     MOST_ENTRIES_TOLD,
-    AppendMark,
     Broker,
     Brokers,
     BrokerSettings,
-    BrokerStats,
-    BrokerTopic,
-    BrokerTopicStats,
-    CommittedOffset,
-    Fetcher,
-    FetchSession,
-    FollowerFetch,
-    GroupMember,
-    HeldProducer,
-    HostedReplica,
-    IoThread,
     KeptLog,
-    LogOnDisk,
-    Pools,
-    ProducerConnection,
-    Watch,
-    WatchList,
     ZooKeeperBrokerSettings,
 )
 from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
-from tidegauge.actors.state.machines import CachedLog
 from tidegauge.actors.state.request_stats import (
     PARTS,
-    RequestStats,
-    ZooKeeperClientStats,
 )
 from tidegauge.actors.storage.logs import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
 )
 from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
-from tidegauge.engine.layout.settings import set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
-    BatchMetadata,
     EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    PartitionFetchState,
-    ProducerStateEntry,
-    QuotaSample,
-    RemoteReplica,
     ReplicationQuota,
 )
 from tidegauge.replication.release_rules import (
@@ -71,10 +43,8 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
-from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
-from tidegauge.simulation.metadata_log import MetadataPosition
-from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.sampled_stats import BUCKETS
 from tidegauge.simulation.topology import Topology
 
 
@@ -142,51 +112,50 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     measured = count if plan.is_measured else 0
     types = measured * int(TYPES)
     clients_of_zookeeper = 0 if plan.is_kraft else count
-    brokers = Brokers(
-        pools=new_records(Pools, 1),
-        brokers=new_records(Broker, count),
-        broker_stats=new_records(BrokerStats, count),
-        topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
-        request_stats=new_records(RequestStats, types),
-        request_errors=new_records(ErrorCount, measured * int(ERROR_TYPES * ERROR_COUNT)),
-        request_times=new_records(Bucket, types * int(PARTS * BUCKETS)),
-        zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
-        zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),
-        threads=new_records(IoThread, sum(threads)),
-        disk_reads=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
-        disk_writes=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
-        cached_logs=new_records(CachedLog, rows),
-        replicas=new_records(Partition, rows),
-        hosted=new_records(HostedReplica, rows),
-        fetch_states=new_records(PartitionFetchState, rows),
-        followers=new_records(RemoteReplica, rows * width),
-        follower_fetches=new_records(FollowerFetch, rows * width),
-        runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
-        epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
-        fetchers=new_records(Fetcher, count * count * fetchers),
-        fetch_sessions=new_records(FetchSession, count * count * fetchers),
-        watches=new_records(Watch, 0),
-        producer_connections=new_records(ProducerConnection, count * len(plan.clients)),
-        delayed_fetches=new_records(WatchList, rows),
-        delayed_produces=new_records(WatchList, rows),
-        known_metadata=new_records(MetadataPosition, count),
-        asked_metadata=new_records(MetadataPosition, 1),
-        broker_topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
-        committed_offsets=new_records(CommittedOffset, count * keys),
-        group_members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
-        quotas=new_records(ReplicationQuota, 2 * count),
-        quota_samples=new_records(
-            QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
-        ),
-        on_disk=new_records(LogOnDisk, rows),
-        marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
-        held_producers=new_records(HeldProducer, 0),
-        producer_states=new_records(ProducerStateEntry, 0),
-        producer_batches=new_records(BatchMetadata, 0),
-        appended_batch=new_records(BatchMetadata, 1),
+    brokers = new_tables(
+        Brokers,
+        pools=1,
+        brokers=count,
+        broker_stats=count,
+        topic_stats=count * len(plan.scenario.topics),
+        request_stats=types,
+        request_errors=measured * int(ERROR_TYPES * ERROR_COUNT),
+        request_times=types * int(PARTS * BUCKETS),
+        zookeeper_stats=clients_of_zookeeper,
+        zookeeper_times=clients_of_zookeeper * int(BUCKETS),
+        threads=sum(threads),
+        disk_reads=count * plan.scenario.cluster.log_directories,
+        disk_writes=count * plan.scenario.cluster.log_directories,
+        cached_logs=rows,
+        replicas=rows,
+        hosted=rows,
+        fetch_states=rows,
+        followers=rows * width,
+        follower_fetches=rows * width,
+        runs=rows * _EPOCH_ROOM,
+        epochs=rows * _EPOCH_ROOM,
+        fetchers=count * count * fetchers,
+        fetch_sessions=count * count * fetchers,
+        watches=0,
+        producer_connections=count * len(plan.clients),
+        delayed_fetches=rows,
+        delayed_produces=rows,
+        known_metadata=count,
+        asked_metadata=1,
+        broker_topics=count * len(plan.scenario.topics),
+        committed_offsets=count * keys,
+        group_members=count * len(plan.clients) if keys > 0 else 0,
+        quotas=2 * count,
+        quota_samples=sum(2 * each["replication.quota.window.num"] for each in settings),
+        on_disk=rows,
+        marks=rows * int(MARKS) if _loses_power(plan) else 0,
+        held_producers=0,
+        producer_states=0,
+        producer_batches=0,
+        appended_batch=1,
         kept_logs=_kept_logs(plan, topology),
-        epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
-        told_state=new_records(LeaderAndIsr, 1),
+        epochs_read=_EPOCH_ROOM,
+        told_state=1,
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)

@@ -1,46 +1,28 @@
-"""The tables of a KRaft quorum, laid out for a scenario; in ZooKeeper mode they are empty.
+"""The tables of a KRaft quorum and of its voters; in ZooKeeper mode they are empty."""
 
-The tables of a quorum's voters, laid out for a scenario; in ZooKeeper mode they are empty.
-"""
-
-from tidegauge.compiled.records import R, Records, grown, new_records
+from tidegauge.compiled.records import R, Records, grown
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
     ActiveControllerSettings,
-    CommittedPartition,
-    ControllerStats,
-    HostedReplica,
-    MetadataRecord,
     Quorum,
-    QuorumBroker,
-    QuorumTopic,
 )
-from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
-from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
 from tidegauge.controller.raft.state import (
-    AppendedBatch,
-    ControllerRequestStats,
-    EpochStart,
-    FollowerProgress,
     Raft,
-    Snapshot,
-    Voter,
     VoterSettings,
-    VoterStats,
 )
-from tidegauge.engine.layout.settings import set_by_name
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
     ELECTION_LOSS_WAITS,
     STALE_BROKERS_PERIODICALLY,
     kraft_rules_of,
 )
-from tidegauge.replication.records import PartitionRegistration, pack
+from tidegauge.replication.records import pack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
-from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.sampled_stats import BUCKETS
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
@@ -48,19 +30,20 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
-    quorum = Quorum(
-        active_controller=new_records(ActiveController, count),
-        quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
-        quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
-        registrations=new_records(PartitionRegistration, partitions),
-        committed_partitions=new_records(CommittedPartition, partitions),
-        metadata_records=new_records(MetadataRecord, 0),
-        recorded_registrations=new_records(PartitionRegistration, 0),
-        kraft_switches=new_records(KRaftSwitches, count),
-        partition_target=new_records(PartitionTarget, count),
-        hosted_replicas=new_records(HostedReplica, replicas),
-        controller_stats=new_records(ControllerStats, len(plan.controllers)),
-        controller_event_times=new_records(Bucket, 2 * len(plan.controllers) * int(BUCKETS)),
+    quorum = new_tables(
+        Quorum,
+        active_controller=count,
+        quorum_brokers=count * len(plan.brokers),
+        quorum_topics=count * len(plan.scenario.topics),
+        registrations=partitions,
+        committed_partitions=partitions,
+        metadata_records=0,
+        recorded_registrations=0,
+        kraft_switches=count,
+        partition_target=count,
+        hosted_replicas=replicas,
+        controller_stats=len(plan.controllers),
+        controller_event_times=2 * len(plan.controllers) * int(BUCKETS),
     )
     if plan.is_kraft:
         _set_settings(plan, quorum.active_controller[0])
@@ -205,16 +188,17 @@ def new_raft(plan: ClusterPlan) -> Raft:
     """Voters that have elected a leader before the run."""
     count = len(plan.controllers)
     types = count * int(CONTROLLER_TYPE_COUNT)
-    raft = Raft(
-        voters=new_records(Voter, count),
-        epoch_starts=new_records(EpochStart, count * _EPOCHS),
-        snapshots=new_records(Snapshot, count * _SNAPSHOTS),
-        follower_progress=new_records(FollowerProgress, count * count),
-        voter_stats=new_records(VoterStats, count),
-        appended_batches=new_records(AppendedBatch, count * _BATCHES),
-        controller_requests=new_records(ControllerRequestStats, types),
-        controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
-        controller_request_times=new_records(Bucket, types * int(BUCKETS)),
+    raft = new_tables(
+        Raft,
+        voters=count,
+        epoch_starts=count * _EPOCHS,
+        snapshots=count * _SNAPSHOTS,
+        follower_progress=count * count,
+        voter_stats=count,
+        appended_batches=count * _BATCHES,
+        controller_requests=types,
+        controller_request_errors=types * int(ERROR_COUNT),
+        controller_request_times=types * int(BUCKETS),
     )
     if plan.is_kraft:
         _set_raft_settings(plan, raft)

@@ -9,9 +9,9 @@ import pytest
 from tidegauge.actors.state.brokers import BrokerSettings
 from tidegauge.compiled.records import new_record
 from tidegauge.engine.layout.broker_tables import new_brokers
+from tidegauge.engine.layout.by_name import set_by_name
 from tidegauge.engine.layout.cluster_tables import new_topology
 from tidegauge.engine.layout.quorum_tables import new_quorum, new_raft
-from tidegauge.engine.layout.settings import set_by_name
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario

@@ -1,4 +1,4 @@
-"""Records filled from settings: each field from the setting of its name.
+"""Records and tables laid out by the names of their fields.
 
 A class of records holds settings alone (``BrokerSettings``, ``VoterSettings``, ...), and the record
 of a process derives from it. Kafka's name of a setting is the field's, with dots:
@@ -7,8 +7,12 @@ microseconds takes a setting in milliseconds or seconds. ``_KAFKA_NAMES`` has th
 """
 
 from collections.abc import Mapping
+from typing import Any, TypeVar, get_args, get_type_hints
 
-from tidegauge.compiled.records import Record, body_of
+from tidegauge.compiled.records import Record, Records, body_of, new_records
+from tidegauge.compiled.signatures import Tables
+
+T = TypeVar("T", bound=Tables)
 
 #: Fields with another name than their settings.
 _KAFKA_NAMES = {
@@ -92,3 +96,18 @@ def _value(field: str, settings: Mapping[str, int | str]) -> int:
         unit = next((unit for unit in _IN_US if f"{stem}.{unit}" in settings), "us")
         return int(settings[f"{stem}.{unit}"]) * _IN_US[unit]
     return int(settings[name])
+
+
+def new_tables(tables: type[T], **contents: int | Records[Any]) -> T:
+    """Tables of a class, each by its name: so many records at their defaults, or these records.
+
+    Raises:
+        TypeError: a table is missing, or is none of this class.
+    """
+    hints = get_type_hints(tables)
+    return tables(
+        **{
+            name: new_records(get_args(hints[name])[0], given) if isinstance(given, int) else given
+            for name, given in contents.items()
+        }
+    )
