@@ -10,12 +10,12 @@ KafkaRequestHandlerPool         ``requests/request_handlers.py``
 ReplicaManager.appendRecords    ``requests/produce.py``, ``leaders/leader.py``
 ReplicaManager.fetchMessages    ``requests/produce.py``, ``fetches/fetch_read.py``
 FetchManager, FetchSession      ``fetches/fetch_sessions.py``
-DelayedProduce, DelayedFetch    ``fetches/delayed_operations.py``,
+DelayedFetch, DelayedProduce    ``fetches/fetch_purgatory.py``, ``fetches/produce_purgatory.py``,
 ..                              ``fetches/producer_connections.py``
 ReplicaFetcherThread            ``followers/follower.py``, ``followers/follower_truncation.py``,
 ..                              ``fetches/fetcher_thread.py``
 becomeLeaderOrFollower          ``requests/controller_requests.py``
-isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``state/request_times.py``
+isr-expiration, ISR updates     ``leaders/isr_changes.py``, ``leaders/isr_outcomes.py``
 AlterPartitionManager           ``leaders/alter_partition.py``
 isr-change-propagation          ``session/isr_change_propagation.py``
 BrokerLifecycleManager          ``metadata/broker_lifecycle.py``
@@ -37,7 +37,7 @@ log.dirs, LogDirFailureHandler  ``storage/log_dirs.py``, ``process/log_dir_failu
 """
 
 from tidegauge.actors import sampling, zookeeper_responses
-from tidegauge.actors.fetches import delayed_operations
+from tidegauge.actors.fetches import fetch_purgatory, produce_purgatory
 from tidegauge.actors.fetches.fetcher_thread import take_throttles
 from tidegauge.actors.followers.follower import lose_source_broker, waits_for_disk
 from tidegauge.actors.leaders.alter_partition import lose_alter_partition
@@ -71,7 +71,8 @@ from tidegauge.simulation.trace_rows.codes import STOP_KILLED
 
 #: Modules of which only the handlers are used: they enter them.
 _HANDLED_IN = (
-    delayed_operations,
+    fetch_purgatory,
+    produce_purgatory,
     log_dir_failures,
     metadata_publisher,
     sampling,

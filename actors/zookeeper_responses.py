@@ -1,6 +1,7 @@
 """A broker's handling of ZooKeeper's answers: sessions, its registration, writes of ISRs."""
 
-from tidegauge.actors.leaders.isr_changes import send_isr, take_isr_answer
+from tidegauge.actors.leaders.isr_changes import send_isr
+from tidegauge.actors.leaders.isr_outcomes import take_isr_answer
 from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.process.log_dir_failures import send_log_dir_events

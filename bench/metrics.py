@@ -18,9 +18,8 @@ from tidegauge.metrics.endpoint.openmetrics_file import Format, written_page
 from tidegauge.metrics.endpoint.pages import client_page
 from tidegauge.metrics.endpoint.server import Endpoint
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.samples.layout import texts_of
-from tidegauge.metrics.samples.targets import metrics_path, target_labels, targets_of
+from tidegauge.metrics.samples.targets import label_text, metrics_path, target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import load_scenario, scenario_from_mapping

@@ -27,24 +27,60 @@ class TargetList(Record):
     last: i64 = -1
 
 
-class Client(Record):
-    """One client process."""
+class ClientSettings(Record):
+    """Settings of producers and of consumers."""
 
-    kind: i64
-    #: Settings (producer or consumer).
+    request_timeout_ms: i64
+    retry_backoff_ms: i64
+    metadata_max_age_ms: i64
+
+
+class ProducerSettings(Record):
+    """Settings of producers."""
+
     acks: i64
     retries: i64
-    request_timeout_ms: i64
     delivery_timeout_ms: i64
-    retry_backoff_ms: i64
     max_in_flight: i64
-    metadata_max_age_ms: i64
-    #: Its release heeds the leader epochs in metadata (KIP-320).
-    knows_leader_epochs: flag
+    linger_us: i64
+    max_request_bytes: i64
+    #: buffer.memory.
+    buffer_bytes: i64
+    max_block_us: i64
+    is_idempotent: flag
+
+
+class ConsumerSettings(Record):
+    """Settings of consumers."""
+
     fetch_max_wait_ms: i64
     fetch_min_bytes: i64
     fetch_max_bytes: i64
     max_partition_fetch_bytes: i64
+    auto_commit_interval_ms: i64
+    heartbeat_interval_ms: i64
+    session_timeout_ms: i64
+
+
+class ConnectionSettings(Record):
+    """Settings that say how a client reaches brokers (``client_metadata.py``)."""
+
+    reconnect_backoff_ms: i64
+    reconnect_backoff_max_ms: i64
+    #: How long a connection may take to be set up; 0: as long as its first request.
+    connection_setup_timeout_ms: i64
+    connection_setup_timeout_max_ms: i64
+    #: After how long without metadata it bootstraps again although brokers are left to be asked;
+    #: 0: never.
+    rebootstrap_trigger_ms: i64
+
+
+class Client(ClientSettings, ProducerSettings, ConsumerSettings, ConnectionSettings):
+    """One client process."""
+
+    kind: i64
+    #: Its release heeds the leader epochs in metadata (KIP-320).
+    knows_leader_epochs: flag
     #: Number of its rack, which it names in fetches; -1: none, or its release does not.
     rack: i64 = -1
     #: auto.offset.reset is latest.
@@ -62,16 +98,12 @@ class Client(Record):
     #: The next of its partitions to be written to, and by how many it goes on.
     next_target: i64
     stride: i64
-    linger_us: i64
-    max_request_bytes: i64
-    #: buffer.memory, and how much of it the batches take that are not done.
-    buffer_bytes: i64
+    #: How much of buffer.memory the batches take that are not done.
     buffered_bytes: i64
     #: The application waits in send() for memory, since when, and which of its waits it is.
     blocked: flag
     blocked_since_us: i64
     blocks: i64
-    max_block_us: i64
     #: Produce requests sent.
     requests: i64
     #: Partitions without a known leader that have batches to send.
@@ -95,7 +127,6 @@ class Client(Record):
     stall_timer: flag
 
     # Idempotent producers (``sequences.py``).
-    is_idempotent: flag
     #: Its release bumps its epoch where it finds a gap; older ones ask for another id (KIP-360).
     bumps_epoch: flag
     #: Its id and epoch, -1 none; how many ids it has had.
@@ -124,9 +155,6 @@ class Client(Record):
     group_partition: i64 = -1
     #: The key of its records that say whether this one is a member (``CommitKey``).
     member_key: i64
-    auto_commit_interval_ms: i64
-    heartbeat_interval_ms: i64
-    session_timeout_ms: i64
     #: It reads on while it looks for the coordinator.
     reads_without_coordinator: flag
     #: How often it was started before.
@@ -173,15 +201,8 @@ class Client(Record):
     refresh_timer: flag
 
     # How it reaches brokers (``client_metadata.py``).
-    reconnect_backoff_ms: i64
-    reconnect_backoff_max_ms: i64
-    #: How long a connection may take to be set up; 0: as long as its first request.
-    connection_setup_timeout_ms: i64
-    connection_setup_timeout_max_ms: i64
-    #: metadata.recovery.strategy is rebootstrap; and after how long without metadata it does so
-    #: although brokers are left to be asked, 0: never.
+    #: metadata.recovery.strategy is rebootstrap.
     rebootstraps: flag
-    rebootstrap_trigger_ms: i64
     #: Since when it has asked for metadata in vain, -1: it has not.
     metadata_wanted_us: i64 = -1
     #: ... and since when it was written down that it reaches no broker that it knows; -1: it does.

@@ -6,12 +6,14 @@
 ``TIDEGAUGE_CACHE_DIR``       where compiled code is kept, else ``$XDG_CACHE_HOME/tidegauge``
 =========================== ===========================================================
 
-The constants of the rules, as compiled code and plain readers of traces know them alike.
+The constants of the rules, as compiled code and plain readers of traces know them alike, and tables
+of legal transitions, in the form in which compiled rules read them.
 
 They stand apart from the compiler (``rules.py``), whose import takes a second.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -56,3 +58,14 @@ def code(value: Constant) -> Constant:
     """
     typed: dict[type, type] = {int: np.int64, bool: np.bool_}
     return cast(Constant, typed[type(value)](value))
+
+
+def previous_state_bits(table: Mapping[int, frozenset[int]]) -> tuple[int, ...]:
+    """Turn "state entered -> states it may be entered from" into bits.
+
+    Bit s of entry t says that state t may be entered from state s.
+    """
+    bits = [0] * (max(table) + 1)
+    for target, previous_states in table.items():
+        bits[target] = sum(1 << int(previous) for previous in previous_states)
+    return tuple(bits)

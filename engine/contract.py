@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.engine.group_counts import GroupCounts
+from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.metrics.endpoint.server import Endpoint
-from tidegauge.metrics.samples.health import ActorHealth, Health
+from tidegauge.metrics.samples.successive_snapshots import ActorHealth, Health
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

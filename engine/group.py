@@ -34,7 +34,7 @@ from tidegauge.engine.exchange.frames import (
     read_frame,
     write_frames,
 )
-from tidegauge.engine.group_counts import GroupCounts, counts_of
+from tidegauge.engine.group_states import GroupCounts, counts_of
 from tidegauge.engine.layout import cluster_tables
 from tidegauge.engine.layout.broker_tables import (
     enlarge_brokers,

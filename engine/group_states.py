@@ -1,7 +1,14 @@
-"""The current states of a group's replicas and partitions, for observers from outside."""
+"""Observations of a group from outside: its counts, as for JMX, and the states of its replicas."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tidegauge.actors.state.brokers import Brokers, runs_of
-from tidegauge.compiled.records import Record, Records, flag, i64, new_records
+from tidegauge.clients.latency_counts import BUCKETS
+from tidegauge.compiled.records import Record, Records, column, flag, i64, new_records
 from tidegauge.compiled.rules import rule
 from tidegauge.controller.kraft.described import is_quorum_hosted
 from tidegauge.controller.kraft.state import Quorum
@@ -12,11 +19,63 @@ from tidegauge.controller.zookeeper.held_states import (
     isr_of,
     leader_of,
 )
+from tidegauge.engine.doors import World
 from tidegauge.replication.fetcher import TRUNCATING
 from tidegauge.replication.records import EMPTY
 from tidegauge.scenario.cluster_plan import ClusterPlan
+from tidegauge.simulation.links import NETWORK_TABLES
 from tidegauge.simulation.random_streams import mix
+from tidegauge.simulation.rows import COST_NAMES
 from tidegauge.simulation.topology import broker_of
+
+_OF_BROKERS = ("failed_isr_updates", "starts", "reassignment_bytes", "records_deduplicated")
+_OF_CONTROLLERS = ("failovers",)
+_OF_CLIENTS = (
+    *("records_sent", "records_failed", "records_duplicated", "records_consumed"),
+    *("steps_taken", "steps_timed_out"),
+)
+_OF_EACH_CLIENT = ("longest_us", "records_unsent", "blocked_us")
+
+
+class GroupCounts(NamedTuple):
+    """The counts of one group; processes of other groups count nothing."""
+
+    #: Of each process: the number of its canonical rows, and the hash over them.
+    hashes: dict[int, tuple[int, int]]
+    #: By the names that ``summary.json`` has for them.
+    counts: dict[str, int]
+    #: Of each parameter of ``costs``: the number of its uses, and microseconds in all.
+    costs: dict[str, tuple[int, int]]
+    #: Of each client, counts of batches by how long they took (``clients/latency_counts.py``).
+    latencies: NDArray[np.int64]
+    #: By the names of :class:`~tidegauge.clients.client_state.Client`, of each client.
+    of_clients: dict[str, NDArray[np.int64]]
+
+
+def counts_of(hosted: Sequence[int], world: World) -> GroupCounts:
+    """The counts of the processes in ``hosted`` so far."""
+    processes = world.processes
+    hashes = {
+        process: (int(processes[process].rows), int(processes[process].hash)) for process in hosted
+    }
+    counts = {
+        field: int(column(table, field).sum())
+        for table, fields in (
+            (world.brokers, _OF_BROKERS),
+            (world.controllers, _OF_CONTROLLERS),
+            (world.clients, _OF_CLIENTS),
+        )
+        for field in fields
+    }
+    # The active controller of a quorum, too, has taken over.
+    counts["failovers"] += sum(int(state.claims) for state in world.active_controller)
+    costs = {}
+    for place, name in enumerate(COST_NAMES, int(NETWORK_TABLES)):
+        use = world.quantile_uses[place]
+        costs[name] = (int(use.times), int(use.total_us))
+    latencies = column(world.latencies, "batches").reshape(-1, int(BUCKETS)).copy()
+    of_clients = {name: column(world.clients, name).copy() for name in _OF_EACH_CLIENT}
+    return GroupCounts(hashes, counts, costs, latencies, of_clients)
 
 
 class ObservedReplica(Record):

@@ -28,8 +28,7 @@ from tidegauge.engine.exchange.frame_links import FrameError, FrameLinks, LinkEr
 from tidegauge.engine.exchange.frames import LENGTH
 from tidegauge.engine.exchange.handshake import Address, Reception, dial
 from tidegauge.engine.group import Group
-from tidegauge.engine.group_counts import GroupCounts
-from tidegauge.engine.group_states import new_states
+from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler
 from tidegauge.metrics.snapshots.snapshot import SnapshotPart, part_of

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from tidegauge.engine import contract
 from tidegauge.engine.exchange.frame_exchange import READY
 from tidegauge.engine.group import Group, RowSink
-from tidegauge.engine.group_counts import GroupCounts
-from tidegauge.engine.group_states import new_states
+from tidegauge.engine.group_states import GroupCounts, new_states
 from tidegauge.engine.grouping import Grouping
 from tidegauge.engine.liveness import RESTART_US
 from tidegauge.engine.loop_sampler import LoopSampler

@@ -185,14 +185,15 @@ def _quorum_us(plan: ClusterPlan) -> int:
         + partitions * _most(costs.metadata_publication_partition)
     )
     heartbeat_us = 1000 * max(
-        plan.registration_of(broker).heartbeat_interval_ms for broker in plan.brokers
+        plan.scenario.settings_of(broker)["broker.heartbeat.interval.ms"] for broker in plan.brokers
     )
     session_us = 1000 * max(map(plan.session_timeout_ms, plan.brokers))
     registration_us = _most(costs.broker_registration) + 5 * heartbeat_us
-    quorum = plan.quorum
-    assert quorum is not None
+    quorum = plan.scenario.controller_settings()
+    fetch_timeout_ms = quorum["controller.quorum.fetch.timeout.ms"]
     # A voter waits, and then loses an election or two.
-    election_us = 1000 * (quorum.fetch_timeout_ms + 6 * quorum.election_timeout_ms)
+    election_timeout_ms = quorum["controller.quorum.election.timeout.ms"]
+    election_us = 1000 * (fetch_timeout_ms + 6 * election_timeout_ms)
     return session_us + election_us + 4 * (log_us + publication_us) + 2 * registration_us
 
 

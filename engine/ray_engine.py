@@ -25,8 +25,7 @@ from tidegauge.compiled.records import dtype_of
 from tidegauge.compiled.rules import COMPILED
 from tidegauge.controller.controller_actor import ControllerActor
 from tidegauge.engine import contract
-from tidegauge.engine.group_counts import GroupCounts
-from tidegauge.engine.group_states import ObservedPartition, ObservedReplica
+from tidegauge.engine.group_states import GroupCounts, ObservedPartition, ObservedReplica
 from tidegauge.engine.grouping import Grouping, grouping_of, usual_broker_groups
 from tidegauge.engine.hosted_group import GroupOutcome, GroupReport, HostedGroup, Place
 from tidegauge.engine.ray_cluster import (

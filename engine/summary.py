@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tidegauge.clients.latency_counts import percentile_us
 from tidegauge.compiled.records import column
 from tidegauge.engine.contract import LoopFigures
-from tidegauge.engine.group_counts import GroupCounts
+from tidegauge.engine.group_states import GroupCounts
 from tidegauge.engine.liveness import Liveness
 from tidegauge.engine.row_stream import RowStream
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -54,46 +54,6 @@ class PlannedProcess(NamedTuple):
     rack: int
 
 
-class PlannedSnapshots(NamedTuple):
-    """When a node of a KRaft cluster writes a snapshot of the metadata log."""
-
-    max_bytes: int
-    #: 0: not by time.
-    interval_ms: int
-
-
-class PlannedQuorum(NamedTuple):
-    """The controllers of a KRaft cluster, and the settings that each of them has."""
-
-    #: Number of controllers.
-    voters: int
-    session_timeout_ms: int
-    append_linger_ms: int
-    max_idle_interval_ms: int
-    election_timeout_ms: int
-    election_backoff_max_ms: int
-    fetch_timeout_ms: int
-    request_timeout_ms: int
-    retry_backoff_ms: int
-    snapshots: PlannedSnapshots
-    retention_bytes: int
-    retention_ms: int
-    auto_leader_rebalance_enable: bool
-    leader_imbalance_check_interval_seconds: int
-    #: 0 in a release that does not look for leaderless partitions by itself.
-    unclean_leader_election_interval_ms: int
-
-
-class PlannedRegistration(NamedTuple):
-    """The settings by which a broker registers with the controllers of a KRaft cluster."""
-
-    heartbeat_interval_ms: int
-    registration_timeout_ms: int
-    #: 0 in a release that does not tell the controllers about failed log directories.
-    log_dir_failure_timeout_ms: int
-    snapshots: PlannedSnapshots
-
-
 class PlannedPartition(NamedTuple):
     """A partition of a topic."""
 
@@ -161,44 +121,6 @@ class ClusterPlan:
         """Whether ZooKeeper or a quorum of controllers keeps the cluster's state."""
         return self.scenario.mode
 
-    @cached_property
-    def quorum(self) -> PlannedQuorum | None:
-        """The controllers; None with ZooKeeper."""
-        if not self.scenario.has_kraft:
-            return None
-        settings = self.scenario.controller_settings()
-        return PlannedQuorum(
-            voters=self.scenario.controllers.count,
-            session_timeout_ms=settings["broker.session.timeout.ms"],
-            append_linger_ms=settings["controller.quorum.append.linger.ms"],
-            max_idle_interval_ms=settings["metadata.max.idle.interval.ms"],
-            election_timeout_ms=settings["controller.quorum.election.timeout.ms"],
-            election_backoff_max_ms=settings["controller.quorum.election.backoff.max.ms"],
-            fetch_timeout_ms=settings["controller.quorum.fetch.timeout.ms"],
-            request_timeout_ms=settings["controller.quorum.request.timeout.ms"],
-            retry_backoff_ms=settings["controller.quorum.retry.backoff.ms"],
-            snapshots=_snapshots_of(settings),
-            retention_bytes=settings["metadata.max.retention.bytes"],
-            retention_ms=settings["metadata.max.retention.ms"],
-            auto_leader_rebalance_enable=bool(settings["auto.leader.rebalance.enable"]),
-            leader_imbalance_check_interval_seconds=settings[
-                "leader.imbalance.check.interval.seconds"
-            ],
-            unclean_leader_election_interval_ms=settings.get(
-                "unclean.leader.election.interval.ms", 0
-            ),
-        )
-
-    def registration_of(self, broker: int) -> PlannedRegistration:
-        """The settings of a broker's registration with KRaft, by its id."""
-        settings = self.scenario.settings_of(broker)
-        return PlannedRegistration(
-            settings["broker.heartbeat.interval.ms"],
-            settings["initial.broker.registration.timeout.ms"],
-            settings.get("log.dir.failure.timeout.ms", 0),
-            _snapshots_of(settings),
-        )
-
     def retention_check_interval_ms(self, broker: int) -> int:
         """The interval in which a broker, by its id, deletes old segments; 0: it never has any."""
         index = self.broker_index(broker)
@@ -208,8 +130,8 @@ class ClusterPlan:
 
     def session_timeout_ms(self, broker: int) -> int:
         """The time after which the control plane gives up a silent broker, by its id."""
-        if self.quorum is not None:
-            return self.quorum.session_timeout_ms
+        if self.is_kraft:
+            return self.scenario.controller_settings()["broker.session.timeout.ms"]
         return self.scenario.settings_of(broker)["zookeeper.session.timeout.ms"]
 
     @cached_property
@@ -534,10 +456,3 @@ def existing_records(
         return 0
     missing_bytes = 0 if state.is_complete(broker) else state.behind.get(broker, size_bytes)
     return max(0, size_bytes - missing_bytes) // record_bytes
-
-
-def _snapshots_of(settings: Mapping[str, int]) -> PlannedSnapshots:
-    return PlannedSnapshots(
-        settings["metadata.log.max.record.bytes.between.snapshots"],
-        settings.get("metadata.log.max.snapshot.interval.ms", 0),
-    )

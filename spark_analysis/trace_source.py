@@ -39,7 +39,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tidegauge.analysis import requests
-from tidegauge.analysis.cause_table import arrow_of_causes
+from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.trace_parts import FilePart, find_frames, frames_of, parts_of
 from tidegauge.traces.trace_file import Frame
 
@@ -55,7 +55,7 @@ _SCHEMA = """
 def found_causes(spark: SparkSession, path: requests.Paths) -> DataFrame:
     """The origins of the rows of the kinds in :data:`tidegauge.analysis.causes.FOLLOWED`.
 
-    The columns are those of :func:`tidegauge.analysis.cause_table.arrow_of_causes`.
+    The columns are those of :func:`tidegauge.analysis.attribution.arrow_of_causes`.
 
     Args:
         spark: the session.

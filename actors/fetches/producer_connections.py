@@ -14,7 +14,7 @@ reached its last record; each also waits no longer than its time-out. A waiting 
 *watched* by every partition that can complete it. It lies in its event's slot, and its
 watches are taken out when it completes, so there is nothing to purge.
 
-Its waking (``delayed_operations.py``):
+Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
 
 * an append wakes fetches of the partition. From 2.4 on Kafka wakes them once the high
   watermark has been tried, from 2.7 on after the request's other work is done: within one

@@ -9,7 +9,7 @@ Source: ``AbstractFetcherThread`` and ``ReplicaFetcherThread`` @0.11.0.0 to @3.8
 """
 
 from tidegauge.actors.fetches import fetcher_thread
-from tidegauge.actors.fetches.delayed_operations import wake_consumers
+from tidegauge.actors.fetches.fetch_purgatory import wake_consumers
 from tidegauge.actors.followers.follower_truncation import (
     follow_answer,
     leave_range,

@@ -9,7 +9,8 @@ It hands the partition to the fetcher of its leader, and completes the requests 
 """
 
 from tidegauge.actors.fetches import fetcher_thread
-from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.fetches.fetch_purgatory import wake_fetches
+from tidegauge.actors.fetches.produce_purgatory import wake_produces
 from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.zookeeper_client import topic_config

@@ -6,7 +6,7 @@ metadata cache names, in KRaft mode to the leader of the quorum. It is never giv
 connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
 controller (any more), it is sent again as it is, to whom the broker knows then; if the controller
 refuses it as a whole, a new one is made after 50 ms. The effect of the response on a partition
-stands in ``isr_changes.py``.
+stands in ``isr_outcomes.py``.
 
 Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
 

@@ -9,14 +9,11 @@ A broker becomes the leader of a partition, by a new state that the control plan
 It takes the partition out of its fetcher; its term begins with the log that it has.
 """
 
-from tidegauge.actors.fetches.delayed_operations import (
-    forget_acknowledged,
-    wake_fetches,
-    wake_produces,
-    write_acknowledged,
-)
+from tidegauge.actors.fetches.fetch_purgatory import wake_fetches
 from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
+from tidegauge.actors.fetches.produce_purgatory import wake_produces
+from tidegauge.actors.fetches.produce_response import forget_acknowledged, write_acknowledged
 from tidegauge.actors.leaders.alter_partition import drop_submitted_isr
 from tidegauge.actors.state import brokers
 from tidegauge.actors.storage.checkpoints import note_epoch

@@ -13,9 +13,10 @@ its time, as in 2.6.
 Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.
 """
 
-from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produces
+from tidegauge.actors.fetches.fetch_purgatory import wake_fetches
 from tidegauge.actors.fetches.fetch_sessions import touch
 from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher
+from tidegauge.actors.fetches.produce_purgatory import wake_produces
 from tidegauge.actors.leaders.leader import close_account
 from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt

@@ -12,14 +12,11 @@ the other, and each has its own error. With acks=all the request then waits in t
 the high watermark of every partition that was appended to has passed its batch.
 """
 
-from tidegauge.actors.fetches.delayed_operations import (
-    answer_produce,
-    delay_fetch,
-    delay_produce,
-    fetch_is_complete,
-)
+from tidegauge.actors.fetches.fetch_purgatory import delay_fetch, fetch_is_complete
 from tidegauge.actors.fetches.fetch_read import answer_fetch, missing_error, row_on
 from tidegauge.actors.fetches.fetch_sessions import name_active, update_session
+from tidegauge.actors.fetches.produce_purgatory import delay_produce
+from tidegauge.actors.fetches.produce_response import answer_produce
 from tidegauge.actors.leaders.isr_changes import begin_expansion, expands_isr
 from tidegauge.actors.leaders.leader import append_to_leader, count_fetch, try_high_watermark
 from tidegauge.actors.state.broker_stats import mark_fetch, mark_produce

@@ -137,13 +137,10 @@ class BrokerMemory(Record):
     alter_partition_due_us: i64
 
 
-class Broker(BrokerMemory):
-    """One broker: its settings under Kafka's names, its machine, and what outlives its process."""
+class BrokerSettings(Record):
+    """A broker's settings (server.properties), under Kafka's names."""
 
-    # Settings (server.properties).
     replica_lag_time_max_ms: i64
-    #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
-    selects_by_rack: flag
     replica_fetch_wait_max_ms: i64
     replica_fetch_min_bytes: i64
     replica_fetch_max_bytes: i64
@@ -154,22 +151,34 @@ class Broker(BrokerMemory):
     replica_socket_timeout_ms: i64
     num_replica_fetchers: i64
     num_io_threads: i64
+    log_flush_interval_messages: i64
+    log_flush_offset_checkpoint_interval_ms: i64
+    log_initial_task_delay_ms: i64
+    replica_high_watermark_checkpoint_interval_ms: i64
+    controlled_shutdown_enable: flag
+    controller_socket_timeout_ms: i64
+    offsets_commit_timeout_ms: i64
+
+
+class ZooKeeperBrokerSettings(Record):
+    """Settings that have no meaning with KRaft."""
+
     zookeeper_session_timeout_ms: i64
     isr_change_check_interval_ms: i64
     isr_change_quiet_ms: i64
     isr_change_max_delay_ms: i64
     isr_change_batching: flag
-    log_flush_interval_messages: i64
-    log_flush_offset_checkpoint_interval_ms: i64
-    log_initial_task_delay_ms: i64
-    #: log.retention.check.interval.ms; 0: no log of it ever has anything to delete.
-    log_retention_check_interval_ms: i64
-    replica_high_watermark_checkpoint_interval_ms: i64
-    controlled_shutdown_enable: flag
     controlled_shutdown_max_retries: i64
     controlled_shutdown_retry_backoff_ms: i64
-    controller_socket_timeout_ms: i64
-    offsets_commit_timeout_ms: i64
+
+
+class Broker(BrokerSettings, ZooKeeperBrokerSettings, BrokerMemory):
+    """One broker: its settings, its machine, and what outlives its process."""
+
+    #: replica.selector.class: a consumer is sent to a replica in its rack (KIP-392).
+    selects_by_rack: flag
+    #: log.retention.check.interval.ms; 0: no log of it ever has anything to delete.
+    log_retention_check_interval_ms: i64
 
     # The machine that it runs on.
     #: How long after an exit of its own it is started again; -1: never.

@@ -101,14 +101,10 @@ class LifecycleMemory(Record):
     snapshot_from_us: i64
 
 
-class Lifecycle(LifecycleMemory):
-    """The settings, and what outlives the process."""
+class LifecycleSettings(Record):
+    """The settings of a broker in a quorum."""
 
     heartbeat_interval_us: i64
-    #: The time-out of a registration or heartbeat, and the most that a resend waits; 0: a failed
-    #: one is sent again after the interval.
-    request_timeout_us: i64
-    most_backoff_us: i64
     registration_timeout_us: i64
     #: 0: no controller is notified of log directories that fail.
     log_dir_failure_timeout_us: i64
@@ -121,6 +117,15 @@ class Lifecycle(LifecycleMemory):
     #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
     snapshot_max_bytes: i64
     snapshot_interval_us: i64
+
+
+class Lifecycle(LifecycleSettings, LifecycleMemory):
+    """The settings, and what outlives the process."""
+
+    #: The time-out of a registration or heartbeat, and the most that a resend waits; 0: a failed
+    #: one is sent again after the interval.
+    request_timeout_us: i64
+    most_backoff_us: i64
 
     #: Where the metadata log on its disk begins and ends.
     log_start_offset: i64

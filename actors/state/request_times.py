@@ -204,3 +204,10 @@ def has_timed_out(world: Kernel, flight: RequestInFlight, timeout_us: int) -> bo
 def is_lost(flight: RequestInFlight, process: int, until_us: int) -> bool:
     """Whether a request is lost with the connection to a process, by what was sent until then."""
     return flight.number != 0 and flight.to == process and flight.sent_us <= until_us
+
+
+@inner_rule
+def mark_delayed(world: Brokers, request: Event, taken: int, handled: int) -> None:
+    """A request that waited is answered: count it, and its times."""
+    completed_us = world.context[0].time_us + request.cost_us
+    mark_request(world, request, type_of_request(request), taken, handled, completed_us)

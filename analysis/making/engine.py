@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.analysis.cause_table import arrow_of_causes
+from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.requests import KINDS, FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
 from tidegauge.analysis.tables.result_table import ResultTable, read_by
@@ -20,7 +20,7 @@ from tidegauge.analysis.tables.topology import TOPOLOGY
 from tidegauge.traces.run_folder import RunFolder
 from tidegauge.traces.trace_file import ROW_COLUMNS, Table
 
-#: The origins of rows, which no query can follow (``analysis/cause_table.py``).
+#: The origins of rows, which no query can follow (``analysis/attribution.py``).
 CAUSES = "causes"
 
 

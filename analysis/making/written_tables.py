@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it comes without types
 
-from tidegauge.analysis import attribution, cause_table, causes, cluster_course, fault_reach
+from tidegauge.analysis import attribution, causes, cluster_course, fault_reach
 from tidegauge.analysis.making.engine import Engine, sql_of
 from tidegauge.analysis.requests import FoundRun
 from tidegauge.analysis.tables.all_tables import TABLES, VIEWS
@@ -115,7 +115,7 @@ def _sources() -> str:
         found.update((sql_of(name) or "").encode())
     for text in (*DUCKDB, *SPARK, *(name for table in TABLES.values() for name in table.order)):
         found.update(text.encode())
-    for module in (causes, attribution, cluster_course, fault_reach, cause_table):
+    for module in (causes, attribution, cluster_course, fault_reach, attribution):
         found.update(Path(str(module.__file__)).read_bytes())
     return found.hexdigest()
 

@@ -10,12 +10,12 @@
 ``isrs.py``               ISRs, their members and leaders, with each change; and of times
 ``unavailable.py``        stalled, offline, not accepting, under or at min ISR, under-replicated
 ``described_states.py``   the same states until the very end, as ``describe`` prints them
-``broker_states.py``      the state of every broker over time
-``acting_leaders.py``     who acts as leader, of older epochs, too
+``broker_states.py``      the state of every broker over time; who acts as leader, of older
+                          epochs, too
 ``partition_figures.py``  each partition in one row, for the ranking of ``show``
-``elections.py``          elections, and the parts of the time until a new leader
+``elections.py``          elections, and the parts of the time until a new leader; events of the
+                          controller, and their time in its queue
 ``notifications.py``      changes in notifications, and their delays
-``controller.py``         events of the controller, and their time in its queue
 ``control_plane.py``      the cost of a control plane, in either mode
 ``clients.py``            throughput and failures of clients, second by second; refusals;
                           acknowledgements; what came of the records of each group

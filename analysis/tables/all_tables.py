@@ -2,7 +2,6 @@
 
 from tidegauge.analysis.tables import (
     acknowledged,
-    acting_leaders,
     broker_states,
     charged_outages,
     clients,
@@ -17,8 +16,7 @@ from tidegauge.analysis.tables import (
     run_figures,
 )
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
-from tidegauge.analysis.tables.acting_leaders import ACTING_LEADERS
-from tidegauge.analysis.tables.broker_states import BROKER_STATES
+from tidegauge.analysis.tables.broker_states import ACTING_LEADERS, BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
 from tidegauge.analysis.tables.clients import (
     ACKNOWLEDGEMENTS,
@@ -27,9 +25,8 @@ from tidegauge.analysis.tables.clients import (
     REFUSALS,
 )
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
-from tidegauge.analysis.tables.controller import CONTROLLER_EVENTS
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
-from tidegauge.analysis.tables.elections import ELECTIONS
+from tidegauge.analysis.tables.elections import CONTROLLER_EVENTS, ELECTIONS
 from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
 from tidegauge.analysis.tables.isrs import (
     ISR_CHANGES,
@@ -49,7 +46,7 @@ from tidegauge.analysis.tables.unavailable import CONDITION_COUNTS, STALLS, UNAV
 VIEWS: dict[str, View] = {
     view.name: view
     for room in (
-        *(partition_states, described_states, broker_states, acting_leaders, acknowledged),
+        *(partition_states, described_states, broker_states, acknowledged),
         *(elections, notifications, clients, charged_outages, fault_costs, run_figures),
         *(control_plane, faults, isrs),
     )

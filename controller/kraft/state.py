@@ -101,7 +101,18 @@ def forget_controller_stats(world: Quorum) -> None:
 FORMER_INCARNATION = -2
 
 
-class ActiveController(Record):
+class ActiveControllerSettings(Record):
+    """The settings of the controllers of a quorum, but for those of Raft."""
+
+    session_timeout_us: i64
+    #: 0: no NoOpRecord is written.
+    max_idle_interval_us: i64
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_us: i64
+    unclean_leader_election_interval_us: i64
+
+
+class ActiveController(ActiveControllerSettings):
     """The active controller's settings, state and counts: one record.
 
     It is that of the controller that has claimed last. One that was active before, and has not
@@ -112,17 +123,10 @@ class ActiveController(Record):
     voter: i64 = -1
     epoch: i64 = -1
 
-    # Settings.
     #: How many controllers the quorum has, with this one.
     voters: i64
-    session_timeout_us: i64
     #: So long a heartbeat may wait in the queue: half of broker.heartbeat.interval.ms.
     heartbeat_deadline_us: i64
-    #: 0: no NoOpRecord is written.
-    max_idle_interval_us: i64
-    auto_leader_rebalance_enable: flag
-    leader_imbalance_check_interval_us: i64
-    unclean_leader_election_interval_us: i64
 
     # Switches by release (``kraft_partitions/alter_partition.py`` has those of a partition).
     #: Sessions outlive fencing, contacts are noted on arrival, tasks are periodic (KAFKA-17793,

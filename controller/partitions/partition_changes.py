@@ -17,12 +17,12 @@ was faster the state is read again and the rules decide anew.
 
 from typing import Final
 
+from tidegauge.compiled.codes import previous_state_bits
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.partitions import leader_and_isr
 from tidegauge.controller.partitions.channels import add_leader_and_isr_request_for_replicas
 from tidegauge.controller.state import assignments, control_plane
-from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.isr_update import alters_partition
 from tidegauge.replication.records import EMPTY, UNDEFINED, append
 from tidegauge.simulation.events import new_item

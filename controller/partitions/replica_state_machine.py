@@ -10,8 +10,8 @@ Source: ``ReplicaState`` with ``validPreviousStates``, ReplicaStateMachine@2.2.0
 
 from typing import Final
 
+from tidegauge.compiled.codes import previous_state_bits
 from tidegauge.compiled.rules import code, rule
-from tidegauge.controller.state.handlers import previous_state_bits
 from tidegauge.replication.release_rules import ReleaseRules
 
 NEW_REPLICA = code(1)

@@ -20,7 +20,24 @@ from tidegauge.simulation.topology import Cluster, Topology
 RAFT = Handlers()
 
 
-class Voter(Record):
+class VoterSettings(Record):
+    """The settings of Raft, and of the log of metadata."""
+
+    append_linger_us: i64
+    election_timeout_us: i64
+    election_backoff_max_us: i64
+    fetch_timeout_us: i64
+    request_timeout_us: i64
+    retry_backoff_us: i64
+    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
+    snapshot_max_bytes: i64
+    snapshot_interval_us: i64
+    #: The log is cleaned once all that there is of it is larger, or the oldest snapshot older.
+    retention_bytes: i64
+    retention_us: i64
+
+
+class Voter(VoterSettings):
     """A controller of the quorum: its part in Raft, its log, its one thread, who waits for it."""
 
     #: Events that wait for the thread.
@@ -30,21 +47,6 @@ class Voter(Record):
     #: Fetches of observers that wait for more of the log, and those of voters.
     fetches: EventList
     voter_fetches: EventList
-
-    # Settings.
-    append_linger_us: i64
-    election_timeout_us: i64
-    election_backoff_max_us: i64
-    fetch_timeout_us: i64
-    request_timeout_us: i64
-    retry_backoff_us: i64
-
-    #: A snapshot is written after so many bytes of records, and after so long (0: not for that).
-    snapshot_max_bytes: i64
-    snapshot_interval_us: i64
-    #: The log is cleaned once all that there is of it is larger, or the oldest snapshot older.
-    retention_bytes: i64
-    retention_us: i64
 
     # Switches by release.
     #: Fetches are answered at once when more is committed, and not only when more is appended.

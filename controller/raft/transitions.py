@@ -14,12 +14,16 @@ resigned       an election time-out, drawn                 announces that it has
 =============  ==========================================  ======================================
 
 ``elections.py`` has what follows when the time is over. The epoch, the leader and the vote are
-written to disk before anything is answered.
+written to disk before anything is answered. Any other transition than those of
+``VALID_PREVIOUS_STATES`` is an error of the simulator, and ends the run.
 
 Source: QuorumState.transitionTo*@4.1.0.
 """
 
-from tidegauge.compiled.rules import code, inner_rule
+from typing import Final
+
+from tidegauge.compiled.codes import previous_state_bits
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.raft.measured import (
     note_candidacy,
     note_leader,
@@ -48,6 +52,32 @@ MOST_LATE_US = code(10_000)
 
 #: Of a vote only the flush counts.
 NO_TIME_US = code(0)
+
+_ANY = frozenset(int(state) for state in codes.VOTER_STATES)
+
+#: State entered -> states from which it may be. A process begins in VOTER_STOPPED, with the epoch,
+#: the leader and the vote of its disk. Up to 3.9 a voter stands for election without a pre-vote.
+VALID_PREVIOUS_STATES: Final[dict[int, frozenset[int]]] = {
+    codes.UNATTACHED: _ANY,
+    codes.FOLLOWER: _ANY,
+    codes.PROSPECTIVE: frozenset(
+        {codes.UNATTACHED, codes.FOLLOWER, codes.PROSPECTIVE, codes.CANDIDATE}
+    ),
+    codes.CANDIDATE: _ANY - {codes.LEADER},
+    codes.LEADER: frozenset({codes.VOTER_STOPPED, codes.CANDIDATE}),
+    codes.RESIGNED: frozenset({codes.VOTER_STOPPED, codes.LEADER}),
+}
+
+_VALID_PREVIOUS = previous_state_bits(VALID_PREVIOUS_STATES)
+
+
+@rule
+def may_enter(state: int, target: int) -> bool:
+    """Whether a voter in ``state`` may enter ``target``.
+
+    Source: QuorumState.transitionToLeader@4.1.0 and its like, which throw IllegalStateException.
+    """
+    return (_VALID_PREVIOUS[target] >> state) & 1 == 1
 
 
 @inner_rule
@@ -187,6 +217,7 @@ def become_resigned(world: Raft) -> None:
 def _change(world: Raft, state: int, epoch: int, leader: int, voted_for: int) -> None:
     """Leave a state and enter another one; what has to be on disk is written to it."""
     voter = this_voter(world)
+    assert may_enter(voter.state, state), "a voter entered a state that is illegal from its own"
     if voter.state == codes.LEADER:
         _leave_leadership(world)
     is_stored = (

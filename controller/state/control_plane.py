@@ -132,9 +132,21 @@ class Ensemble(Record):
     last_notification: i64 = -1
 
 
-class Controller(Record):
+class ControllerSettings(Record):
+    """The settings of a controller, which are those of its broker."""
+
+    auto_leader_rebalance_enable: flag
+    leader_imbalance_check_interval_seconds: i64
+    leader_imbalance_per_broker_percentage: i64
+    controller_socket_timeout_ms: i64
+    zookeeper_max_in_flight_requests: i64
+
+
+class Controller(ControllerSettings):
     """A broker's controller context."""
 
+    #: The event queue.
+    queue: EventList
     #: The broker's session; -1 without one.
     session: i64 = -1
     #: Its broker's process runs, and has registered.
@@ -150,15 +162,7 @@ class Controller(Record):
     told: i64
     #: Its next message to them is about every partition.
     tells_all: flag
-    # Settings.
-    auto_leader_rebalance_enable: flag
-    leader_imbalance_check_interval_seconds: i64
-    leader_imbalance_per_broker_percentage: i64
-    controller_socket_timeout_ms: i64
-    zookeeper_max_in_flight_requests: i64
 
-    #: The event queue.
-    queue: EventList
     #: The event being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
     event: i64 = -1
     #: How far it has come, and when it was taken from the queue.

@@ -114,7 +114,7 @@ def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest
 
 @ZOOKEEPER.handles(zookeeper_requests.ZkIsQuiescentRequest)
 @inner_rule
-def handleis_quiescent(
+def handle_is_quiescent(
     world: ControlPlane, request: zookeeper_requests.ZkIsQuiescentRequest
 ) -> None:
     """Say whether everything has come to rest; that takes no time."""

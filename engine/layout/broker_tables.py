@@ -1,10 +1,9 @@
-"""Logs that existed before the run: those of topics with a size, on each broker's disks.
+"""The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
 
-Each has its records in the leader epoch that the partition's state has, and is flushed: the high
-watermark and the recovery point in the checkpoints are its end. A broker's first process loads them
+Topics with a size have logs that existed before the run, on each broker's disks. Each has its
+records in the leader epoch that the partition's state has, and is flushed: the high watermark and
+the recovery point in the checkpoints are its end. A broker's first process loads them
 (``actors/process/lifecycle.py``).
-
-The tables of all brokers, laid out for a scenario: settings are read, nothing is hosted.
 """
 
 import numpy as np
@@ -12,36 +11,19 @@ import numpy as np
 from tidegauge.actors.state.brokers import (
     EPOCH_MARGIN,
     MOST_ENTRIES_TOLD,
-    AppendMark,
     Broker,
     Brokers,
-    BrokerStats,
-    BrokerTopic,
-    BrokerTopicStats,
-    CommittedOffset,
-    Fetcher,
-    FetchSession,
-    FollowerFetch,
-    GroupMember,
-    HeldProducer,
-    HostedReplica,
-    IoThread,
+    BrokerSettings,
     KeptLog,
-    LogOnDisk,
-    Pools,
-    ProducerConnection,
-    Watch,
-    WatchList,
+    ZooKeeperBrokerSettings,
 )
-from tidegauge.actors.state.lifecycles import Lifecycle
-from tidegauge.actors.state.machines import CachedLog
+from tidegauge.actors.state.lifecycles import Lifecycle, LifecycleSettings
 from tidegauge.actors.state.request_stats import (
     PARTS,
-    RequestStats,
-    ZooKeeperClientStats,
 )
 from tidegauge.actors.storage.logs import MARKS
 from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import (
     chain_free,
     new_commit_keys,
@@ -50,14 +32,7 @@ from tidegauge.engine.layout.network_tables import cache_tails, lay_out_machines
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.producer_state import RETAINED_BATCHES
 from tidegauge.replication.records import (
-    BatchMetadata,
     EpochEntry,
-    LeaderAndIsr,
-    Partition,
-    PartitionFetchState,
-    ProducerStateEntry,
-    QuotaSample,
-    RemoteReplica,
     ReplicationQuota,
 )
 from tidegauge.replication.release_rules import (
@@ -68,10 +43,8 @@ from tidegauge.replication.replication_quota import UNLIMITED
 from tidegauge.scenario.cluster_plan import UNCONDITIONAL_ISR, ClusterPlan, PlannedPartition
 from tidegauge.scenario.model.cluster import Cluster, ZooKeeper
 from tidegauge.scenario.model.process_faults import PowerLossFault
-from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.messages.kinds import ERROR_TYPES, TYPES
-from tidegauge.simulation.metadata_log import MetadataPosition
-from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.sampled_stats import BUCKETS
 from tidegauge.simulation.topology import Topology
 
 
@@ -138,52 +111,51 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     keys = len(new_commit_keys(plan))
     measured = count if plan.is_measured else 0
     types = measured * int(TYPES)
-    clients_of_zookeeper = count if plan.quorum is None else 0
-    brokers = Brokers(
-        pools=new_records(Pools, 1),
-        brokers=new_records(Broker, count),
-        broker_stats=new_records(BrokerStats, count),
-        topic_stats=new_records(BrokerTopicStats, count * len(plan.scenario.topics)),
-        request_stats=new_records(RequestStats, types),
-        request_errors=new_records(ErrorCount, measured * int(ERROR_TYPES * ERROR_COUNT)),
-        request_times=new_records(Bucket, types * int(PARTS * BUCKETS)),
-        zookeeper_stats=new_records(ZooKeeperClientStats, clients_of_zookeeper),
-        zookeeper_times=new_records(Bucket, clients_of_zookeeper * int(BUCKETS)),
-        threads=new_records(IoThread, sum(threads)),
-        disk_reads=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
-        disk_writes=new_records(Bandwidth, count * plan.scenario.cluster.log_directories),
-        cached_logs=new_records(CachedLog, rows),
-        replicas=new_records(Partition, rows),
-        hosted=new_records(HostedReplica, rows),
-        fetch_states=new_records(PartitionFetchState, rows),
-        followers=new_records(RemoteReplica, rows * width),
-        follower_fetches=new_records(FollowerFetch, rows * width),
-        runs=new_records(EpochEntry, rows * _EPOCH_ROOM),
-        epochs=new_records(EpochEntry, rows * _EPOCH_ROOM),
-        fetchers=new_records(Fetcher, count * count * fetchers),
-        fetch_sessions=new_records(FetchSession, count * count * fetchers),
-        watches=new_records(Watch, 0),
-        producer_connections=new_records(ProducerConnection, count * len(plan.clients)),
-        delayed_fetches=new_records(WatchList, rows),
-        delayed_produces=new_records(WatchList, rows),
-        known_metadata=new_records(MetadataPosition, count),
-        asked_metadata=new_records(MetadataPosition, 1),
-        broker_topics=new_records(BrokerTopic, count * len(plan.scenario.topics)),
-        committed_offsets=new_records(CommittedOffset, count * keys),
-        group_members=new_records(GroupMember, count * len(plan.clients) if keys > 0 else 0),
-        quotas=new_records(ReplicationQuota, 2 * count),
-        quota_samples=new_records(
-            QuotaSample, sum(2 * each["replication.quota.window.num"] for each in settings)
-        ),
-        on_disk=new_records(LogOnDisk, rows),
-        marks=new_records(AppendMark, rows * int(MARKS) if _loses_power(plan) else 0),
-        held_producers=new_records(HeldProducer, 0),
-        producer_states=new_records(ProducerStateEntry, 0),
-        producer_batches=new_records(BatchMetadata, 0),
-        appended_batch=new_records(BatchMetadata, 1),
+    clients_of_zookeeper = 0 if plan.is_kraft else count
+    brokers = new_tables(
+        Brokers,
+        pools=1,
+        brokers=count,
+        broker_stats=count,
+        topic_stats=count * len(plan.scenario.topics),
+        request_stats=types,
+        request_errors=measured * int(ERROR_TYPES * ERROR_COUNT),
+        request_times=types * int(PARTS * BUCKETS),
+        zookeeper_stats=clients_of_zookeeper,
+        zookeeper_times=clients_of_zookeeper * int(BUCKETS),
+        threads=sum(threads),
+        disk_reads=count * plan.scenario.cluster.log_directories,
+        disk_writes=count * plan.scenario.cluster.log_directories,
+        cached_logs=rows,
+        replicas=rows,
+        hosted=rows,
+        fetch_states=rows,
+        followers=rows * width,
+        follower_fetches=rows * width,
+        runs=rows * _EPOCH_ROOM,
+        epochs=rows * _EPOCH_ROOM,
+        fetchers=count * count * fetchers,
+        fetch_sessions=count * count * fetchers,
+        watches=0,
+        producer_connections=count * len(plan.clients),
+        delayed_fetches=rows,
+        delayed_produces=rows,
+        known_metadata=count,
+        asked_metadata=1,
+        broker_topics=count * len(plan.scenario.topics),
+        committed_offsets=count * keys,
+        group_members=count * len(plan.clients) if keys > 0 else 0,
+        quotas=2 * count,
+        quota_samples=sum(2 * each["replication.quota.window.num"] for each in settings),
+        on_disk=rows,
+        marks=rows * int(MARKS) if _loses_power(plan) else 0,
+        held_producers=0,
+        producer_states=0,
+        producer_batches=0,
+        appended_batch=1,
         kept_logs=_kept_logs(plan, topology),
-        epochs_read=new_records(EpochEntry, _EPOCH_ROOM),
-        told_state=new_records(LeaderAndIsr, 1),
+        epochs_read=_EPOCH_ROOM,
+        told_state=1,
         lifecycles=_lifecycles(plan, topology, settings),
     )
     brokers.take_over(topology)
@@ -192,16 +164,16 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
     _set_quotas(brokers.quotas, settings)
     first_thread = 0
     for index, each in enumerate(settings):
-        _set(brokers.brokers[index], each)
-        brokers.brokers[index].selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
-        if plan.quorum is None:
-            _set_for_zookeeper(brokers.brokers[index], each)
-        _set_machine(brokers.brokers[index], plan.scenario.cluster, plan.scenario.zookeeper)
-        unconditional = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
-        brokers.brokers[index].isr_written_unconditionally = unconditional
-        brokers.brokers[index].first_thread = first_thread
+        broker = brokers.brokers[index]
+        set_by_name(broker, BrokerSettings, each)
+        if not plan.is_kraft:
+            set_by_name(broker, ZooKeeperBrokerSettings, each)
+        broker.selects_by_rack = plan.scenario.selects_by_rack(plan.brokers[index])
+        _set_machine(broker, plan.scenario.cluster, plan.scenario.zookeeper)
+        broker.isr_written_unconditionally = bool(plan.switches.get(UNCONDITIONAL_ISR, False))
+        broker.first_thread = first_thread
         interval_ms = plan.retention_check_interval_ms(plan.brokers[index])
-        brokers.brokers[index].log_retention_check_interval_ms = interval_ms
+        broker.log_retention_check_interval_ms = interval_ms
         first_thread += threads[index]
     set_existing_logs(plan, brokers)
     lay_out_machines(brokers, plan)
@@ -217,27 +189,20 @@ def _lifecycles(
     plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
 ) -> Records[Lifecycle]:
     """Brokers' tables of KRaft; empty with ZooKeeper."""
-    if plan.quorum is None:
+    if not plan.is_kraft:
         return new_records(Lifecycle, 0)
+    of_controllers = plan.scenario.controller_settings()
+    session_timeout_us = 1000 * of_controllers["broker.session.timeout.ms"]
     lifecycles = new_records(Lifecycle, len(plan.brokers))
-    for index, broker in enumerate(plan.brokers):
-        own = lifecycles[index]
-        planned = plan.registration_of(broker)
-        own.heartbeat_interval_us = 1000 * planned.heartbeat_interval_ms
-        own.registration_timeout_us = 1000 * planned.registration_timeout_ms
-        own.log_dir_failure_timeout_us = 1000 * planned.log_dir_failure_timeout_ms
-        own.fetch_timeout_us = 1000 * plan.quorum.fetch_timeout_ms
-        own.fetch_request_timeout_us = 1000 * plan.quorum.request_timeout_ms
-        own.fetch_backoff_us = 1000 * plan.quorum.retry_backoff_ms
-        own.snapshot_max_bytes = planned.snapshots.max_bytes
-        own.snapshot_interval_us = 1000 * planned.snapshots.interval_ms
+    for index, own in enumerate(lifecycles):
+        set_by_name(own, LifecycleSettings, of_controllers | settings[index])
         own.request_timeout_us = own.heartbeat_interval_us
         rule = world.rules[index].heartbeat_timeout
         if rule != HEARTBEAT_TIMEOUT_INTERVAL:
-            own.most_backoff_us = 1000 * plan.quorum.session_timeout_ms
+            own.most_backoff_us = session_timeout_us
             own.request_timeout_us = 1000 * settings[index]["controller.socket.timeout.ms"]
         if rule == HEARTBEAT_TIMEOUT_HALF_SESSION:
-            own.request_timeout_us = 1000 * plan.quorum.session_timeout_ms // 2
+            own.request_timeout_us = session_timeout_us // 2
     return lifecycles
 
 
@@ -247,47 +212,6 @@ def _number(world: Brokers, count: int, fetchers: int) -> None:
     places = range(count * count * fetchers)
     column(world.fetchers, "broker")[:] = [place // (count * fetchers) for place in places]
     column(world.fetchers, "source_broker")[:] = [place // fetchers % count for place in places]
-
-
-#: As much as a fetch may ask for.
-_ANY_BYTES = 2**31 - 1
-
-
-def _set(broker: Broker, settings: dict[str, int]) -> None:
-    """Take over the settings of one broker."""
-    broker.replica_lag_time_max_ms = settings["replica.lag.time.max.ms"]
-    broker.replica_fetch_wait_max_ms = settings["replica.fetch.wait.max.ms"]
-    broker.replica_fetch_min_bytes = settings["replica.fetch.min.bytes"]
-    broker.replica_fetch_max_bytes = settings["replica.fetch.max.bytes"]
-    broker.replica_fetch_response_max_bytes = settings["replica.fetch.response.max.bytes"]
-    broker.fetch_max_bytes = settings.get("fetch.max.bytes", _ANY_BYTES)
-    broker.replica_fetch_backoff_ms = settings["replica.fetch.backoff.ms"]
-    broker.replica_socket_timeout_ms = settings["replica.socket.timeout.ms"]
-    broker.num_replica_fetchers = settings["num.replica.fetchers"]
-    broker.num_io_threads = settings["num.io.threads"]
-    broker.log_flush_interval_messages = settings["log.flush.interval.messages"]
-    broker.log_flush_offset_checkpoint_interval_ms = settings[
-        "log.flush.offset.checkpoint.interval.ms"
-    ]
-    # A constant of Kafka up to 3.7: LogManager.InitialTaskDelayMs.
-    broker.log_initial_task_delay_ms = settings.get("log.initial.task.delay.ms", 30_000)
-    broker.replica_high_watermark_checkpoint_interval_ms = settings[
-        "replica.high.watermark.checkpoint.interval.ms"
-    ]
-    broker.controlled_shutdown_enable = bool(settings["controlled.shutdown.enable"])
-    broker.offsets_commit_timeout_ms = settings["offsets.commit.timeout.ms"]
-    broker.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
-
-
-def _set_for_zookeeper(broker: Broker, settings: dict[str, int]) -> None:
-    """Take over the settings that have no meaning with KRaft."""
-    broker.zookeeper_session_timeout_ms = settings["zookeeper.session.timeout.ms"]
-    broker.isr_change_check_interval_ms = settings["isr_change_notification_check_interval_ms"]
-    broker.isr_change_quiet_ms = settings["isr_change_notification_quiet_ms"]
-    broker.isr_change_max_delay_ms = settings["isr_change_notification_max_delay_ms"]
-    broker.isr_change_batching = bool(settings["isr_change_notification_batching"])
-    broker.controlled_shutdown_max_retries = settings["controlled.shutdown.max.retries"]
-    broker.controlled_shutdown_retry_backoff_ms = settings["controlled.shutdown.retry.backoff.ms"]
 
 
 def _set_quotas(quotas: Records[ReplicationQuota], settings: list[dict[str, int]]) -> None:

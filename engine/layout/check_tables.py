@@ -1,6 +1,7 @@
 """The tables of checks and figures, laid out for a scenario, and how they grow."""
 
 from tidegauge.compiled.records import column, grown, new_records
+from tidegauge.engine.layout.by_name import new_tables
 from tidegauge.replication.kraft_releases import kraft_rules_of
 from tidegauge.replication.records import EpochEntry
 from tidegauge.replication.releases import rules_of
@@ -25,28 +26,27 @@ _NEVER_CAPPED = 2**62
 def new_history(plan: ClusterPlan) -> histories.Histories:
     """A run of which no row is known yet."""
     slots = [broker for partition in plan.partitions for broker in partition.slots]
-    history = histories.Histories(
-        facts=new_records(histories.HistoryFacts, 1),
-        partitions=new_records(histories.PartitionHistory, len(plan.partitions)),
-        places=new_records(histories.PartitionPlace, len(plan.partitions)),
-        slots=new_records(histories.ReplicaSlot, len(slots)),
-        brokers=new_records(histories.RegisteredBroker, len(plan.brokers)),
-        runs=new_records(EpochEntry, 0),
-        terms=new_records(histories.LeaderTerm, 0),
-        acknowledged=new_records(histories.Acknowledged, 0),
-        snapshot=new_records(histories.ReportedLog, 1),
-        told=new_records(histories.RowPlace, 1),
-        fenced=new_records(histories.RowPlace, len(plan.brokers)),
-        place=new_records(histories.RowPlace, 1),
-        quorum=new_records(histories.QuorumHistory, 1),
-        quorum_epochs=new_records(histories.QuorumEpoch, 0),
-        metadata_logs=new_records(
-            histories.MetadataLog, 0 if plan.quorum is None else plan.quorum.voters + 1
-        ),
-        metadata_runs=new_records(EpochEntry, 0),
-        faults=new_records(histories.FaultNature, len(plan.faults)),
-        findings=new_records(histories.Finding, len(CHECKS)),
-        breaches=new_records(histories.Breach, len(CHECKS) * len(plan.partitions)),
+    history = new_tables(
+        histories.Histories,
+        facts=1,
+        partitions=len(plan.partitions),
+        places=len(plan.partitions),
+        slots=len(slots),
+        brokers=len(plan.brokers),
+        runs=0,
+        terms=0,
+        acknowledged=0,
+        snapshot=1,
+        told=1,
+        fenced=len(plan.brokers),
+        place=1,
+        quorum=1,
+        quorum_epochs=0,
+        metadata_logs=len(plan.controllers) + 1 if plan.is_kraft else 0,
+        metadata_runs=0,
+        faults=len(plan.faults),
+        findings=len(CHECKS),
+        breaches=len(CHECKS) * len(plan.partitions),
     )
     column(history.slots, "broker")[:] = slots
     column(history.brokers, "registered")[:] = plan.registered_before
@@ -54,9 +54,10 @@ def new_history(plan: ClusterPlan) -> histories.Histories:
         partition.unclean_leader_election for partition in plan.partitions
     ]
     history.facts[0].has_quorum = plan.is_kraft
-    if plan.quorum is not None:
+    if plan.is_kraft:
         history.quorum[0].first_controller = len(plan.brokers)
-        idle_us = 1000 * plan.quorum.max_idle_interval_ms
+        settings = plan.scenario.controller_settings()
+        idle_us = 1000 * settings["metadata.max.idle.interval.ms"]
         history.quorum[0].writes_no_ops = 0 < idle_us < PROGRESS_US // 2
     column(history.faults, "is_over_at_once")[:] = [each.is_over_at_once for each in plan.faults]
     if plan.scenario.has_eligible_leader_replicas():

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tidegauge.clients import client_state
-from tidegauge.clients.latency_counts import BUCKETS, LatencyCount
+from tidegauge.clients.latency_counts import BUCKETS
 from tidegauge.compiled.records import Records, column, grown, new_records
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.network_tables import enter_networks, new_networks
 from tidegauge.engine.layout.step_tables import new_rolls, new_steps, plan_faults
 from tidegauge.replication.records import pack
@@ -30,29 +31,14 @@ from tidegauge.simulation.jvm_orders import java_abs, java_hash, set_order
 from tidegauge.simulation.kernel import (
     CLIENT,
     CommitKey,
-    Context,
-    Fault,
-    FaultRole,
-    HeapEntry,
     Kernel,
-    KindCount,
-    Link,
-    MetadataChange,
-    MetadataHead,
-    OffsetCommit,
     Process,
-    QuantileUse,
-    Role,
 )
 from tidegauge.simulation.links import NETWORK_TABLES
-from tidegauge.simulation.messages.client_requests import PartitionAppend
-from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.messages.kinds import KINDS
-from tidegauge.simulation.metadata_log import MetadataPosition
 from tidegauge.simulation.random_streams import QUANTILES, Quantile
 from tidegauge.simulation.rows import COST_NAMES, TRACE_ALL, TRACE_TRANSITIONS
 from tidegauge.simulation.topology import ClusterPartition, NumberRange, Sizes, Slot, Topology
-from tidegauge.simulation.trace_rows.row import RowSlot
 
 #: Consumers read on while they look for their coordinator (KafkaConsumer.poll@2.5.0).
 _READS_ON = Release.parse("2.5.0")
@@ -61,7 +47,6 @@ _READS_ON = Release.parse("2.5.0")
 _BUMPS_EPOCH = Release.parse("2.5.0")
 
 _NEVER_US = 2**62
-_NEVER_MS = 2**42
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
@@ -93,7 +78,8 @@ def new_topology(plan: ClusterPlan) -> Topology:
         first_slot += len(planned.slots)
     if any(rules_of(*plan.scenario.release_of(each)).dead_replicas_in_set for each in plan.brokers):
         column(slots, "set_order")[:] = _set_orders(plan)
-    return Topology(
+    return new_tables(
+        Topology,
         sizes=sizes,
         partitions=partitions,
         slots=slots,
@@ -154,27 +140,28 @@ def new_kernel(
     """Virtual time at its beginning, for the processes in ``hosted``."""
     count = len(plan.processes)
     networks = new_networks(plan)
-    kernel = Kernel(
-        context=new_records(Context, 1),
-        events=new_records(EventSlot, 0),
-        items=new_records(ItemSlot, 0),
-        heap=new_records(HeapEntry, 0),
+    kernel = new_tables(
+        Kernel,
+        context=1,
+        events=0,
+        items=0,
+        heap=0,
         processes=_processes(plan, hosted),
-        roles=new_records(Role, len(plan.process_ranges)),
-        links=new_records(Link, count * count),
+        roles=len(plan.process_ranges),
+        links=count * count,
         networks_out=networks.outgoing,
         networks_in=networks.incoming,
         socket_buffers=networks.socket_buffers,
         network_threads=networks.threads,
         quantiles=_quantiles(plan),
-        quantile_uses=new_records(QuantileUse, int(NETWORK_TABLES) + len(COST_NAMES)),
-        rows=new_records(RowSlot, 0),
-        faults=new_records(Fault, len(plan.faults)),
-        fault_roles=new_records(FaultRole, len(plan.faults) * count),
-        kind_counts=new_records(KindCount, int(KINDS)),
-        metadata_changes=new_records(MetadataChange, 0),
-        metadata_heads=new_records(MetadataHead, len(plan.partitions) + len(plan.brokers)),
-        offset_commits=new_records(OffsetCommit, 0),
+        quantile_uses=int(NETWORK_TABLES) + len(COST_NAMES),
+        rows=0,
+        faults=len(plan.faults),
+        fault_roles=len(plan.faults) * count,
+        kind_counts=int(KINDS),
+        metadata_changes=0,
+        metadata_heads=len(plan.partitions) + len(plan.brokers),
+        offset_commits=0,
         commit_keys=new_commit_keys(plan),
     )
     context = kernel.context[0]
@@ -292,23 +279,24 @@ def new_clients(plan: ClusterPlan) -> client_state.Clients:
     target_count = sum(len(numbers) for numbers in targets)
     steps = new_steps(plan)
     rolls, rolled = new_rolls(plan)
-    clients = client_state.Clients(
-        pool=new_records(client_state.BatchPool, 1),
-        clients=new_records(client_state.Client, len(plan.clients)),
-        client_metadata=new_records(MetadataPosition, len(plan.clients)),
-        client_targets=new_records(client_state.Target, target_count),
-        connections=new_records(client_state.Connection, len(plan.clients) * len(plan.brokers)),
-        batches=new_records(client_state.Batch, 0),
-        lost_appends=new_records(PartitionAppend, 1),
+    clients = new_tables(
+        client_state.Clients,
+        pool=1,
+        clients=len(plan.clients),
+        client_metadata=len(plan.clients),
+        client_targets=target_count,
+        connections=len(plan.clients) * len(plan.brokers),
+        batches=0,
+        lost_appends=1,
         steps=steps.steps,
         awaited_brokers=steps.members,
         requested_moves=steps.moves,
         rolls=rolls,
         rolled=rolled,
         throttled_by_steps=steps.throttled,
-        answers=new_records(client_state.Answer, 1),
-        live_brokers=new_records(client_state.LiveBroker, len(plan.brokers)),
-        latencies=new_records(LatencyCount, len(plan.clients) * int(BUCKETS)),
+        answers=1,
+        live_brokers=len(plan.brokers),
+        latencies=len(plan.clients) * int(BUCKETS),
     )
     clients.pool[0].clients = len(plan.clients)
     clients.pool[0].steps = len(plan.scenario.steps)
@@ -378,15 +366,9 @@ def _plan_connections(
     connections: Records[client_state.Connection],
 ) -> None:
     settings = plan.scenario.connection_settings(group)
-    client.reconnect_backoff_ms = int(settings["reconnect.backoff.ms"])
-    largest = settings.get("reconnect.backoff.max.ms", client.reconnect_backoff_ms)
-    client.reconnect_backoff_max_ms = int(largest)
-    client.connection_setup_timeout_ms = int(settings.get("socket.connection.setup.timeout.ms", 0))
-    largest = settings.get("socket.connection.setup.timeout.max.ms", 0)
-    client.connection_setup_timeout_max_ms = int(largest)
+    unlimited = {"reconnect.backoff.max.ms": settings["reconnect.backoff.ms"]}
+    set_by_name(client, client_state.ConnectionSettings, unlimited | settings)
     client.rebootstraps = settings.get(STRATEGY) == REBOOTSTRAP
-    trigger_ms = int(settings.get("metadata.recovery.rebootstrap.trigger.ms", 0))
-    client.rebootstrap_trigger_ms = trigger_ms
     for broker in group.bootstrap or plan.brokers:
         connections[plan.broker_index(broker)].is_bootstrap = True
 
@@ -396,18 +378,8 @@ def _plan_producer(
 ) -> None:
     settings = plan.scenario.producer_settings(group)
     client.kind = client_state.PRODUCER
-    client.acks = settings["acks"]
-    client.retries = settings["retries"]
-    client.request_timeout_ms = settings["request.timeout.ms"]
-    client.delivery_timeout_ms = settings.get("delivery.timeout.ms", _NEVER_MS)
-    client.retry_backoff_ms = settings["retry.backoff.ms"]
-    client.max_in_flight = settings["max.in.flight.requests.per.connection"]
-    client.metadata_max_age_ms = settings["metadata.max.age.ms"]
-    client.linger_us = 1000 * settings["linger.ms"]
-    client.max_request_bytes = settings["max.request.size"]
-    client.buffer_bytes = settings["buffer.memory"]
-    client.max_block_us = 1000 * settings["max.block.ms"]
-    client.is_idempotent = bool(settings.get("enable.idempotence", False))
+    set_by_name(client, client_state.ClientSettings, settings)
+    set_by_name(client, client_state.ProducerSettings, settings)
     client.bumps_epoch = Release.parse(plan.scenario.release) >= _BUMPS_EPOCH
     group_period_ns = round(1_000_000_000 / group.batches_per_second)
     client.period_ns = group_period_ns * group.clients
@@ -421,21 +393,13 @@ def _plan_producer(
 def _plan_consumer(plan: ClusterPlan, group: ConsumerGroup, client: client_state.Client) -> None:
     settings = plan.scenario.consumer_settings(group)
     client.kind = client_state.CONSUMER
-    client.request_timeout_ms = int(settings["request.timeout.ms"])
-    client.retry_backoff_ms = int(settings["retry.backoff.ms"])
-    client.metadata_max_age_ms = int(settings["metadata.max.age.ms"])
-    client.fetch_max_wait_ms = int(settings["fetch.max.wait.ms"])
-    client.fetch_min_bytes = int(settings["fetch.min.bytes"])
-    client.fetch_max_bytes = int(settings["fetch.max.bytes"])
-    client.max_partition_fetch_bytes = int(settings["max.partition.fetch.bytes"])
+    set_by_name(client, client_state.ClientSettings, settings)
+    set_by_name(client, client_state.ConsumerSettings, settings)
     client.resets_to_latest = settings["auto.offset.reset"] == "latest"
     if Release.parse(plan.scenario.release) >= CLOSEST_REPLICA:
         client.rack = plan.rack_number(group)
     if plan.commits(group):
         client.group_partition = plan.group_partition(group)
-    client.auto_commit_interval_ms = int(settings["auto.commit.interval.ms"])
-    client.heartbeat_interval_ms = int(settings["heartbeat.interval.ms"])
-    client.session_timeout_ms = int(settings["session.timeout.ms"])
     client.reads_without_coordinator = Release.parse(plan.scenario.release) >= _READS_ON
     if group.records_per_second is not None:
         client.record_ns = round(1_000_000_000 * group.clients / group.records_per_second)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from tidegauge.compiled.records import Records, column, grown, new_records
 from tidegauge.controller.state import control_plane
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.engine.layout.cluster_tables import chain_free
 from tidegauge.engine.layout.step_tables import throttled_partitions
-from tidegauge.replication.records import LeaderAndIsr, pack, unpack
+from tidegauge.replication.records import pack, unpack
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.settings import THROTTLED_RATES
 from tidegauge.simulation import zookeeper_tree
@@ -23,28 +24,24 @@ _WATCHES_OF_BROKER = 8
 def new_control_plane(plan: ClusterPlan) -> control_plane.ControlPlane:
     """ZooKeeper without any znode but the parents, and controllers without a session."""
     brokers = len(plan.brokers)
-    plane = control_plane.ControlPlane(
-        ensemble=new_records(control_plane.Ensemble, 1),
-        znodes=new_records(
-            control_plane.Znode, plan.tree_ranges[zookeeper_tree.NOTIFICATIONS].start
-        ),
-        znode_watches=new_records(control_plane.ZnodeWatch, 0),
-        topic_configs=new_records(control_plane.TopicConfig, len(plan.scenario.topics)),
-        replica_throttles=new_records(
-            control_plane.ReplicaThrottle,
-            sum(len(partition.slots) for partition in plan.partitions),
-        ),
-        throttled_rates=new_records(control_plane.ThrottledRates, brokers),
+    plane = new_tables(
+        control_plane.ControlPlane,
+        ensemble=1,
+        znodes=plan.tree_ranges[zookeeper_tree.NOTIFICATIONS].start,
+        znode_watches=0,
+        topic_configs=len(plan.scenario.topics),
+        replica_throttles=sum(len(partition.slots) for partition in plan.partitions),
+        throttled_rates=brokers,
         assignments=new_assignments(plan),
-        zookeeper_sessions=new_records(control_plane.Session, 0),
-        controllers=new_records(control_plane.Controller, brokers),
-        controller_contexts=new_records(control_plane.ContextOwner, 0),
-        controller_brokers=new_records(control_plane.ControllerBroker, 0),
-        controller_partitions=new_records(control_plane.ControllerPartition, 0),
-        controller_leader_and_isr=new_records(LeaderAndIsr, 0),
-        controller_topics=new_records(control_plane.ControllerTopic, 0),
-        controller_replicas=new_records(control_plane.ControllerReplica, 0),
-        proposal=new_records(LeaderAndIsr, 1),
+        zookeeper_sessions=0,
+        controllers=brokers,
+        controller_contexts=0,
+        controller_brokers=0,
+        controller_partitions=0,
+        controller_leader_and_isr=0,
+        controller_topics=0,
+        controller_replicas=0,
+        proposal=1,
     )
     ensemble = plane.ensemble[0]
     # People count sessions from 1.
@@ -110,21 +107,9 @@ def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None
 
 def _set_controllers(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
     """Take over the settings of each controller's broker; nobody is controller yet."""
-    controllers = world.controllers
-    for index, broker in enumerate(plan.brokers):
+    for controller, broker in zip(world.controllers, plan.brokers, strict=True):
         settings = plan.scenario.settings_of(broker)
-        controller = controllers[index]
-        controller.auto_leader_rebalance_enable = bool(settings["auto.leader.rebalance.enable"])
-        controller.leader_imbalance_check_interval_seconds = settings[
-            "leader.imbalance.check.interval.seconds"
-        ]
-        controller.leader_imbalance_per_broker_percentage = settings[
-            "leader.imbalance.per.broker.percentage"
-        ]
-        controller.controller_socket_timeout_ms = settings["controller.socket.timeout.ms"]
-        controller.zookeeper_max_in_flight_requests = settings.get(
-            "zookeeper.max.in.flight.requests", 1
-        )
+        set_by_name(controller, control_plane.ControllerSettings, settings)
 
 
 def enlarge_control_plane(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:

@@ -1,6 +1,6 @@
-"""The tables of networks, laid out for a scenario: bandwidths, socket buffers, network threads.
+"""The tables of networks, and the resources of brokers' machines.
 
-The resources of brokers' machines, laid out for a scenario: disks and page caches.
+Networks have bandwidths, socket buffers and network threads; machines disks and page caches.
 """
 
 from typing import NamedTuple

@@ -1,43 +1,28 @@
-"""The tables of a KRaft quorum, laid out for a scenario; in ZooKeeper mode they are empty.
+"""The tables of a KRaft quorum and of its voters; in ZooKeeper mode they are empty."""
 
-The tables of a quorum's voters, laid out for a scenario; in ZooKeeper mode they are empty.
-"""
-
-from tidegauge.compiled.records import R, Records, grown, new_records
+from tidegauge.compiled.records import R, Records, grown
 from tidegauge.controller.kraft.state import (
     FORMER_INCARNATION,
     ActiveController,
-    CommittedPartition,
-    ControllerStats,
-    HostedReplica,
-    MetadataRecord,
+    ActiveControllerSettings,
     Quorum,
-    QuorumBroker,
-    QuorumTopic,
 )
-from tidegauge.controller.kraft_partitions.alter_partition import KRaftSwitches
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
-from tidegauge.controller.kraft_partitions.partition_target import PartitionTarget
 from tidegauge.controller.raft.state import (
-    AppendedBatch,
-    ControllerRequestStats,
-    EpochStart,
-    FollowerProgress,
     Raft,
-    Snapshot,
-    Voter,
-    VoterStats,
+    VoterSettings,
 )
+from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (
     ELECTION_LOSS_WAITS,
     STALE_BROKERS_PERIODICALLY,
     kraft_rules_of,
 )
-from tidegauge.replication.records import PartitionRegistration, pack
-from tidegauge.scenario.cluster_plan import ClusterPlan, PlannedQuorum
+from tidegauge.replication.records import pack
+from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.messages.kinds import CONTROLLER_TYPE_COUNT
-from tidegauge.simulation.sampled_stats import BUCKETS, Bucket, ErrorCount
+from tidegauge.simulation.sampled_stats import BUCKETS
 
 
 def new_quorum(plan: ClusterPlan) -> Quorum:
@@ -45,22 +30,23 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
     count = 1 if plan.is_kraft else 0
     partitions = count * len(plan.partitions)
     replicas = count * sum(len(partition.slots) for partition in plan.partitions)
-    quorum = Quorum(
-        active_controller=new_records(ActiveController, count),
-        quorum_brokers=new_records(QuorumBroker, count * len(plan.brokers)),
-        quorum_topics=new_records(QuorumTopic, count * len(plan.scenario.topics)),
-        registrations=new_records(PartitionRegistration, partitions),
-        committed_partitions=new_records(CommittedPartition, partitions),
-        metadata_records=new_records(MetadataRecord, 0),
-        recorded_registrations=new_records(PartitionRegistration, 0),
-        kraft_switches=new_records(KRaftSwitches, count),
-        partition_target=new_records(PartitionTarget, count),
-        hosted_replicas=new_records(HostedReplica, replicas),
-        controller_stats=new_records(ControllerStats, len(plan.controllers)),
-        controller_event_times=new_records(Bucket, 2 * len(plan.controllers) * int(BUCKETS)),
+    quorum = new_tables(
+        Quorum,
+        active_controller=count,
+        quorum_brokers=count * len(plan.brokers),
+        quorum_topics=count * len(plan.scenario.topics),
+        registrations=partitions,
+        committed_partitions=partitions,
+        metadata_records=0,
+        recorded_registrations=0,
+        kraft_switches=count,
+        partition_target=count,
+        hosted_replicas=replicas,
+        controller_stats=len(plan.controllers),
+        controller_event_times=2 * len(plan.controllers) * int(BUCKETS),
     )
-    if plan.quorum is not None:
-        _set_settings(plan, plan.quorum, quorum.active_controller[0])
+    if plan.is_kraft:
+        _set_settings(plan, quorum.active_controller[0])
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
@@ -160,17 +146,11 @@ def record_reserve_of(plan: ClusterPlan) -> int:
     return 2 * len(plan.partitions) + len(plan.brokers) + len(plan.scenario.topics) + 16
 
 
-def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveController) -> None:
-    state.voters = planned.voters
-    state.session_timeout_us = planned.session_timeout_ms * 1000
-    heartbeat_interval_ms = plan.registration_of(plan.brokers[0]).heartbeat_interval_ms
-    state.heartbeat_deadline_us = heartbeat_interval_ms * 1000 // 2
-    state.max_idle_interval_us = planned.max_idle_interval_ms * 1000
-    state.auto_leader_rebalance_enable = planned.auto_leader_rebalance_enable
-    state.leader_imbalance_check_interval_us = (
-        planned.leader_imbalance_check_interval_seconds * 1_000_000
-    )
-    state.unclean_leader_election_interval_us = planned.unclean_leader_election_interval_ms * 1000
+def _set_settings(plan: ClusterPlan, state: ActiveController) -> None:
+    set_by_name(state, ActiveControllerSettings, plan.scenario.controller_settings())
+    state.voters = len(plan.controllers)
+    of_brokers = plan.scenario.settings_of(plan.brokers[0])
+    state.heartbeat_deadline_us = of_brokers["broker.heartbeat.interval.ms"] * 1000 // 2
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
@@ -208,38 +188,30 @@ def new_raft(plan: ClusterPlan) -> Raft:
     """Voters that have elected a leader before the run."""
     count = len(plan.controllers)
     types = count * int(CONTROLLER_TYPE_COUNT)
-    raft = Raft(
-        voters=new_records(Voter, count),
-        epoch_starts=new_records(EpochStart, count * _EPOCHS),
-        snapshots=new_records(Snapshot, count * _SNAPSHOTS),
-        follower_progress=new_records(FollowerProgress, count * count),
-        voter_stats=new_records(VoterStats, count),
-        appended_batches=new_records(AppendedBatch, count * _BATCHES),
-        controller_requests=new_records(ControllerRequestStats, types),
-        controller_request_errors=new_records(ErrorCount, types * int(ERROR_COUNT)),
-        controller_request_times=new_records(Bucket, types * int(BUCKETS)),
+    raft = new_tables(
+        Raft,
+        voters=count,
+        epoch_starts=count * _EPOCHS,
+        snapshots=count * _SNAPSHOTS,
+        follower_progress=count * count,
+        voter_stats=count,
+        appended_batches=count * _BATCHES,
+        controller_requests=types,
+        controller_request_errors=types * int(ERROR_COUNT),
+        controller_request_times=types * int(BUCKETS),
     )
-    if plan.quorum is not None:
-        _set_raft_settings(plan, plan.quorum, raft)
+    if plan.is_kraft:
+        _set_raft_settings(plan, raft)
     return raft
 
 
-def _set_raft_settings(plan: ClusterPlan, planned: PlannedQuorum, raft: Raft) -> None:
+def _set_raft_settings(plan: ClusterPlan, raft: Raft) -> None:
     """The settings of the controllers, and what differs between releases."""
     rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     for voter in raft.voters:
         voter.epoch = _FIRST_EPOCH
         voter.leader = _FIRST_LEADER
-        voter.append_linger_us = planned.append_linger_ms * 1000
-        voter.election_timeout_us = planned.election_timeout_ms * 1000
-        voter.election_backoff_max_us = planned.election_backoff_max_ms * 1000
-        voter.fetch_timeout_us = planned.fetch_timeout_ms * 1000
-        voter.request_timeout_us = planned.request_timeout_ms * 1000
-        voter.retry_backoff_us = planned.retry_backoff_ms * 1000
-        voter.snapshot_max_bytes = planned.snapshots.max_bytes
-        voter.snapshot_interval_us = planned.snapshots.interval_ms * 1000
-        voter.retention_bytes = planned.retention_bytes
-        voter.retention_us = planned.retention_ms * 1000
+        set_by_name(voter, VoterSettings, plan.scenario.controller_settings())
         voter.fetch_carries_high_watermark = rules.metadata_fetch_carries_high_watermark
         voter.checks_quorum = rules.leader_checks_quorum
         voter.has_pre_vote = rules.pre_vote

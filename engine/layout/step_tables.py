@@ -1,10 +1,7 @@
-"""The steps of a scenario as records: when each is due, and what it does.
+"""The steps, the rolling restarts and the faults of a scenario as records.
 
-The rolling restarts of a scenario as records.
-
-Which replicas the settings of a topic throttle, in numbers.
-
-The faults of a scenario as records: what each is, and which processes it hits.
+A step's record says when it is due, and what it does; that of a fault, which processes it hits. The
+replicas that a topic's settings throttle are numbers.
 """
 
 import itertools

@@ -27,15 +27,20 @@ from prometheus_client.registry import Collector
 
 from tidegauge.metrics.endpoint.openmetrics_file import Format, by_name, header_of, written_page
 from tidegauge.metrics.samples.exposition import AS_STRIMZI, Exposition, Presentation, Samples
-from tidegauge.metrics.samples.health import Health, ScrapeCounts, SnapshotContext
-from tidegauge.metrics.samples.labels import joined, labels_of
 from tidegauge.metrics.samples.layout import Level, Numbers, Texts, texts_of
-from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
+from tidegauge.metrics.samples.successive_snapshots import (
+    Health,
+    ScrapeCounts,
+    SnapshotContext,
+    SuccessiveSnapshots,
+)
 from tidegauge.metrics.samples.targets import (
     SIMULATION,
     is_alive,
     is_node,
+    joined,
     label_texts,
+    labels_of,
     node_of,
     responds,
     targets_of,

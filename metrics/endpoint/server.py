@@ -35,7 +35,7 @@ from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.metrics.endpoint.openmetrics_file import wanted_format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
 from tidegauge.metrics.samples.exposition import AS_STRIMZI, Presentation
-from tidegauge.metrics.samples.health import Health
+from tidegauge.metrics.samples.successive_snapshots import Health
 from tidegauge.metrics.samples.targets import metrics_path, target_labels, target_name, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.all_spellings import STRIMZI

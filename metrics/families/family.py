@@ -1,13 +1,22 @@
-"""Kafka's own name of a value: an MBean and one of its attributes.
+"""An entry in the table of metrics (``all_families.py``), and how a record declares its own.
 
-An entry in the table of metrics (``all_families.py``).
+A value that a rule reads off a run is a field of a record of gauges. The field is declared with its
+metric, and that is all: its column, its scope and its place in the table follow ::
+
+    class BrokerGauges(Gauges, scope=Scope.BROKER):
+        leader_count: i64 = gauge(f"{_REPLICA_MANAGER}LeaderCount", "Partitions led here.")
+
+A value that is computed from columns has its entry in a call of :func:`families_of`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import NDArray
+
+from tidegauge.compiled.records import Record, RecordClass
 
 
 class MBean(NamedTuple):
@@ -91,7 +100,7 @@ class Family(NamedTuple):
     value: str | Expression
     #: One sentence.
     help: str
-    #: The program that has it under this name, if it is not Kafka.
+    #: The program that has it under this name.
     source: str = "Kafka"
     #: A column of flags, or an expression: selects the scope's rows that have a sample.
     where: str | Expression | None = None
@@ -115,3 +124,80 @@ class Family(NamedTuple):
 
 def _read(expression: str | Expression, columns: Columns) -> NDArray[Any]:
     return columns[expression] if isinstance(expression, str) else expression(columns)
+
+
+def gauge(
+    measured: str, meaning: str, value: str | Expression = "", attribute: str = "Value", **more: Any
+) -> Any:
+    """The entry of a gauge. ``measured`` is an MBean's name, or the name of the samples.
+
+    Without a ``value`` it is the column under whose name the entry stands; ``more`` are fields of
+    :class:`Family`. The result is ``Any`` as it stands where a field has its default.
+    """
+    return _entry("gauge", measured, attribute, meaning, value, more)
+
+
+def counter(
+    measured: str, meaning: str, value: str | Expression = "", attribute: str = "Count", **more: Any
+) -> Any:
+    """The entry of a counter, as :func:`gauge`."""
+    return _entry("counter", measured, attribute, meaning, value, more)
+
+
+def _entry(
+    kind: Literal["gauge", "counter"],
+    measured: str,
+    attribute: str,
+    meaning: str,
+    value: Any,
+    more: dict[str, Any],
+) -> partial[Family]:
+    bean = MBean(measured, attribute) if ":type=" in measured else measured
+    if isinstance(bean, str):
+        more.setdefault(
+            "source", "Tidegauge" if bean.startswith("tidegauge_") else "kafka_exporter"
+        )
+    if value:
+        more["value"] = value
+    return partial(Family, bean, kind, help=meaning, **more)
+
+
+def families_of(
+    scope: Scope, *computed: partial[Family], **columns: partial[Family]
+) -> Iterator[Family]:
+    """The metrics of a scope: computed ones, and those of columns by name."""
+    named = [("", entry) for entry in computed] + list(columns.items())
+    for column, entry in named:
+        place: dict[str, Any] = {"scope": scope, "value": column}
+        yield Family(*entry.args, **(place | entry.keywords))
+
+
+class _GaugesClass(RecordClass):
+    """The class of classes of gauges: it takes the metrics of fields out of the class."""
+
+    def __new__(
+        cls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        scope: Scope | None = None,
+        **options: Any,
+    ) -> RecordClass:
+        """Make a class of gauges, whose metrics are of this scope."""
+        own = {field: it for field, it in namespace.items() if isinstance(it, partial)}
+        for field in own:
+            del namespace[field]
+        assert scope is not None or not own, f"{name} has metrics and no scope"
+        namespace["families"] = () if scope is None else tuple(families_of(scope, **own))
+        return super().__new__(cls, name, bases, namespace, **options)
+
+
+class Gauges(Record, metaclass=_GaugesClass):
+    """What an object shows to a scrape at one moment: its fields, some of them metrics.
+
+    A group fills in what it hosts, at the end of a window (``snapshots/snapshot.py``); nothing in a
+    run reads it, so that a scrape cannot change what happens. Counters are those of a process, as
+    JMX has them: they begin at 0 with each start of the broker.
+    """
+
+    families: ClassVar[tuple[Family, ...]]

@@ -9,21 +9,25 @@ Tables beside Kafka's own: the control plane's view of the cluster, and Tidegaug
 from math import nan
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tidegauge.metrics.samples.labels import label_text
-from tidegauge.metrics.samples.layout import Layout, partitions_left_out, texts_of
-from tidegauge.metrics.samples.table import Sources, Table, all_rows, columns_of, one_row
+from tidegauge.metrics.samples.layout import offsets_of_leaders, partitions_left_out, texts_of
+from tidegauge.metrics.samples.node_tables import (
+    Sources,
+    Table,
+    all_rows,
+    columns_of,
+    known_or_nan,
+    one_row,
+)
+from tidegauge.metrics.samples.successive_snapshots import ActorHealth
 from tidegauge.metrics.samples.targets import (
     CONTROL_PLANE,
     EXPORTER,
     SIMULATION,
+    label_text,
     target_name,
     targets_of,
 )
-from tidegauge.metrics.snapshots.snapshot import Snapshot
-
-Offsets = NDArray[np.float64]
 
 
 def cluster(sources: Sources) -> Table:
@@ -68,21 +72,6 @@ def partitions(sources: Sources) -> Table:
     )
 
 
-def offsets_of_leaders(layout: Layout, snapshot: Snapshot) -> tuple[Offsets, Offsets]:
-    """High watermark and log start offset by partition; NaN where no leader responds."""
-    brokers, numbers = layout.replica_targets, layout.replica_partitions
-    replicas = snapshot.replicas
-    leads = replicas["exists"] & replicas["leads"] & snapshot.brokers["answers"][brokers]
-    # Of two brokers that both act as leader, clients use the one that metadata names.
-    leads &= snapshot.partitions["leader"][numbers] == brokers
-    rows = np.flatnonzero(leads)
-    high_watermarks = np.full(len(snapshot.partitions), np.nan)
-    log_starts = high_watermarks.copy()
-    high_watermarks[numbers[rows]] = replicas["high_watermark"][rows]
-    log_starts[numbers[rows]] = replicas["log_start_offset"][rows]
-    return high_watermarks, log_starts
-
-
 def group_partitions(sources: Sources) -> Table:
     """Partitions of which a group has committed an offset; they add up to topics that it reads.
 
@@ -94,8 +83,8 @@ def group_partitions(sources: Sources) -> Table:
     columns = columns_of(records)
     high_watermarks, _ = offsets_of_leaders(layout, sources.snapshot)
     columns["lag"] = high_watermarks[numbers] - records["offset"]
-    lag_ms = sources.context.consumer_lag_ms
-    columns["lag_ms"] = np.full(len(rows), np.nan) if lag_ms is None else lag_ms[rows]
+    lag_ms = known_or_nan(sources.context.consumer_lag_ms, len(sources.snapshot.committed))
+    columns["lag_ms"] = lag_ms[rows]
     return Table(
         np.full(len(rows), EXPORTER),
         records["known"],
@@ -169,23 +158,18 @@ def zookeeper(sources: Sources) -> Table:
 
 def simulation(sources: Sources) -> Table:
     """The simulation as a whole; unknown values are NaN."""
-    context, health = sources.context, sources.context.health
-    snapshot = sources.snapshot
-    left_out = partitions_left_out(sources.level, sources.layout, snapshot)
-    columns = {"time_us": float(snapshot.time_us), "partitions_left_out": left_out}
-    columns |= {"speed": context.speed, "window_us": context.window_us}
-    if health is None:
-        columns |= dict.fromkeys(("wanted_speed", "behind_us", "events", "windows"), nan)
-    else:
-        columns |= {
-            "wanted_speed": nan if health.wanted_speed is None else health.wanted_speed,
-            "behind_us": health.behind_us,
-            "events": health.events,
-            "windows": health.windows,
-        }
-    scrapes = context.scrapes
-    columns["render_cpu_seconds"] = nan if scrapes is None else scrapes.render_cpu_seconds
-    return one_row(SIMULATION, True, {name: np.array([value]) for name, value in columns.items()})
+    context, snapshot = sources.context, sources.snapshot
+    values = {
+        "time_us": float(snapshot.time_us),
+        "partitions_left_out": partitions_left_out(sources.level, sources.layout, snapshot),
+        "speed": context.speed,
+        "window_us": context.window_us,
+        "render_cpu_seconds": getattr(context.scrapes, "render_cpu_seconds", None),
+    }
+    for name in ("wanted_speed", "behind_us", "events", "windows"):
+        values[name] = getattr(context.health, name, None)
+    columns = {name: np.array([nan if value is None else value]) for name, value in values.items()}
+    return one_row(SIMULATION, True, columns)
 
 
 def metrics_level(sources: Sources) -> Table:
@@ -202,12 +186,10 @@ def actors(sources: Sources) -> Table:
     if now_seconds is None:
         now_seconds = 0.0 if health is None else health.at_seconds
     columns = {
-        "events": np.array([actor.events for actor in hosts]),
-        "kernel_cpu_seconds": np.array([actor.kernel_cpu_seconds for actor in hosts]),
-        "exchange_cpu_seconds": np.array([actor.exchange_cpu_seconds for actor in hosts]),
-        "waiting_cpu_seconds": np.array([actor.waiting_cpu_seconds for actor in hosts]),
-        "age_seconds": np.array([now_seconds - actor.snapshot_at_seconds for actor in hosts]),
+        name: np.array([getattr(actor, name) for actor in hosts])
+        for name in ActorHealth._fields[1:]
     }
+    columns["age_seconds"] = now_seconds - columns["snapshot_at_seconds"]
     labels = texts_of(label_text({"actor": actor.name}) for actor in hosts)
     return all_rows(SIMULATION, labels, columns)
 

@@ -21,17 +21,18 @@ from numpy.typing import NDArray
 
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family, MBean, Scope
-from tidegauge.metrics.samples import broker_tables, controller_tables, exporter_tables, layout
-from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.labels import joined, label_text, labels_of
-from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
-from tidegauge.metrics.samples.table import Sources, Table
+from tidegauge.metrics.samples import exporter_tables, layout, node_tables
+from tidegauge.metrics.samples.node_tables import Sources, Table
+from tidegauge.metrics.samples.successive_snapshots import SnapshotContext, SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import (
     CONTROL_PLANE,
     EXPORTER,
     SIMULATION,
     is_node,
+    joined,
+    label_text,
     label_texts,
+    labels_of,
     responds,
     targets_of,
 )
@@ -198,21 +199,21 @@ class _Place(NamedTuple):
 
 
 _PLACES = {
-    Scope.BROKER: _Place(None, broker_tables.brokers),
-    Scope.BROKER_TOPIC: _Place(None, broker_tables.broker_topics),
-    Scope.REQUEST: _Place(None, broker_tables.requests),
-    Scope.REQUEST_ERROR: _Place(None, broker_tables.request_errors),
-    Scope.CONTROLLER_REQUEST: _Place(None, broker_tables.controller_requests),
-    Scope.CONTROLLER_REQUEST_ERROR: _Place(None, broker_tables.controller_request_errors),
-    Scope.ZOOKEEPER_CLIENT: _Place(None, broker_tables.zookeeper_clients),
-    Scope.REPLICA: _Place(None, broker_tables.replicas),
-    Scope.FETCHED_REPLICA: _Place(None, broker_tables.fetched_replicas),
-    Scope.ZOOKEEPER_BROKER: _Place(None, broker_tables.brokers_with_zookeeper),
-    Scope.QUORUM_BROKER: _Place(None, broker_tables.brokers_of_quorum),
-    Scope.CONTROLLER: _Place(None, controller_tables.controllers),
-    Scope.QUORUM_CONTROLLER: _Place(None, controller_tables.quorum_controllers),
-    Scope.RAFT: _Place(None, controller_tables.raft),
-    Scope.RAFT_STATE: _Place(None, controller_tables.raft_states),
+    Scope.BROKER: _Place(None, node_tables.brokers),
+    Scope.BROKER_TOPIC: _Place(None, node_tables.broker_topics),
+    Scope.REQUEST: _Place(None, node_tables.requests),
+    Scope.REQUEST_ERROR: _Place(None, node_tables.request_errors),
+    Scope.CONTROLLER_REQUEST: _Place(None, node_tables.controller_requests),
+    Scope.CONTROLLER_REQUEST_ERROR: _Place(None, node_tables.controller_request_errors),
+    Scope.ZOOKEEPER_CLIENT: _Place(None, node_tables.zookeeper_clients),
+    Scope.REPLICA: _Place(None, node_tables.replicas),
+    Scope.FETCHED_REPLICA: _Place(None, node_tables.fetched_replicas),
+    Scope.ZOOKEEPER_BROKER: _Place(None, node_tables.brokers_with_zookeeper),
+    Scope.QUORUM_BROKER: _Place(None, node_tables.brokers_of_quorum),
+    Scope.CONTROLLER: _Place(None, node_tables.controllers),
+    Scope.QUORUM_CONTROLLER: _Place(None, node_tables.quorum_controllers),
+    Scope.RAFT: _Place(None, node_tables.raft),
+    Scope.RAFT_STATE: _Place(None, node_tables.raft_states),
     Scope.CLUSTER: _Place(EXPORTER, exporter_tables.cluster),
     Scope.REGISTERED_BROKER: _Place(EXPORTER, exporter_tables.registered_brokers),
     Scope.TOPIC: _Place(EXPORTER, exporter_tables.topics),

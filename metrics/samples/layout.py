@@ -24,8 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tidegauge.metrics.samples.labels import joined, label_text
-from tidegauge.metrics.samples.targets import EXPORTER, cluster_name
+from tidegauge.metrics.samples.targets import EXPORTER, cluster_name, joined, label_text
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_directory import directory_of
 from tidegauge.scenario.cluster_plan import ClusterPlan
@@ -35,6 +34,7 @@ from tidegauge.traces.directory import Directory
 Numbers = NDArray[np.int64]
 Texts = NDArray[np.object_]
 Flags = NDArray[np.bool_]
+Offsets = NDArray[np.float64]
 
 KAFKA_PORT = 9092
 
@@ -262,3 +262,18 @@ def partitions_left_out(level: Level, layout: Layout, snapshot: Snapshot) -> int
     if level == Level.SPARSE:
         left_out = left_out & ~unhealthy_partitions(layout, snapshot)
     return int(left_out.sum())
+
+
+def offsets_of_leaders(layout: Layout, snapshot: Snapshot) -> tuple[Offsets, Offsets]:
+    """High watermark and log start offset by partition; NaN where no leader responds."""
+    brokers, numbers = layout.replica_targets, layout.replica_partitions
+    replicas = snapshot.replicas
+    leads = replicas["exists"] & replicas["leads"] & snapshot.brokers["answers"][brokers]
+    # Of two brokers that both act as leader, clients use the one that metadata names.
+    leads &= snapshot.partitions["leader"][numbers] == brokers
+    rows = np.flatnonzero(leads)
+    high_watermarks = np.full(len(snapshot.partitions), np.nan)
+    log_starts = high_watermarks.copy()
+    high_watermarks[numbers[rows]] = replicas["high_watermark"][rows]
+    log_starts[numbers[rows]] = replicas["log_start_offset"][rows]
+    return high_watermarks, log_starts

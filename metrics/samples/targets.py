@@ -1,21 +1,49 @@
-"""Scrape targets: one for each broker, one for each controller of a quorum, and three others.
+"""Labels in the form of a page, and scrape targets with their labels.
 
-A broker's target is its index. The others are numbers below 0: those of metrics that belong to no
-node first, from -1 down, then the controllers. So an array over the brokers, the controllers and
-three more places has a place for each target.
+A label's text is ``topic="orders",partition="3"``; between the quotes backslash, quote and end of
+line are escaped, as both formats require.
 
-The labels are those that a Strimzi cluster on Kubernetes would give: dashboards and alert rules
-find brokers by them. The discovery provides them, not the samples, as Prometheus expects; only the
-page of all targets has them on each sample.
+There is a target for each broker, one for each controller of a quorum, and three others. A broker's
+target is its index. The others are numbers below 0: those of metrics that belong to no node first,
+from -1 down, then the controllers. So an array over the brokers, the controllers and three more
+places has a place for each target.
+
+The labels of targets are those that a Strimzi cluster on Kubernetes would give: dashboards and
+alert rules find brokers by them. The discovery provides them, not the samples, as Prometheus
+expects; only the page of all targets has them on each sample.
 """
 
 import re
+from collections.abc import Mapping
 
-from tidegauge.metrics.samples.labels import label_text
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+_MEANINGS = {r"\\": "\\", r"\"": '"', r"\n": "\n"}
+_ESCAPED = re.compile(r"\\[\\\"n]")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def label_text(labels: Mapping[str, object]) -> str:
+    """The text of labels between the braces of a page, in the given order."""
+    return ",".join(f'{name}="{str(value).translate(_ESCAPES)}"' for name, value in labels.items())
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """The labels that :func:`label_text` has written."""
+    return {
+        name: _ESCAPED.sub(lambda escape: _MEANINGS[escape[0]], value)
+        for name, value in _LABEL.findall(text)
+    }
+
+
+def joined(*texts: str) -> str:
+    """Several label texts joined into one; empty ones add no comma."""
+    return ",".join(text for text in texts if text)
+
 
 #: The metrics of kafka_exporter: the cluster's metadata, offsets and consumer groups.
 EXPORTER = -3

@@ -7,25 +7,17 @@ groups have read adds up to the cluster.
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
 from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import Records
-from tidegauge.compiled.rules import inner_rule, rule
+from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.partitions.partition_changes import OFFLINE_PARTITION
 from tidegauge.controller.state.control_plane import ControlPlane
 from tidegauge.controller.zookeeper import held_states
-from tidegauge.metrics.snapshots.gauges import (
-    BROKER_SHUTTING_DOWN,
-    NOT_RUNNING,
-    PENDING_CONTROLLED_SHUTDOWN,
-    RECOVERING_FROM_UNCLEAN_SHUTDOWN,
-    RUNNING_AS_BROKER,
-    STARTING,
-    BrokerGauges,
-    BrokerTopicGauges,
+from tidegauge.metrics.families.all_families import (
     ClusterGauges,
     CommittedGauges,
     MemberGauges,
     PartitionGauges,
-    ReplicaGauges,
 )
+from tidegauge.metrics.families.brokers import BrokerGauges, BrokerTopicGauges, ReplicaGauges
 from tidegauge.replication.in_sync_replicas import (
     is_at_min_isr,
     is_reassigning,
@@ -36,6 +28,14 @@ from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, contains, first, size
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.topology import broker_of, is_kraft
+
+# BrokerGauges.state, which Kafka exports as BrokerState (BrokerStates@2.6.0).
+NOT_RUNNING = code(0)
+STARTING = code(1)
+RECOVERING_FROM_UNCLEAN_SHUTDOWN = code(2)
+RUNNING_AS_BROKER = code(3)
+PENDING_CONTROLLED_SHUTDOWN = code(6)
+BROKER_SHUTTING_DOWN = code(7)
 
 
 @rule

@@ -1,20 +1,16 @@
 """Reading gauges off a quorum: what is committed, its controllers, who reads the log."""
 
 from tidegauge.actors.state.brokers import Brokers
-from tidegauge.compiled.records import Record, Records, flag, i64
+from tidegauge.compiled.records import Records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft.described import is_quorum_hosted, is_unfenced
 from tidegauge.controller.kraft.state import PROCESSING_TIMES, QUEUE_TIMES, Quorum
 from tidegauge.controller.raft.snapshots import last_epoch_of
 from tidegauge.controller.raft.state import Voter
-from tidegauge.metrics.snapshots.gauges import (
-    BrokerGauges,
-    ClusterGauges,
-    ControllerGauges,
-    HistogramGauges,
-    PartitionGauges,
-    read_histogram,
-)
+from tidegauge.metrics.families.all_families import ClusterGauges, PartitionGauges
+from tidegauge.metrics.families.brokers import BrokerGauges
+from tidegauge.metrics.families.controllers import QuorumControllerGauges, RaftGauges
+from tidegauge.metrics.families.requests import HistogramGauges, read_histogram
 from tidegauge.replication.records import first, size
 from tidegauge.simulation import sampled_stats
 from tidegauge.simulation.kernel import NONE
@@ -42,45 +38,6 @@ _FOLLOWER = code(5)
 _OBSERVER = code(6)
 _UNATTACHED_VOTED = code(7)
 _VOTED = code(8)
-
-
-class RaftGauges(Record):
-    """A node of a quorum, brokers first: MBeans raft-metrics and raft-channel-metrics.
-
-    Leaders and votes are numbers of voters, -1: none.
-    """
-
-    exists: flag
-    is_voter: flag
-    state: i64
-    leader: i64
-    vote: i64
-    epoch: i64
-    high_watermark: i64
-    log_end_offset: i64
-    log_end_epoch: i64
-
-    # Of the last minute: how many there were, and of how much time that is.
-    fetched_records: i64
-    fetched_for_us: i64
-    appended_records: i64
-    appended_for_us: i64
-    #: How many values there are of a time, their sum, and the largest.
-    commits: i64
-    commit_us: i64
-    longest_commit_us: i64
-    elections: i64
-    election_us: i64
-    longest_election_us: i64
-
-    #: How long its thread has written to the disk, since its process began.
-    started_us: i64
-    written_us: i64
-
-    requests: i64
-    outgoing_bytes: i64
-    responses: i64
-    incoming_bytes: i64
 
 
 @rule
@@ -115,7 +72,7 @@ def read_quorum(
 
 @rule
 def read_quorum_controllers(
-    world: Quorum, gauges: Records[ControllerGauges], event_times: Records[HistogramGauges]
+    world: Quorum, gauges: Records[QuorumControllerGauges], event_times: Records[HistogramGauges]
 ) -> None:
     """Enter the controllers of a quorum; what they count of the cluster is what is committed.
 
@@ -147,7 +104,7 @@ def read_quorum_controllers(
 
 
 @inner_rule
-def _read_controller(world: Quorum, number: int, gauge: ControllerGauges) -> None:
+def _read_controller(world: Quorum, number: int, gauge: QuorumControllerGauges) -> None:
     voter = world.voters[number]
     stats = world.controller_stats[number]
     # Who was superseded without knowing it still believes that it is the active one.
@@ -169,7 +126,7 @@ def _read_controller(world: Quorum, number: int, gauge: ControllerGauges) -> Non
 
 
 @inner_rule
-def _count_brokers(world: Quorum, gauge: ControllerGauges) -> None:
+def _count_brokers(world: Quorum, gauge: QuorumControllerGauges) -> None:
     for broker in range(world.sizes[0].brokers):
         if world.quorum_brokers[broker].committed_epoch == NONE:
             continue
@@ -180,7 +137,7 @@ def _count_brokers(world: Quorum, gauge: ControllerGauges) -> None:
 
 
 @inner_rule
-def _count_partitions(world: Quorum, gauge: ControllerGauges) -> None:
+def _count_partitions(world: Quorum, gauge: QuorumControllerGauges) -> None:
     for topic in range(world.sizes[0].topics):
         gauge.global_topics += 1 if world.quorum_topics[topic].committed else 0
     for partition in range(len(world.partitions)):

@@ -1,14 +1,20 @@
-"""How long requests to brokers and controllers take, type by type: records, and their rules.
+"""How long requests to brokers and controllers take, type by type, read off the tables.
 
 Fetch is the sum of FetchConsumer and FetchFollower, as in Kafka: of its histograms, too.
 """
 
 from tidegauge.actors.state.brokers import Brokers
 from tidegauge.actors.state.request_stats import PARTS, REMOTE, TOTAL
-from tidegauge.compiled.records import Record, Records, flag, i64, new_records
+from tidegauge.compiled.records import Records, new_records
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.kraft.state import Quorum
-from tidegauge.metrics.snapshots.gauges import HistogramGauges, read_histogram
+from tidegauge.metrics.families.requests import (
+    ErrorGauges,
+    HistogramGauges,
+    RequestGauges,
+    ZooKeeperClientGauges,
+    read_histogram,
+)
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages import kinds
@@ -22,33 +28,6 @@ _ERRORS = code(int(kinds.ERROR_TYPES * ERROR_COUNT))
 #: Those of controllers: Fetch is all of them that are FetchFollower.
 SERVED_CONTROLLER_TYPES = (*kinds.CONTROLLER_TYPES, kinds.FETCH)
 _CONTROLLER_SERVED = code(len(SERVED_CONTROLLER_TYPES))
-
-
-class RequestGauges(Record):
-    """Requests of one type that a node has responded to: at ``node * types + type``."""
-
-    requests: i64
-    queue_us: i64
-    local_us: i64
-    remote_us: i64
-
-
-class ErrorGauges(Record):
-    """Responses with one error: at ``(node * types + type) * ERROR_COUNT + place``."""
-
-    responses: i64
-
-
-class ZooKeeperClientGauges(Record):
-    """A broker's ZooKeeper client."""
-
-    exists: flag
-    sync_connects: i64
-    disconnects: i64
-    expires: i64
-    #: It has a session, as far as it knows.
-    connected: flag
-    responses: i64
 
 
 @rule

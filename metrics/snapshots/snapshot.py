@@ -18,7 +18,8 @@ from tidegauge.clients.client_state import Clients
 from tidegauge.compiled.records import R, new_records
 from tidegauge.controller.kraft.state import Quorum
 from tidegauge.controller.state.control_plane import ControlPlane
-from tidegauge.metrics.snapshots import gauge_rules, gauges, quorum_gauges, request_gauges
+from tidegauge.metrics.families import all_families, brokers, controllers, requests
+from tidegauge.metrics.snapshots import gauge_rules, quorum_gauges, request_gauges
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.simulation.kernel import QUORUM_CONTROLLER
@@ -79,36 +80,36 @@ SnapshotPart = tuple[Columns, ...]
 
 def new_snapshot(plan: ClusterPlan, time_us: int = 0) -> Snapshot:
     """A snapshot with nothing in it."""
-    brokers = len(plan.brokers)
-    controllers = len(plan.process_ranges[QUORUM_CONTROLLER])
+    count = len(plan.brokers)
+    nodes = len(plan.process_ranges[QUORUM_CONTROLLER])
     committed = 0
     if plan.has_commits:
         committed = sum(len(plan.partitions_of(client)) for client in plan.clients)
+    types = count * len(request_gauges.SERVED_TYPES)
+    node_types = nodes * len(request_gauges.SERVED_CONTROLLER_TYPES)
+    rows = sum(len(partition.slots) for partition in plan.partitions)
     return Snapshot(
         time_us,
-        _zeros(gauges.BrokerGauges, brokers),
-        _zeros(gauges.BrokerTopicGauges, brokers * len(plan.scenario.topics)),
-        _zeros(gauges.ReplicaGauges, sum(len(partition.slots) for partition in plan.partitions)),
-        _zeros(gauges.PartitionGauges, len(plan.partitions)),
-        _zeros(gauges.ClusterGauges, 1),
-        _zeros(gauges.CommittedGauges, committed),
-        _zeros(gauges.MemberGauges, len(plan.clients) if plan.has_commits else 0),
-        _zeros(gauges.ControllerGauges, controllers),
-        _zeros(gauges.HistogramGauges, 2 * controllers),
-        _zeros(quorum_gauges.RaftGauges, brokers + controllers if plan.is_kraft else 0),
-        _zeros(request_gauges.RequestGauges, brokers * len(request_gauges.SERVED_TYPES)),
-        _zeros(request_gauges.ErrorGauges, brokers * int(ERROR_TYPES * ERROR_COUNT)),
-        _zeros(gauges.HistogramGauges, brokers * len(request_gauges.SERVED_TYPES) * int(PARTS)),
-        _zeros(request_gauges.ZooKeeperClientGauges, brokers),
-        _zeros(gauges.HistogramGauges, brokers),
-        _zeros(
-            request_gauges.RequestGauges, controllers * len(request_gauges.SERVED_CONTROLLER_TYPES)
+        brokers=_zeros(brokers.BrokerGauges, count),
+        broker_topics=_zeros(brokers.BrokerTopicGauges, count * len(plan.scenario.topics)),
+        replicas=_zeros(brokers.ReplicaGauges, rows),
+        partitions=_zeros(all_families.PartitionGauges, len(plan.partitions)),
+        cluster=_zeros(all_families.ClusterGauges, 1),
+        committed=_zeros(all_families.CommittedGauges, committed),
+        members=_zeros(all_families.MemberGauges, len(plan.clients) if plan.has_commits else 0),
+        controllers=_zeros(controllers.QuorumControllerGauges, nodes),
+        controller_event_times=_zeros(requests.HistogramGauges, 2 * nodes),
+        raft=_zeros(controllers.RaftGauges, count + nodes if plan.is_kraft else 0),
+        requests=_zeros(requests.RequestGauges, types),
+        request_errors=_zeros(requests.ErrorGauges, count * int(ERROR_TYPES * ERROR_COUNT)),
+        request_times=_zeros(requests.HistogramGauges, types * int(PARTS)),
+        zookeeper_clients=_zeros(requests.ZooKeeperClientGauges, count),
+        zookeeper_latencies=_zeros(requests.HistogramGauges, count),
+        controller_requests=_zeros(requests.RequestGauges, node_types),
+        controller_request_errors=_zeros(
+            requests.ErrorGauges, nodes * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)
         ),
-        _zeros(request_gauges.ErrorGauges, controllers * int(CONTROLLER_TYPE_COUNT * ERROR_COUNT)),
-        _zeros(
-            gauges.HistogramGauges,
-            controllers * len(request_gauges.SERVED_CONTROLLER_TYPES) * int(PARTS),
-        ),
+        controller_request_times=_zeros(requests.HistogramGauges, node_types * int(PARTS)),
     )
 
 
@@ -116,54 +117,40 @@ def _zeros(record: type[R], count: int) -> NDArray[np.void]:
     return np.asarray(new_records(record, count))
 
 
-def take_snapshot(
-    plan: ClusterPlan,
-    time_us: int,
-    state: MeasuredState,
-) -> Snapshot:
+def take_snapshot(plan: ClusterPlan, time_us: int, state: MeasuredState) -> Snapshot:
     """The current rows of a group."""
-    brokers, plane = state.view_as(Brokers), state.view_as(ControlPlane)
-    taken = new_snapshot(plan, time_us)
-    of_brokers = _records(taken.brokers)
-    of_topics = _records(taken.broker_topics)
-    gauge_rules.read_brokers(brokers, time_us, of_brokers, of_topics)
-    replicas = _records(taken.replicas)
-    gauge_rules.read_replicas(brokers, replicas, of_brokers, of_topics)
-    gauge_rules.read_controllers(plane, of_brokers)
-    partitions = _records(taken.partitions)
-    gauge_rules.read_zookeeper(plane, partitions, of_brokers, _records(taken.cluster))
+    of_brokers, plane = state.view_as(Brokers), state.view_as(ControlPlane)
     quorum = state.view_as(Quorum)
-    quorum_gauges.read_quorum(quorum, partitions, of_brokers, _records(taken.cluster))
-    quorum_gauges.read_quorum_controllers(
-        quorum, _records(taken.controllers), _records(taken.controller_event_times)
-    )
-    quorum_gauges.read_voters(quorum, time_us, _records(taken.raft))
-    quorum_gauges.read_observers(brokers, time_us, _records(taken.raft))
-    gauge_rules.read_clients(state.view_as(Clients), partitions, _records(taken.cluster))
-    committed = _records(taken.committed)
-    gauge_rules.read_groups(brokers, committed, _records(taken.members))
+    taken = new_snapshot(plan, time_us)
+    # The same rows, as rules take them: which record they are says their dtype.
+    rows: Any = taken
+    gauge_rules.read_brokers(of_brokers, time_us, rows.brokers, rows.broker_topics)
+    gauge_rules.read_replicas(of_brokers, rows.replicas, rows.brokers, rows.broker_topics)
+    gauge_rules.read_controllers(plane, rows.brokers)
+    gauge_rules.read_zookeeper(plane, rows.partitions, rows.brokers, rows.cluster)
+    quorum_gauges.read_quorum(quorum, rows.partitions, rows.brokers, rows.cluster)
+    quorum_gauges.read_quorum_controllers(quorum, rows.controllers, rows.controller_event_times)
+    quorum_gauges.read_voters(quorum, time_us, rows.raft)
+    quorum_gauges.read_observers(of_brokers, time_us, rows.raft)
+    gauge_rules.read_clients(state.view_as(Clients), rows.partitions, rows.cluster)
+    gauge_rules.read_groups(of_brokers, rows.committed, rows.members)
     request_gauges.read_requests(
-        brokers,
-        _records(taken.requests),
-        _records(taken.request_errors),
-        _records(taken.request_times),
+        of_brokers,
+        rows.requests,
+        rows.request_errors,
+        rows.request_times,
         request_gauges.new_sums(),
     )
     request_gauges.read_controller_requests(
         quorum,
-        _records(taken.controller_requests),
-        _records(taken.controller_request_errors),
-        _records(taken.controller_request_times),
+        rows.controller_requests,
+        rows.controller_request_errors,
+        rows.controller_request_times,
     )
     request_gauges.read_zookeeper_clients(
-        brokers, _records(taken.zookeeper_clients), _records(taken.zookeeper_latencies)
+        of_brokers, rows.zookeeper_clients, rows.zookeeper_latencies
     )
     return taken
-
-
-def _records(rows: NDArray[np.void]) -> Any:
-    """The same rows, as rules take them: which record they are says their dtype."""
-    return rows
 
 
 def part_of(snapshot: Snapshot) -> SnapshotPart:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from overlapping_faults import STORIES, Fault, fault, scenario_with
-from tidegauge.analysis.cause_table import arrow_of_causes
+from tidegauge.analysis.attribution import arrow_of_causes
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.requests import runs_at
 from tidegauge.engine.simulate import simulate

@@ -320,7 +320,7 @@ def test_accepts(path: str, source: str) -> None:
         ("tidegauge/driver.py", "import ray", "ray is not known"),
         ("metrics/endpoint/server.py", "from ray.util import metrics", "ray is not known"),
         ("analysis/making/engine.py", "import pyspark.sql", "pyspark is not known"),
-        ("analysis/questions/hw_lag.py", "import duckdb", "duckdb is not known"),
+        ("analysis/questions/replication.py", "import duckdb", "duckdb is not known"),
         ("tidegauge/driver.py", "import prometheus_client", "prometheus_client is not known"),
         # Clocks and I/O in the rules.
         ("replication/log.py", "import time", "pure: time"),

@@ -8,8 +8,11 @@ import pytest
 
 from cluster_snapshots import healthy, partition_label, plan_of, values_of
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import Health, SnapshotContext
-from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
+from tidegauge.metrics.samples.successive_snapshots import (
+    Health,
+    SnapshotContext,
+    SuccessiveSnapshots,
+)
 from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -11,8 +11,7 @@ from tidegauge.metrics.endpoint.openmetrics_file import Format
 from tidegauge.metrics.endpoint.pages import NoPageError, Pages
 from tidegauge.metrics.endpoint.server import discovered_targets
 from tidegauge.metrics.samples.exposition import Exposition, Presentation, Scraper
-from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.record_times import RecordTimes
+from tidegauge.metrics.samples.successive_snapshots import RecordTimes, SnapshotContext
 from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.spellings.all_spellings import CONFLUENT
 

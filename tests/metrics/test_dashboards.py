@@ -19,7 +19,7 @@ from cluster_snapshots import healthy, plan_of
 from panels import Fullness, Panel, fullness_of, panels_of
 from prometheus_server import Prometheus, needs_prometheus, prometheus, until
 from tidegauge.metrics.endpoint.server import Endpoint
-from tidegauge.metrics.samples.health import ActorHealth, Health
+from tidegauge.metrics.samples.successive_snapshots import ActorHealth, Health
 from tidegauge.metrics.samples.targets import target_labels, targets_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -10,7 +10,7 @@ import pytest
 from scenario_runs import shipped
 from small_clusters import BROKER_1, BROKER_2, BROKER_3, SECOND, cluster_of, producers_of
 from tidegauge.engine.simulate import Scrapes, simulate
-from tidegauge.metrics.snapshots.gauges import BROKER_SHUTTING_DOWN
+from tidegauge.metrics.snapshots.gauge_rules import BROKER_SHUTTING_DOWN
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 
 #: Topics of these clusters: ``story`` on brokers 1 and 2, ``other`` on broker 2 alone.

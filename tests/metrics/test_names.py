@@ -12,9 +12,14 @@ from cluster_snapshots import healthy, kraft_plan_of, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Scope
 from tidegauge.metrics.samples.exposition import Exposition
-from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
-from tidegauge.metrics.samples.idle_ratios import IdleRatios
-from tidegauge.metrics.samples.record_times import RecordTimes
+from tidegauge.metrics.samples.successive_snapshots import (
+    ActorHealth,
+    Health,
+    IdleRatios,
+    RecordTimes,
+    ScrapeCounts,
+    SnapshotContext,
+)
 from tidegauge.metrics.spellings.all_spellings import STRIMZI as SPELLING
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

@@ -16,10 +16,22 @@ from cluster_snapshots import healthy, plan_of
 from tidegauge.metrics.endpoint.openmetrics_file import Format, wanted_format, written_page
 from tidegauge.metrics.endpoint.pages import PageLines, client_page
 from tidegauge.metrics.samples.exposition import Exposition, Presentation
-from tidegauge.metrics.samples.health import ActorHealth, Health, ScrapeCounts, SnapshotContext
-from tidegauge.metrics.samples.labels import joined, label_text, labels_of
 from tidegauge.metrics.samples.layout import Level, texts_of
-from tidegauge.metrics.samples.targets import EXPORTER, SIMULATION, target_labels, targets_of
+from tidegauge.metrics.samples.successive_snapshots import (
+    ActorHealth,
+    Health,
+    ScrapeCounts,
+    SnapshotContext,
+)
+from tidegauge.metrics.samples.targets import (
+    EXPORTER,
+    SIMULATION,
+    joined,
+    label_text,
+    labels_of,
+    target_labels,
+    targets_of,
+)
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

@@ -17,7 +17,7 @@ from small_clusters import BROKER_3, SECOND, network_of
 from tidegauge.compiled.records import new_records
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.samples.exposition import Exposition, Presentation
-from tidegauge.metrics.samples.idle_ratios import IdleRatios
+from tidegauge.metrics.samples.successive_snapshots import IdleRatios
 from tidegauge.metrics.samples.targets import controllers_of
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -13,7 +13,7 @@ from cluster_snapshots import healthy, kraft_plan_of, plan_of
 from tidegauge.metrics.families.all_families import FAMILIES
 from tidegauge.metrics.families.family import Family, MBean, Scope
 from tidegauge.metrics.samples.exposition import Exposition, Presentation
-from tidegauge.metrics.samples.labels import labels_of
+from tidegauge.metrics.samples.targets import labels_of
 from tidegauge.metrics.spellings.all_spellings import (
     BITNAMI,
     CONFLUENT,
@@ -23,8 +23,9 @@ from tidegauge.metrics.spellings.all_spellings import (
     METRICS_REPORTER,
     SPELLINGS,
     STRIMZI,
+    SpellingError,
+    spelling_of,
 )
-from tidegauge.metrics.spellings.jmx_rules import SpellingError, spelling_of
 from tidegauge.metrics.spellings.spelling import SpelledFamily, Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
 

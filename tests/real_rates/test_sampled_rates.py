@@ -16,8 +16,7 @@ from typer.testing import CliRunner, Result
 
 from prometheus_server import needs_prometheus, needs_promtool, prometheus
 from tidegauge.command_line import app
-from tidegauge.metrics.spellings.all_spellings import SPELLINGS
-from tidegauge.metrics.spellings.jmx_rules import spelling_of
+from tidegauge.metrics.spellings.all_spellings import SPELLINGS, spelling_of
 from watched_cluster import GROUPS, RATES, described, largest_deviation, rates_in
 from watched_runs import BEGINS_S, SCRAPES_S, record_metrics
 

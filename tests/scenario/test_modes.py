@@ -6,6 +6,12 @@ from typing import Any
 
 import pytest
 
+from tidegauge.actors.state.brokers import BrokerSettings
+from tidegauge.compiled.records import new_record
+from tidegauge.engine.layout.broker_tables import new_brokers
+from tidegauge.engine.layout.by_name import set_by_name
+from tidegauge.engine.layout.cluster_tables import new_topology
+from tidegauge.engine.layout.quorum_tables import new_quorum, new_raft
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.coherence.drawn_faults import with_drawn_faults
 from tidegauge.scenario.model.scenario import Scenario
@@ -70,21 +76,28 @@ def test_controllers_have_settings_of_their_own() -> None:
         cluster={"broker_settings": {2: {"broker.heartbeat.interval.ms": 500}}},
     )
     plan = ClusterPlan(chosen)
-    assert plan.quorum is not None
-    assert (plan.quorum.voters, plan.quorum.session_timeout_ms) == (5, 4000)
-    assert plan.quorum.append_linger_ms == 25
-    assert plan.quorum.unclean_leader_election_interval_ms == 300_000
-    assert plan.registration_of(1).heartbeat_interval_ms == 2_000
-    assert plan.registration_of(2).heartbeat_interval_ms == 500
+    controller = new_quorum(plan).active_controller[0]
+    assert (controller.voters, controller.session_timeout_us) == (5, 4_000_000)
+    assert controller.unclean_leader_election_interval_us == 300_000_000
+    assert new_raft(plan).voters[4].append_linger_us == 25_000
+    brokers = new_brokers(plan, new_topology(plan), reserve=1)
+    assert [each.heartbeat_interval_us for each in brokers.lifecycles][:2] == [2_000_000, 500_000]
     assert "broker.session.timeout.ms" not in chosen.settings_of(1)
-    assert ClusterPlan(scenario("2.6")).quorum is None
+    assert len(new_quorum(ClusterPlan(scenario("2.6"))).active_controller) == 0
 
 
 def test_an_old_controller_does_not_look_for_leaderless_partitions() -> None:
     """KAFKA-12670."""
     plan = ClusterPlan(scenario("3.8", mode="kraft"))
-    assert plan.quorum is not None
-    assert plan.quorum.unclean_leader_election_interval_ms == 0
+    assert new_quorum(plan).active_controller[0].unclean_leader_election_interval_us == 0
+
+
+def test_a_field_without_a_setting_is_an_error() -> None:
+    settings = scenario("2.6").settings_of(1)
+    set_by_name(new_record(BrokerSettings), BrokerSettings, settings)
+    del settings["replica.lag.time.max.ms"]
+    with pytest.raises(KeyError, match=r"replica\.lag\.time\.max\.ms"):
+        set_by_name(new_record(BrokerSettings), BrokerSettings, settings)
 
 
 def test_kafka_ignores_the_percentage_of_imbalance() -> None:

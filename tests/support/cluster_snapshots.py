@@ -6,9 +6,9 @@ from typing import Any
 
 from small_clusters import cluster_of
 from tidegauge.metrics.samples.exposition import Exposition, Presentation
-from tidegauge.metrics.samples.health import SnapshotContext
 from tidegauge.metrics.samples.layout import Level
-from tidegauge.metrics.snapshots.gauges import RUNNING_AS_BROKER
+from tidegauge.metrics.samples.successive_snapshots import SnapshotContext
+from tidegauge.metrics.snapshots.gauge_rules import RUNNING_AS_BROKER
 from tidegauge.metrics.snapshots.quorum_gauges import STATE_TEXTS
 from tidegauge.metrics.snapshots.snapshot import Snapshot, new_snapshot
 from tidegauge.scenario.cluster_plan import ClusterPlan

@@ -8,8 +8,7 @@ from pathlib import Path
 from tidegauge.engine.simulate import Scrapes, simulate
 from tidegauge.metrics.endpoint.openmetrics_file import Format, OpenMetricsFile, written_page
 from tidegauge.metrics.samples.exposition import Exposition, Presentation
-from tidegauge.metrics.samples.health import SnapshotContext
-from tidegauge.metrics.samples.successive_snapshots import SuccessiveSnapshots
+from tidegauge.metrics.samples.successive_snapshots import SnapshotContext, SuccessiveSnapshots
 from tidegauge.metrics.samples.targets import EXPORTER
 from tidegauge.metrics.snapshots.snapshot import Snapshot
 from tidegauge.metrics.spellings.spelling import Spelling

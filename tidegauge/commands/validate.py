@@ -87,10 +87,12 @@ def _entry(name: str, words: str) -> None:
 
 
 def _controllers(plan: ClusterPlan) -> str:
-    if plan.quorum is None:
+    if not plan.is_kraft:
         return ""
     elr = "with" if plan.scenario.has_eligible_leader_replicas() else "without"
-    return f"; KRaft: {counted(plan.quorum.voters, 'controller')}, {elr} eligible leader replicas"
+    return (
+        f"; KRaft: {counted(len(plan.controllers), 'controller')}, {elr} eligible leader replicas"
+    )
 
 
 def _size(plan: ClusterPlan) -> dict[str, str]:

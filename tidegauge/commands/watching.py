@@ -20,7 +20,7 @@ from tidegauge.metrics.endpoint.openmetrics_file import OpenMetricsFile
 from tidegauge.metrics.endpoint.server import LAST_PORT, LOOPBACK, Endpoint, EndpointError
 from tidegauge.metrics.samples.exposition import Presentation
 from tidegauge.metrics.samples.layout import Level
-from tidegauge.metrics.spellings.jmx_rules import spelling_of
+from tidegauge.metrics.spellings.all_spellings import spelling_of
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.reading import Scenario

@@ -7,8 +7,28 @@ from pathlib import Path
 import pytest
 
 from scenario_runs import run_of
-from tidegauge.simulation.trace_rows.codes import CANDIDATE, FOLLOWER, LEADER, PROSPECTIVE, RESIGNED
+from tidegauge.controller.raft.transitions import may_enter
+from tidegauge.simulation.trace_rows.codes import (
+    CANDIDATE,
+    FOLLOWER,
+    LEADER,
+    PROSPECTIVE,
+    RESIGNED,
+    VOTER_STATES,
+    VOTER_STOPPED,
+)
 from voter_stories import SECOND, claims, cut, fault, logs, states, voters_story
+
+
+def test_only_a_candidate_becomes_leader() -> None:
+    """QuorumState.transitionToLeader@4.1.0: any other state is an IllegalStateException.
+
+    A run that is laid out with its leader lets it lead from the beginning.
+    """
+    lead = {state for state in VOTER_STATES if may_enter(state, LEADER)}
+    assert lead == {CANDIDATE, VOTER_STOPPED}
+    assert not may_enter(LEADER, PROSPECTIVE)
+    assert not may_enter(FOLLOWER, RESIGNED)
 
 
 def test_the_next_leader_of_a_killed_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tidegauge.laboratory.manual import catalogue_pages, reference_pages, scenario_page
+from tidegauge.laboratory.manual import catalogue_pages, reference_pages, scenario_page, state_page
 from tidegauge.laboratory.manual.markdown import closing
 
 #: The folder of the manual in a checkout.
@@ -18,6 +18,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "gallery.md": catalogue_pages.gallery_page,
     "scenario-reference.md": scenario_page.documentation,
     "scenarios-shipped.md": catalogue_pages.scenarios_page,
+    "state-machines.md": state_page.documentation,
     "trace-rows.md": reference_pages.rows_page,
 }
 

@@ -1,9 +1,14 @@
-"""Replicas that leave ISRs and return: how often, and the likely causes.
+"""ISRs and high watermarks: replicas that leave and return, and how far followers are behind.
 
-A replica leaves an ISR in three ways: its leader shrinks it, the controller removes it, or a leader
-is elected without it. If what made it leave goes back to a fault, that fault is the likely cause.
-Else the picture tells two cases apart (KIP-501): a follower that leaves many leaders is slow
-itself; a leader that many followers leave at once is the slow one, however healthy it looks.
+**isr-flapping**: a replica leaves an ISR in three ways: its leader shrinks it, the controller
+removes it, or a leader is elected without it. If what made it leave goes back to a fault, that
+fault is the likely cause. Else the picture tells two cases apart (KIP-501): a follower that leaves
+many leaders is slow itself; a leader that many followers leave at once is the slow one, however
+healthy it looks.
+
+**hw-lag**: records between a leader's high watermark and the end of its log are not replicated by
+all of the ISR: consumers do not see them, and with ``acks=1`` they are lost if the leader dies now.
+Times are grouped so that an answer has about a hundred rows for each run.
 """
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
@@ -90,7 +95,7 @@ _CAUSE = """
     end
 """
 
-_SQL = f"""
+_FLAPPING = f"""
     select a.*, coalesce(shrinks, 0) as shrinks, {_CAUSE} as likely_cause
     from ({_ABSENCES}) as a
     left join ({_REASONS}) as r on r.run = a.run and r.broker = a.broker
@@ -112,6 +117,47 @@ ISR_FLAPPING = Question(
         Column("out_longest_us", "bigint", "us", "... and the longest, at most until the run ends"),
         Column("likely_cause", "string", "", "the fault, or the broker that seems to be slow"),
     ),
-    lambda _: _SQL,
+    lambda _: _FLAPPING,
     "the brokers that left most often first",
+)
+
+
+#: At most so many spans of time for a run, all of whole seconds.
+SPANS = 120
+
+_LAG_OVER_TIME = f"""
+    with spans as (
+        select run, cast(1000000 * ceil(ends_us / {SPANS} / 1e6) as bigint) as span_us from runs
+    ),
+    samples as (
+        select h.*, time_us - time_us % span_us as begin_us, span_us
+        from hw_lag as h join spans on spans.run = h.run
+    )
+    select run, begin_us, begin_us + span_us as end_us, count(*) as samples,
+        percentile_disc(0.5) within group (order by lag) as p50,
+        percentile_disc(0.95) within group (order by lag) as p95,
+        percentile_disc(0.99) within group (order by lag) as p99,
+        max(lag) as largest,
+        max_by(topic_partition, row(lag, partition, topic_partition)) as largest_of
+    from samples group by run, begin_us, span_us
+    order by run, largest desc, p99 desc, begin_us, span_us
+"""
+
+
+HW_LAG_OVER_TIME = Question(
+    "hw-lag",
+    "How far were high watermarks behind the ends of logs, and when?",
+    (
+        RUN,
+        Column("begin_us", "bigint", "us", "samples from here on"),
+        Column("end_us", "bigint", "us", "... to just before"),
+        Column("samples", "bigint", "", "number of samples of leaders, one for each partition"),
+        Column("p50", "bigint", "records", "the median lag of the samples"),
+        Column("p95", "bigint", "records", "... 95 of 100"),
+        Column("p99", "bigint", "records", "... 99 of 100"),
+        Column("largest", "bigint", "records", "... all"),
+        Column("largest_of", "string", "", "the partition that lagged most"),
+    ),
+    lambda _: _LAG_OVER_TIME,
+    "the largest lag first",
 )

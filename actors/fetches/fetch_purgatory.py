@@ -1,0 +1,202 @@
+"""Fetches that wait in the purgatory: what completes them (DelayedFetch).
+
+A fetch that waited is read again when it completes, so it brings the high watermark of that
+moment. A follower's waits in its session, a consumer's is watched by each of its partitions.
+"""
+
+from tidegauge.actors.fetches import producer_connections
+from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, row_on
+from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
+from tidegauge.actors.state import brokers
+from tidegauge.actors.state.broker_stats import mark_fetch
+from tidegauge.actors.state.handlers import BROKER
+from tidegauge.actors.state.request_times import (
+    mark_delayed,
+    taken_us,
+)
+from tidegauge.compiled.records import view_as
+from tidegauge.compiled.rules import code, inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.records import UNDEFINED
+from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.messages import client_requests
+from tidegauge.simulation.messages.timers import FetchExpires, FollowerFetchExpires
+from tidegauge.simulation.rows import REQUEST, cost_us
+from tidegauge.simulation.topology import row_of
+
+_TRUE = code(True)
+
+
+@inner_rule
+def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequest) -> bool:
+    """Read all partitions of a fetch anew; whether it has to be answered now.
+
+    Of a follower's partitions those that rest have nothing to be read.
+
+    Source: DelayedFetch.tryComplete@2.4.0; ReplicaManager.fetchMessages@0.10.2.0, @2.7.0.
+    """
+    budget_bytes = request.max_bytes
+    request.is_cut = False
+    complete = request.item_count == 0
+    if request.replica_id != NONE:
+        name_active(world, request)
+        complete = world.fetch_sessions[request.fetcher].partition_count == 0
+    cursor = request.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], client_requests.FetchPartition)
+        budget_bytes -= read_partition(world, request, item, budget_bytes)
+        if (
+            item.error != errors.NONE
+            or item.diverging_end_offset != UNDEFINED
+            or _is_sent_elsewhere(world, request, item)
+            or (request.replica_id != NONE and _brings_newer(world, request, item))
+        ):
+            complete = True
+        cursor = item.next
+    return complete or request.max_bytes - budget_bytes >= request.min_bytes
+
+
+@inner_rule
+def _brings_newer(
+    world: brokers.Brokers,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+) -> bool:
+    """Note that a partition was read; whether its high watermark alone is worth an answer."""
+    told = world.follower_fetches[place_of_fetch(world, item.partition, request)]
+    told.unread = False
+    return (
+        world.rules[request.destination].fetch_answers_newer_high_watermark
+        and item.high_watermark > told.last_sent_high_watermark
+    )
+
+
+@inner_rule
+def _is_sent_elsewhere(
+    world: brokers.Brokers,
+    request: client_requests.FetchRequest,
+    item: client_requests.FetchPartition,
+) -> bool:
+    """Whether a response sends a consumer to another replica at once."""
+    return (
+        item.preferred_read_replica != NONE
+        and world.rules[request.destination].preferred_read_replica_answered_at_once
+    )
+
+
+@inner_rule
+def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
+    """Let a fetch wait in the purgatory: a follower's in its session, a consumer's watched."""
+    request.taken_us = taken_us(world, request)
+    request.handled_us = world.context[0].time_us + request.cost_us
+    if request.replica_id != NONE:
+        session = world.fetch_sessions[request.fetcher]
+        session.waiting = request.index
+        request.deadline_us = world.context[0].time_us + request.max_wait_ms * 1000
+        put_to_rest(world, session)
+        if not session.expiry_timer:
+            _look_at_expiry(world, session, request)
+        return
+    cursor = request.first_item
+    while cursor != NONE:
+        item = world.items[cursor]
+        row = row_on(world, request.destination, item.partition)
+        producer_connections.watch(world, world.delayed_fetches[row], request.index)
+        cursor = item.next
+    producer_connections.expire_later(world, request)
+
+
+@inner_rule
+def complete_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -> None:
+    """Answer a fetch that waited; what it brings was just read."""
+    cursor = request.first_item
+    if request.replica_id != NONE:
+        world.fetch_sessions[request.fetcher].waiting = NONE
+        cursor = NONE
+    while cursor != NONE:
+        item = world.items[cursor]
+        row = row_of(world, item.partition, request.destination)
+        producer_connections.unwatch(world, world.delayed_fetches[row], request.index)
+        cursor = item.next
+    mark_fetch(world, request)
+    request.cost_us = cost_us(world, request.destination, REQUEST)
+    answer_fetch(world, request, _TRUE)
+    mark_delayed(world, request, request.taken_us, request.handled_us)
+    free_event(world, request)
+
+
+@inner_rule
+def wake_fetches(world: brokers.Brokers, row: int) -> None:
+    """Look whether fetches that wait for this replica are complete now.
+
+    Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
+    """
+    touch(world, row)
+    width = world.sizes[0].width
+    for index in range(row * width, (row + 1) * width):
+        if world.follower_fetches[index].in_session:
+            session = world.fetch_sessions[world.follower_fetches[index].fetcher]
+            if session.waiting != NONE:
+                request = view_as(world.events[session.waiting], client_requests.FetchRequest)
+                if fetch_is_complete(world, request):
+                    complete_fetch(world, request)
+    wake_consumers(world, row)
+
+
+@inner_rule
+def wake_consumers(world: brokers.Brokers, row: int) -> None:
+    """Look whether fetches of consumers that wait for this replica are complete now.
+
+    Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
+    """
+    index = world.delayed_fetches[row].first
+    while index != NONE:
+        waiting = world.watches[index]
+        index = waiting.next
+        request = view_as(world.events[waiting.event], client_requests.FetchRequest)
+        if fetch_is_complete(world, request):
+            complete_fetch(world, request)
+
+
+@BROKER.handles(FetchExpires)
+@inner_rule
+def handle_fetch_expires(world: brokers.Brokers, timer: FetchExpires) -> None:
+    """Answer a consumer's fetch that has waited fetch.max.wait.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    if producer_connections.still_waits(world, timer):
+        request = view_as(world.events[timer.request_index], client_requests.FetchRequest)
+        fetch_is_complete(world, request)
+        complete_fetch(world, request)
+
+
+@inner_rule
+def _look_at_expiry(
+    world: Kernel, session: brokers.FetchSession, request: client_requests.FetchRequest
+) -> None:
+    # One timer for a session, not one for each fetch: nearly all are answered before.
+    session.expiry_timer = True
+    timer = new_event(world, request.destination, request.destination, FollowerFetchExpires)
+    timer.fetcher = request.fetcher
+    set_timer(world, timer, request.deadline_us)
+
+
+@BROKER.handles(FollowerFetchExpires)
+@inner_rule
+def handle_follower_fetch_expires(world: brokers.Brokers, timer: FollowerFetchExpires) -> None:
+    """Answer a follower's fetch that has waited replica.fetch.wait.max.ms.
+
+    Source: DelayedFetch.onComplete@2.4.0 after forceComplete.
+    """
+    session = world.fetch_sessions[timer.fetcher]
+    session.expiry_timer = False
+    if session.waiting == NONE:
+        return
+    request = view_as(world.events[session.waiting], client_requests.FetchRequest)
+    if world.context[0].time_us < request.deadline_us:
+        _look_at_expiry(world, session, request)
+        return
+    fetch_is_complete(world, request)
+    complete_fetch(world, request)

@@ -1,0 +1,189 @@
+"""Responses to produce requests, and the rows about what a leader has acknowledged.
+
+Acknowledgements are gathered by replica, a range for each kind of acks, and written as rows when
+something changes that they rest on: the ISR, the leader's term, the log.
+"""
+
+from tidegauge.actors.fetches import producer_connections
+from tidegauge.actors.state import brokers
+from tidegauge.actors.state.request_times import (
+    mark_error,
+)
+from tidegauge.actors.storage.group_offsets import answer_group_append
+from tidegauge.compiled.records import view_as
+from tidegauge.compiled.rules import inner_rule
+from tidegauge.replication import errors
+from tidegauge.replication.in_sync_replicas import ACKS_ALL
+from tidegauge.replication.leader_epoch_cache import entry_for_offset
+from tidegauge.replication.records import EMPTY, first, rest
+from tidegauge.simulation.events import move_items, new_response
+from tidegauge.simulation.faults import because_of
+from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.links import send
+from tidegauge.simulation.messages import client_requests
+from tidegauge.simulation.messages.kinds import KEY_OF_KIND
+from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.topology import broker_of, row_of
+from tidegauge.simulation.trace_rows.codes import REASON_TERM
+from tidegauge.simulation.trace_rows.detail_rows import ProduceAnswered
+from tidegauge.simulation.trace_rows.process_rows import RequestRefused
+from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
+
+
+@inner_rule
+def answer_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
+    """Tell the producer the outcome; with acks=0 there is no answer to send.
+
+    Source: KafkaApis.handleProduceRequest@2.4.0.
+    """
+    if request.kind != client_requests.ProduceRequest.KIND:
+        single = view_as(request, client_requests.GroupAppendRequest)
+        _note_outcome(world, request, single.partition, single.append)
+        answer_group_append(world, single)
+        return
+    cursor = request.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], client_requests.ProducedBatch)
+        cursor = item.next
+        _note_outcome(world, request, item.partition, item.append)
+        if request.acks != 0:
+            mark_error(world, request, item.append.error)
+    producer_connections.free_connection(world, view_as(request, client_requests.ProduceRequest))
+    response = new_response(world, request, client_requests.ProduceResponse)
+    response.acks = request.acks
+    move_items(world, request, response)
+    send(world, response, world.context[0].time_us + request.cost_us)
+
+
+@inner_rule
+def _note_outcome(
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
+) -> None:
+    """Write down what has become of an append."""
+    if append.error != errors.NONE:
+        _write_refusal(world, request, partition, append)
+    elif request.acks != 0:
+        _note_acknowledgement(world, row_of(world, partition, request.destination), request, append)
+    if traces_all(world):
+        _trace_answer(world, request, partition, append)
+
+
+@inner_rule
+def _write_refusal(
+    world: brokers.Brokers,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
+) -> None:
+    row = new_row(world, request.destination, RequestRefused)
+    row.api_key = KEY_OF_KIND[request.kind]
+    row.partition = partition
+    row.from_process = request.source
+    row.error = append.error
+    row.offset = append.offset
+    if append.error == errors.REQUEST_TIMED_OUT:
+        late = _late_follower(world, row_of(world, partition, request.destination), append)
+        if late != NONE:
+            because_of(world, row, late, request.asked_us)
+    write_row(world, row)
+
+
+@inner_rule
+def _late_follower(
+    world: brokers.Brokers, row: int, append: client_requests.PartitionAppend
+) -> int:
+    """The broker of the first in-sync follower that has not fetched the records; or NONE."""
+    partition = world.replicas[row]
+    members = partition.maximal_isr
+    while members != EMPTY:
+        replica = first(members)
+        members = rest(members)
+        reached = world.followers[partition.first_follower + replica].log_end_offset
+        if replica != partition.local_replica and reached < append.offset + append.record_count:
+            return broker_of(world, world.hosted[row].partition, replica)
+    return NONE
+
+
+@inner_rule
+def _trace_answer(
+    world: Kernel,
+    request: client_requests.AppendRequest,
+    partition: int,
+    append: client_requests.PartitionAppend,
+) -> None:
+    row = new_row(world, request.destination, ProduceAnswered)
+    row.partition = partition
+    row.to_process = request.source
+    row.base_offset = append.offset
+    row.end_offset = append.offset + append.record_count
+    row.acks = request.acks
+    row.error = append.error
+    write_row(world, row)
+
+
+@inner_rule
+def _note_acknowledgement(
+    world: brokers.Brokers,
+    row: int,
+    request: client_requests.AppendRequest,
+    append: client_requests.PartitionAppend,
+) -> None:
+    """Extend the range of what this term has acknowledged; a gap begins another one."""
+    hosted = world.hosted[row]
+    end_offset = append.offset + append.record_count
+    if request.acks == ACKS_ALL:
+        if hosted.acknowledged_all_end != append.offset:
+            write_acknowledged(world, row, ACKS_ALL, REASON_TERM)
+            hosted.acknowledged_all_first = append.offset
+        hosted.acknowledged_all_end = end_offset
+    else:
+        if hosted.acknowledged_leader_end != append.offset:
+            write_acknowledged(world, row, request.acks, REASON_TERM)
+            hosted.acknowledged_leader_first = append.offset
+        hosted.acknowledged_leader_end = end_offset
+
+
+@inner_rule
+def write_acknowledged(world: brokers.Brokers, row: int, acks: int, reason: int) -> None:
+    """Write down what was acknowledged since the last such row, if anything was.
+
+    A row for each epoch in which the records were written: this term's, or that of an earlier
+    one of the same leader.
+    """
+    hosted = world.hosted[row]
+    first_offset = hosted.acknowledged_leader_first
+    end_offset = hosted.acknowledged_leader_end
+    if acks == ACKS_ALL:
+        first_offset = hosted.acknowledged_all_first
+        end_offset = hosted.acknowledged_all_end
+        hosted.acknowledged_all_first = end_offset
+    else:
+        hosted.acknowledged_leader_first = end_offset
+    partition = world.replicas[row]
+    runs = brokers.runs_of(world, row)
+    while first_offset < end_offset:
+        run = entry_for_offset(runs, partition.run_count, first_offset)
+        run_end = end_offset
+        if run + 1 < partition.run_count:
+            run_end = min(run_end, runs[run + 1].start_offset)
+        written = new_row(world, hosted.broker, Acknowledged)
+        written.partition = hosted.partition
+        written.leader_epoch = runs[run].epoch
+        written.acks = acks
+        written.first_offset = first_offset
+        written.end_offset = run_end
+        written.reason = reason
+        write_row(world, written)
+        first_offset = run_end
+
+
+@inner_rule
+def forget_acknowledged(hosted: brokers.HostedReplica) -> None:
+    """Begin a term, or a process, in which nothing is acknowledged yet."""
+    hosted.acknowledged_all_first = 0
+    hosted.acknowledged_all_end = 0
+    hosted.acknowledged_leader_first = 0
+    hosted.acknowledged_leader_end = 0
