@@ -7,7 +7,7 @@ order that happens to be the same each time.
 
 from typing import TypeVar
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.records import Record, filled, made_by, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
@@ -55,9 +55,19 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
 
 
 @made_by(take_slot)
-def new_event(world: Kernel, source: int, destination: int, kind: type[SomeEvent]) -> SomeEvent:
-    """A blank event of a class, caused by what happens now; it has still to be sent."""
-    return blank(take_slot(world, source, destination, kind.KIND), kind)
+def new_event(
+    world: Kernel,
+    source: int,
+    destination: int,
+    kind: type[SomeEvent],
+    *sources: Record,
+    **fields: int,
+) -> SomeEvent:
+    """An event of a class, caused by what happens now; it has still to be sent.
+
+    A field without a keyword has the value of a source with a field of its name, or its default.
+    """
+    return filled(take_slot(world, source, destination, kind.KIND), kind, sources, fields)
 
 
 @inner_rule
@@ -71,9 +81,11 @@ def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
 
 
 @made_by(_free_response)
-def new_response(world: Kernel, request: Event, kind: type[SomeEvent]) -> SomeEvent:
-    """A blank response to a request, which its sender knows by the request's number."""
-    return blank(_free_response(world, request, kind.KIND), kind)
+def new_response(
+    world: Kernel, request: Event, kind: type[SomeEvent], *sources: Record, **fields: int
+) -> SomeEvent:
+    """A response to a request, which its sender knows by the request's number."""
+    return filled(_free_response(world, request, kind.KIND), kind, sources, fields)
 
 
 @inner_rule
@@ -95,9 +107,16 @@ def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSl
 
 
 @made_by(_add_slot)
-def new_item(world: Kernel, event: Event, partition: int, kind: type[SomeItem]) -> SomeItem:
-    """One more entry of a class at the end of the event's chain, blank but for its partition."""
-    return blank(_add_slot(world, event, partition, kind.KIND), kind)
+def new_item(
+    world: Kernel,
+    event: Event,
+    partition: int,
+    kind: type[SomeItem],
+    *sources: Record,
+    **fields: int,
+) -> SomeItem:
+    """One more entry of a class at the end of the event's chain, about a partition."""
+    return filled(_add_slot(world, event, partition, kind.KIND), kind, sources, fields)
 
 
 @inner_rule
@@ -196,6 +215,26 @@ def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
     timer.time_us = time_us
     stamp(world, timer)
     push(world, timer)
+
+
+@inner_rule
+def _free_timer(world: Kernel, process: int, kind: int) -> EventSlot:
+    return take_slot(world, process, process, kind)
+
+
+@made_by(_free_timer, then=set_timer)
+def start_timer(
+    world: Kernel,
+    process: int,
+    kind: type[SomeEvent],
+    time_us: int,
+    *sources: Record,
+    **fields: int,
+) -> SomeEvent:
+    """Have a process handle a new event of a class of its own at ``time_us``."""
+    timer = new_event(world, process, process, kind, *sources, **fields)
+    set_timer(world, timer, time_us)
+    return timer
 
 
 @inner_rule

@@ -13,7 +13,7 @@ The cost model: how long work takes, drawn from the scenario's quantile tables.
 The tables follow those of the network in ``Kernel.quantiles``, in the order below.
 """
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.records import Record, filled, made_by, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import NETWORK_TABLES
@@ -45,14 +45,19 @@ def _free_row(world: Kernel, process: int, kind: int) -> RowSlot:
     return row
 
 
-@made_by(_free_row)
-def new_row(world: Kernel, process: int, row_class: type[SomeRow]) -> SomeRow:
-    """A blank row of a class about ``process``; its columns are set before it is written."""
-    return blank(_free_row(world, process, row_class.KIND), row_class)
+@made_by(_free_row, complete=True)
+def new_row(
+    world: Kernel, process: int, kind: type[SomeRow], *sources: Record, **columns: int
+) -> SomeRow:
+    """A row of a class about ``process``, to be recorded before the next.
+
+    Each column has a keyword, or the value of a source that has a field of its name.
+    """
+    return filled(_free_row(world, process, kind.KIND), kind, sources, columns, complete=True)
 
 
 @inner_rule
-def write_row(world: Kernel, row: Row) -> None:
+def record_row(world: Kernel, row: Row) -> None:
     """Record a row; a canonical one is numbered and hashed, and causes what follows."""
     context = world.context[0]
     process = world.processes[row.process]
@@ -69,6 +74,16 @@ def write_row(world: Kernel, row: Row) -> None:
     process.hash = fold_row(process.hash, view_as(row, RowSlot))
     context.cause_process = row.process
     context.cause_sequence = row.sequence
+
+
+@made_by(_free_row, then=record_row, complete=True)
+def write_row(
+    world: Kernel, process: int, kind: type[SomeRow], *sources: Record, **columns: int
+) -> SomeRow:
+    """Record a row of a class about ``process``, with the columns that :func:`new_row` has."""
+    row = new_row(world, process, kind, *sources, **columns)
+    record_row(world, row)
+    return row
 
 
 @inner_rule

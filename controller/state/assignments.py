@@ -19,7 +19,7 @@ answer to the one before.
 
 from typing import TypeVar
 
-from tidegauge.compiled.records import blank, made_by, view_as
+from tidegauge.compiled.records import Record, filled, made_by, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.records import EMPTY, append, contains, first, rest, without
@@ -186,9 +186,11 @@ def _slot_of_request(world: ControlPlane, controller: int, kind: int) -> EventSl
 
 
 @made_by(_slot_of_request)
-def new_request(world: ControlPlane, controller: int, kind: type[SomeRequest]) -> SomeRequest:
-    """A blank request of a controller that has still to be issued."""
-    return blank(_slot_of_request(world, controller, kind.KIND), kind)
+def new_request(
+    world: ControlPlane, controller: int, kind: type[SomeRequest], *sources: Record, **fields: int
+) -> SomeRequest:
+    """A request of a controller that has still to be issued."""
+    return filled(_slot_of_request(world, controller, kind.KIND), kind, sources, fields)
 
 
 @inner_rule
