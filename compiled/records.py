@@ -241,7 +241,7 @@ def filled(
         complete: no field keeps its default.
 
     Raises:
-        TypeError: the class has no such field, or a field is left out.
+        TypeError: the class has no such field, a field is left out, or two sources have it.
     """
     layouts = [cast("Any", each).dtype.names for each in sources]
     copied = _copied_fields(record_class, layouts, named, complete)
@@ -268,14 +268,15 @@ def _copied_fields(
     if unknown := [each for each in named if each not in layout]:
         raise TypeError(f"{record_class.__name__} has no {', '.join(unknown)}")
     copied = {
-        name: next((place for place, names in enumerate(sources) if name in names), None)
+        name: [place for place, names in enumerate(sources) if name in names]
         for name in body_of(record_class)
         if name not in named and nested_in(record_class, name) is None
     }
-    left_out = [name for name, place in copied.items() if place is None]
-    if complete and left_out:
-        raise TypeError(f"{record_class.__name__} lacks {', '.join(left_out)}")
-    return {name: place for name, place in copied.items() if place is not None}
+    unclear = [name for name, places in copied.items() if len(places) > 1]
+    left_out = [name for name, places in copied.items() if not places]
+    if unclear or (complete and left_out):
+        raise TypeError(f"{record_class.__name__}: give {', '.join(unclear or left_out)}")
+    return {name: places[0] for name, places in copied.items() if places}
 
 
 def made_by(
