@@ -363,7 +363,7 @@ class _Making:
         seen = _blank(context, builder, free, self.record_class, {*copied, *self.named})
         for name, place in copied.items():
             source, pointer = (each[self.sources[place]] for each in (self.arguments, values))
-            at, given = _member(context, builder, pointer, source, name)
+            at, given = member_of(context, builder, pointer, source, name)
             value = context.unpack_value(builder, given, at, align=1)
             self._set(context, builder, seen, name, given, value)
         behind = values[len(self.arguments) :]
@@ -374,7 +374,7 @@ class _Making:
     def _set(
         self, context: Any, builder: Any, seen: Any, name: str, given: Any, value: Any
     ) -> None:
-        at, field = _member(context, builder, seen, self.record, name)
+        at, field = member_of(context, builder, seen, self.record, name)
         context.pack_value(builder, field, context.cast(builder, value, given, field), at, align=1)
 
 
@@ -399,7 +399,7 @@ def _called(context: Any, builder: Any, rule: Any, given: Any, values: Any) -> A
     return result
 
 
-def _member(context: Any, builder: Any, pointer: Any, record: Any, name: str) -> tuple[Any, Any]:
+def member_of(context: Any, builder: Any, pointer: Any, record: Any, name: str) -> tuple[Any, Any]:
     """The address and the Numba type of a field."""
     field = record.typeof(name)
     data = context.get_data_type(field)
@@ -487,7 +487,7 @@ def _blank(
     for name, default in body_of(record_class).items():
         if name in given:
             continue
-        place, field = _member(context, builder, seen, record_type, name)
+        place, field = member_of(context, builder, seen, record_type, name)
         nested = nested_in(record_class, name)
         if nested is not None:
             _blank(context, builder, place, nested)

@@ -5,8 +5,10 @@ one process that is the order of the contract; between processes at one instant 
 order that happens to be the same each time.
 """
 
+from collections.abc import Iterator
 from typing import TypeVar
 
+from tidegauge.compiled.lists import goes_through
 from tidegauge.compiled.records import Record, filled, made_by, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
@@ -117,6 +119,16 @@ def new_item(
 ) -> SomeItem:
     """One more entry of a class at the end of the event's chain, about a partition."""
     return filled(_add_slot(world, event, partition, kind.KIND), kind, sources, fields)
+
+
+@goes_through("items", "first_item", "next")
+def items_of(world: Kernel, event: Event, kind: type[SomeItem]) -> Iterator[SomeItem]:
+    """The entries of an event's chain, each as one of a class."""
+    cursor = event.first_item
+    while cursor != NONE:
+        item = view_as(world.items[cursor], kind)
+        cursor = item.next
+        yield item
 
 
 @inner_rule
