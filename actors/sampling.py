@@ -5,7 +5,7 @@ are not missed: a partition that moves is counted as ReassigningPartitions, and 
 UnderReplicatedPartitions only if it lacks one of those that it had.
 """
 
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import (
@@ -16,7 +16,6 @@ from tidegauge.replication.in_sync_replicas import (
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import Sample
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import is_kraft
@@ -31,20 +30,16 @@ def handle_sample(world: Brokers, timer: Sample) -> None:
     Source: ReplicaManager (newGauge)@2.6.0.
     """
     broker = timer.destination
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists:
             _sample_replica(world, row)
-        row = world.hosted[row].next_log
     gauges = new_row(world, broker, BrokerSampled)
     gauges.broker = broker
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists:
             gauges.partitions += 1
             if is_leader(world.replicas[row]):
                 _count_leader(world, row, gauges)
-        row = world.hosted[row].next_log
     write_row(world, gauges)
     if is_kraft(world):
         metadata = new_row(world, broker, MetadataSampled)

@@ -15,6 +15,7 @@ Source: ``RecordAccumulator`` and ``Sender.sendProducerData`` @2.4.0.
 
 from tidegauge.clients import client_state
 from tidegauge.clients.client_metadata import client_of, request_metadata
+from tidegauge.clients.client_state import LISTED
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
 from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
@@ -200,12 +201,10 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
 def _any_due(
     world: client_state.Clients, client: client_state.Client, connection: client_state.Connection
 ) -> bool:
-    place = connection.waiting.first
-    while place != NONE:
+    for place in LISTED.of(world, connection.waiting):
         target = world.client_targets[place]
         if _due_us(world, client, target) <= world.context[0].time_us:
             return True
-        place = target.next_listed
     return False
 
 

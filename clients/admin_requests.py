@@ -17,10 +17,9 @@ from tidegauge.clients import control_plane_requests
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients, Step
 from tidegauge.clients.step_requests import STEP_CODES, end_with
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import quorum_requests
@@ -183,10 +182,7 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
         if asks_again(world, process):
             return False
     error = response.error
-    cursor = response.first_item
-    while cursor != NONE:
-        outcome = view_as(world.items[cursor], quorum_requests.PartitionOutcome)
-        cursor = outcome.next
+    for outcome in items_of(world, response, quorum_requests.PartitionOutcome):
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error
             _trace_outcome(world, process, client.step, outcome)

@@ -1,6 +1,7 @@
 """What clients remember: producers, consumers, and the operator who takes the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code
 from tidegauge.simulation.messages.client_requests import PartitionAppend
@@ -522,6 +523,15 @@ class BatchPool(Record):
     steps: i64
     #: So many brokers have to be registered before topics are created.
     brokers_awaited: i64
+
+
+#: Batches of a partition that wait in the accumulator, and those with a sequence number.
+QUEUED = LinkedList("batches", "next", "queue_first", "queue_last")
+NUMBERED = LinkedList("batches", "next_numbered", "first_numbered", "last_numbered")
+#: Batches in flight on a connection.
+IN_FLIGHT = LinkedList("batches", "next", "flight_first", "flight_last")
+#: Partitions of a ``TargetList``.
+LISTED = LinkedList("client_targets", "next_listed", "first", "last")
 
 
 class Clients(Cluster, part=4):

@@ -16,10 +16,9 @@ from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.clients.consumer_group import commits, reads
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import free_event, new_event, new_item, set_timer
+from tidegauge.simulation.events import free_event, items_of, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -156,10 +155,7 @@ def handle_consumer_response(world: Clients, response: ConsumerResponse) -> None
     stale = False
     moved = False
     records = 0
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], FetchedRecords)
-        cursor = item.next
+    for item in items_of(world, response, FetchedRecords):
         target = client_metadata.target_of(world, client, item.partition)
         known = world.client_targets[target]
         read_replica = known.read_replica

@@ -15,10 +15,9 @@ Source: AbstractCoordinator, ConsumerCoordinator@2.6.0 of the clients.
 from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -263,10 +262,7 @@ def _resume(world: Clients, client: Client, response: client_requests.GroupRespo
     Source: ConsumerCoordinator.refreshCommittedOffsetsIfNeeded@2.6.0.
     """
     target = client.first_target
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.GroupOffset):
         known = world.client_targets[target]
         target += 1
         row = new_row(world, response.destination, client_rows.ConsumerResumed)
@@ -332,10 +328,7 @@ def _take_commit_response(
         _fail_commit(world, client, process, response.error)
         return
     target = client.first_target
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.GroupOffset):
         _note_committed(world, process, target, item)
         target += 1
     now_us = world.context[0].time_us

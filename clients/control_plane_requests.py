@@ -20,7 +20,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_event
+from tidegauge.simulation.events import items_of, new_event
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -223,11 +223,8 @@ def read_quorum_response(world: Clients, response: DescribeQuorumStateResponse) 
     if response.question == codes.LIVE_BROKERS:
         answer.names_live_brokers = True
         _forget_live_brokers(world)
-        cursor = response.first_item
-        while cursor != NONE:
-            described = view_as(world.items[cursor], DescribedBroker)
+        for described in items_of(world, response, DescribedBroker):
             world.live_brokers[described.broker].is_live = True
-            cursor = described.next
     return answer
 
 
@@ -256,14 +253,11 @@ def _forget_live_brokers(world: Clients) -> None:
 def _read_children(world: Clients, response: zookeeper_requests.ZkResponse) -> None:
     """Read which brokers are registered; a child without a transaction is one that is gone."""
     _forget_live_brokers(world)
-    cursor = response.first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
+    for child in items_of(world, response, zookeeper_requests.Child):
         if child.created_zxid >= 0:
             world.live_brokers[
                 zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
             ].is_live = True
-        cursor = child.next
 
 
 @inner_rule

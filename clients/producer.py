@@ -16,10 +16,9 @@ from tidegauge.clients import accumulator, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
 from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of, new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
@@ -238,10 +237,7 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
     process = response.destination
     number = client_of(world, process)
     is_awaited = False
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, response, ProducedBatch):
         if response.acks == 0:
             if item.append.error != errors.NONE:
                 # The broker has closed the connection, which is all that a producer sees of it.

@@ -15,7 +15,7 @@ Source: ``TransactionManager`` @1.1.0, @2.4.0, @2.5.0.
 """
 
 from tidegauge.clients.client_metadata import client_of, next_node, request_timeout_us
-from tidegauge.clients.client_state import Batch, Client, Clients, Target
+from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.producer_state import decrement_sequence, increment_sequence
@@ -274,10 +274,8 @@ def _close_gap(world: Clients, target: Target, failed: Batch) -> None:
     Source: TransactionManager.adjustSequencesDueToFailedBatch@1.1.0.
     """
     target.next_sequence = decrement_sequence(target.next_sequence, failed.records)
-    index = target.first_numbered
-    while index != NONE:
+    for index in NUMBERED.of(world, target):
         batch = world.batches[index]
-        index = batch.next_numbered
         if batch.first_sequence > failed.first_sequence:
             batch.first_sequence = decrement_sequence(batch.first_sequence, failed.records)
             batch.is_renumbered = True
@@ -297,10 +295,8 @@ def _renumber(world: Clients, target: Target) -> None:
     """
     target.next_sequence = 0
     target.last_acked_sequence = NONE
-    index = target.first_numbered
-    while index != NONE:
+    for index in NUMBERED.of(world, target):
         batch = world.batches[index]
-        index = batch.next_numbered
         _set_number(target, batch)
         batch.is_renumbered = True
 

@@ -11,9 +11,8 @@ A table holds records of one layout: a head that all kinds share, and room behin
 a class that derives from the head and declares what the room holds for it. :func:`view_as` gives
 the record that type. It costs nothing when compiled: a pointer stays a pointer.
 
-:func:`blank` sets the fields behind the head to their defaults. :func:`made_by` makes a function of
-a rule that takes a free record: the function returns the record as one of the class that an argument
-names, filled with what its keywords say, and with the fields of the same name of other records.
+:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the functions
+that fill a free record.
 
 In compiled code a class is a constant, and so is its ``KIND``, the number of its kind.
 """
@@ -23,8 +22,8 @@ from __future__ import annotations
 import ctypes
 import inspect
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -41,10 +40,10 @@ from typing import (
 import numba
 import numpy as np
 from numba import types
-from numba.core import cgutils, typing
-from numba.core.errors import NumbaExperimentalFeatureWarning, TypingError
+from numba.core import cgutils
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.core.imputils import lower_constant
-from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global
+from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     infer_getattr,
     lower_builtin,
@@ -224,186 +223,23 @@ def blank(record: Record, record_class: type[R]) -> R:
     return seen
 
 
-def filled(
-    record: Record,
-    record_class: type[R],
-    sources: Sequence[Record],
-    named: Mapping[str, int],
-    complete: bool = False,
-) -> R:
-    """The record as one of another class, with the fields behind the head set.
-
-    Args:
-        record: a free record.
-        record_class: its class from now on.
-        sources: records that give it the fields that they have under the same name.
-        named: values of fields, which precede those of the sources.
-        complete: no field keeps its default.
-
-    Raises:
-        TypeError: the class has no such field, a field is left out, or two sources have it.
-    """
-    layouts = [cast("Any", each).dtype.names for each in sources]
-    copied = _copied_fields(record_class, layouts, named, complete)
-    seen = blank(record, record_class)
-    for name, place in copied.items():
-        setattr(seen, name, getattr(sources[place], name))
-    for name, value in named.items():
-        setattr(seen, name, value)
-    return seen
-
-
-def _copied_fields(
-    record_class: type[Record],
-    sources: Sequence[Collection[str]],
-    named: Collection[str],
-    complete: bool,
-) -> dict[str, int]:
-    """The fields behind the head that sources give, each with the place of its source.
-
-    Raises:
-        TypeError: as :func:`filled`.
-    """
-    layout = cast("Any", dtype_of(record_class).names)
-    if unknown := [each for each in named if each not in layout]:
-        raise TypeError(f"{record_class.__name__} has no {', '.join(unknown)}")
-    copied = {
-        name: [place for place, names in enumerate(sources) if name in names]
-        for name in body_of(record_class)
-        if name not in named and nested_in(record_class, name) is None
-    }
-    unclear = [name for name, places in copied.items() if len(places) > 1]
-    left_out = [name for name, places in copied.items() if not places]
-    if unclear or (complete and left_out):
-        raise TypeError(f"{record_class.__name__}: give {', '.join(unclear or left_out)}")
-    return {name: places[0] for name, places in copied.items() if places}
-
-
-def made_by(
-    maker: Callable[..., Any], then: Callable[..., Any] | None = None, complete: bool = False
-) -> Callable[[Function], Function]:
-    """Have compiled code call ``maker``, a rule, with the ``KIND`` of the class that is asked for.
-
-    The function takes the arguments of ``maker``, the class, sources and named fields as
-    :func:`filled` has them. Its body does the same in plain Python.
-
-    Args:
-        maker: takes a free record.
-        then: takes the first argument, the filled record and the arguments behind the class.
-        complete: to leave out a field is an error when the caller is compiled.
-    """
-
-    def decorate(function: Function) -> Function:
-        def generic(self: Any, arguments: Any, keywords: Any) -> Any:
-            call = _Making(arguments, keywords)
-            call.copied(complete)
-            _call_of(self.context, maker, call.for_maker)
-            if then is not None:
-                _call_of(self.context, then, call.for_then)
-            made = typing.signature(call.record, *arguments, *keywords.values())
-            named = [f"_{place}" for place in range(len(arguments))] + list(keywords)
-            parameters = [inspect.Parameter(each, _BY_NAME) for each in named]
-            return made.replace(pysig=inspect.Signature(parameters))
-
-        name = function.__name__
-        template = type(name, (AbstractTemplate,), {"key": function, "generic": generic})
-        infer_global(function, types.Function(template))
-
-        @lower_builtin(function, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
-        def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            names = list(signature.pysig.parameters)
-            count = sum(name.startswith("_") for name in names)
-            typed = signature.args
-            call = _Making(typed[:count], dict(zip(names[count:], typed[count:], strict=True)))
-            kind = context.get_constant(types.int64, int(call.record_class.KIND))
-            taken = [*values[: call.place], kind]
-            free = _called(context, builder, maker, call.for_maker, taken)
-            seen = call.fill(context, builder, free, values, complete)
-            if then is not None:
-                behind = [values[place] for place in call.behind]
-                _called(context, builder, then, call.for_then, [values[0], seen, *behind])
-            return seen
-
-        return function
-
-    return decorate
-
-
-class _Making:
-    """A call of a function that :func:`made_by` has made: the Numba types of its arguments."""
-
-    def __init__(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> None:
-        is_class = [isinstance(each, RecordClassType) for each in arguments]
-        #: The place of the class among the arguments, and those of what stands behind it.
-        self.place = is_class.index(True)
-        behind = range(self.place + 1, len(arguments))
-        self.sources = [each for each in behind if isinstance(arguments[each], types.Record)]
-        self.behind = [each for each in behind if each not in self.sources]
-        self.arguments, self.named = arguments, named
-        self.record_class = arguments[self.place].record_class
-        self.record = arguments[self.place].record
-        self.for_maker = (*arguments[: self.place], types.int64)
-        self.for_then = (arguments[0], self.record, *(arguments[each] for each in self.behind))
-
-    def copied(self, complete: bool) -> dict[str, int]:
-        """The fields that sources give, each with the place of its source.
-
-        Raises:
-            TypingError: as :func:`filled` raises a TypeError.
-        """
-        layouts = [self.arguments[each].fields for each in self.sources]
-        try:
-            return _copied_fields(self.record_class, layouts, self.named, complete)
-        except TypeError as error:
-            raise TypingError(str(error)) from error
-
-    def fill(self, context: Any, builder: Any, free: Any, values: Any, complete: bool) -> Any:
-        """The code that sets the fields of a free record; its pointer."""
-        copied = self.copied(complete)
-        seen = _blank(context, builder, free, self.record_class, {*copied, *self.named})
-        for name, place in copied.items():
-            source, pointer = (each[self.sources[place]] for each in (self.arguments, values))
-            at, given = member_of(context, builder, pointer, source, name)
-            value = context.unpack_value(builder, given, at, align=1)
-            self._set(context, builder, seen, name, given, value)
-        behind = values[len(self.arguments) :]
-        for (name, given), value in zip(self.named.items(), behind, strict=True):
-            self._set(context, builder, seen, name, given, value)
-        return seen
-
-    def _set(
-        self, context: Any, builder: Any, seen: Any, name: str, given: Any, value: Any
-    ) -> None:
-        at, field = member_of(context, builder, seen, self.record, name)
-        context.pack_value(builder, field, context.cast(builder, value, given, field), at, align=1)
-
-
-_BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
-
-
-def _call_of(typing_context: Any, rule: Any, arguments: Any) -> tuple[Any, Any]:
-    callee = typing_context.resolve_value_type(rule)
-    return callee, callee.get_call_type(typing_context, tuple(arguments), {})
-
-
-def _called(context: Any, builder: Any, rule: Any, given: Any, values: Any) -> Any:
-    """The code that calls a rule, with the types and values of its arguments."""
-    callee, call = _call_of(context.typing_context, rule, given)
-    implementation = context.get_function(callee, call)
-    taken = [
-        context.cast(builder, value, *each)
-        for value, *each in zip(values, given, call.args, strict=True)
-    ]
-    result = implementation(builder, taken)
-    context.add_linking_libs(getattr(implementation, "libs", ()))
-    return result
-
-
 def member_of(context: Any, builder: Any, pointer: Any, record: Any, name: str) -> tuple[Any, Any]:
     """The address and the Numba type of a field."""
     field = record.typeof(name)
     data = context.get_data_type(field)
     return cgutils.get_record_member(builder, pointer, record.offset(name), data), field
+
+
+class RecordMethod:
+    """A function of a class of records, which a room above the class declares (``made_by``)."""
+
+    def __init__(self) -> None:
+        #: Takes the class first; and how Numba types its calls.
+        self.function: Callable[..., Any]
+        self.template: Any
+
+    def __get__(self, _record: object, record_class: type[R]) -> Callable[..., R]:
+        return partial(self.function, record_class)
 
 
 class RecordClassType(types.Dummy):  # type: ignore[misc]  # Numba has no types
@@ -434,8 +270,12 @@ def _constant(context: Any, _builder: Any, _type: Any, _value: Any) -> Any:
 class _RecordClassAttribute(AttributeTemplate):  # type: ignore[misc]
     key = RecordClassType
 
-    def generic_resolve(self, _record_class: RecordClassType, name: str) -> Any:
-        return types.int64 if name == "KIND" else None
+    def generic_resolve(self, record_class: RecordClassType, name: str) -> Any:
+        if name == "KIND":
+            return types.int64
+        method = inspect.getattr_static(record_class.record_class, name, None)
+        is_method = isinstance(method, RecordMethod)
+        return types.BoundFunction(method.template, record_class) if is_method else None
 
 
 @lower_getattr_generic(RecordClassType)  # type: ignore[untyped-decorator]
@@ -456,8 +296,8 @@ def _lower_view_as(context: Any, builder: Any, signature: Any, arguments: Any) -
 
 
 @lower_builtin(blank, types.Record, RecordClassType)  # type: ignore[untyped-decorator]
-def _lower_blank(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return _blank(context, builder, arguments[0], signature.args[1].record_class)
+def _lowerset_body(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return set_body(context, builder, arguments[0], signature.args[1].record_class)
 
 
 @lower_cast(types.Record, types.Record)  # type: ignore[untyped-decorator]
@@ -470,7 +310,7 @@ def _as_base(context: Any, builder: Any, _record: Any, base: Any, pointer: Any) 
 warnings.filterwarnings("ignore", ".*considered a subtype", NumbaExperimentalFeatureWarning)
 
 
-def _blank(
+def set_body(
     context: Any,
     builder: Any,
     pointer: Any,
@@ -490,7 +330,7 @@ def _blank(
         place, field = member_of(context, builder, seen, record_type, name)
         nested = nested_in(record_class, name)
         if nested is not None:
-            _blank(context, builder, place, nested)
+            set_body(context, builder, place, nested)
             continue
         context.pack_value(builder, field, context.get_constant(field, default), place, align=1)
     return seen

@@ -14,7 +14,7 @@ from tidegauge.controller.state.control_plane import ControlPlane, broker_at, pa
 from tidegauge.controller.state.handlers import CONTROLLER
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.codes import ALTER_PARTITION as ALTER
@@ -88,10 +88,7 @@ def _note_listed(
 def _note_listed_brokers(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
-    cursor = response.first_item
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
-        cursor = child.next
+    for child in items_of(world, response, zookeeper_requests.Child):
         known = broker_at(
             world, controller, zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, child.znode)
         )
@@ -104,10 +101,7 @@ def _note_listed_topics(
     world: ControlPlane, controller: int, response: zookeeper_requests.ZkResponse
 ) -> None:
     """Know the partitions of all topics that are listed; those not known before are new."""
-    cursor = response.first_item
-    while cursor != NONE:
-        listed = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
-        cursor = listed.next
+    for listed in items_of(world, response, zookeeper_requests.TopicPartition):
         known = partition_at(world, controller, listed.partition)
         if not known.known:
             know_assignment(known, listed)

@@ -17,7 +17,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.frame_exchange import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
-from tidegauge.simulation.events import free_event, new_event, pop, take_first
+from tidegauge.simulation.events import free_event, items_of, new_event, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
@@ -164,10 +164,7 @@ def _trace_message(world: Kernel, event: Event) -> None:
 @inner_rule
 def _trace_batches(world: Kernel, event: Event) -> None:
     """A row for each batch of a produce request, or of its response."""
-    cursor = event.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, event, ProducedBatch):
         row = new_row(world, event.destination, Message)
         row.message_kind = event.kind
         row.from_process = event.source

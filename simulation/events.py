@@ -8,11 +8,14 @@ order that happens to be the same each time.
 from collections.abc import Iterator
 from typing import TypeVar
 
+from tidegauge.compiled.filled_records import filled, made_by
 from tidegauge.compiled.lists import goes_through
-from tidegauge.compiled.records import Record, filled, made_by, view_as
+from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
 from tidegauge.simulation.messages.event import (
+    AFTER,
+    AT,
     BODY_FIELDS,
     ENTRY_FIELDS,
     Event,
@@ -230,23 +233,32 @@ def set_timer(world: Kernel, timer: Event, time_us: int) -> None:
 
 
 @inner_rule
-def _free_timer(world: Kernel, process: int, kind: int) -> EventSlot:
+def _set_timer_after(world: Kernel, timer: Event, delay_us: int) -> None:
+    set_timer(world, timer, world.context[0].time_us + delay_us)
+
+
+@inner_rule
+def _free_timer(world: Kernel, kind: int) -> EventSlot:
+    process = world.context[0].handling
     return take_slot(world, process, process, kind)
 
 
-@made_by(_free_timer, then=set_timer)
-def start_timer(
-    world: Kernel,
-    process: int,
-    kind: type[SomeEvent],
-    time_us: int,
-    *sources: Record,
-    **fields: int,
+@made_by(_free_timer, then=set_timer, method=AT)
+def timer_at(
+    kind: type[SomeEvent], world: Kernel, time_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
-    """Have a process handle a new event of a class of its own at ``time_us``."""
-    timer = new_event(world, process, process, kind, *sources, **fields)
+    """Have the process that handles the event handle a timer of a class at ``time_us``."""
+    timer = filled(_free_timer(world, kind.KIND), kind, sources, fields)
     set_timer(world, timer, time_us)
     return timer
+
+
+@made_by(_free_timer, then=_set_timer_after, method=AFTER)
+def timer_after(
+    kind: type[SomeEvent], world: Kernel, delay_us: int, *sources: Record, **fields: int
+) -> SomeEvent:
+    """Have the process that handles the event handle a timer of a class after ``delay_us``."""
+    return timer_at(kind, world, world.context[0].time_us + delay_us, *sources, **fields)
 
 
 @inner_rule

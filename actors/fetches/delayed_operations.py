@@ -10,6 +10,7 @@ from tidegauge.actors.fetches.fetch_read import answer_fetch, read_partition, ro
 from tidegauge.actors.fetches.fetch_sessions import name_active, place_of_fetch, put_to_rest, touch
 from tidegauge.actors.state import brokers
 from tidegauge.actors.state.broker_stats import mark_fetch
+from tidegauge.actors.state.brokers import LOGS, WATCHES
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import (
     mark_error,
@@ -25,12 +26,19 @@ from tidegauge.replication.in_sync_replicas import ACKS_ALL, check_enough_replic
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest
-from tidegauge.simulation.events import free_event, move_items, new_event, new_response, set_timer
+from tidegauge.simulation.events import (
+    free_event,
+    items_of,
+    move_items,
+    new_event,
+    new_response,
+    set_timer,
+)
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
-from tidegauge.simulation.messages.event import Event
+from tidegauge.simulation.messages.event import Event, PartitionData
 from tidegauge.simulation.messages.kinds import KEY_OF_KIND
 from tidegauge.simulation.messages.timers import FetchExpires, FollowerFetchExpires, ProduceExpires
 from tidegauge.simulation.rows import REQUEST, cost_us, new_row, traces_all, write_row
@@ -57,9 +65,7 @@ def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequ
     if request.replica_id != NONE:
         name_active(world, request)
         complete = world.fetch_sessions[request.fetcher].partition_count == 0
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchPartition)
+    for item in items_of(world, request, client_requests.FetchPartition):
         budget_bytes -= read_partition(world, request, item, budget_bytes)
         if (
             item.error != errors.NONE
@@ -68,7 +74,6 @@ def fetch_is_complete(world: brokers.Brokers, request: client_requests.FetchRequ
             or (request.replica_id != NONE and _brings_newer(world, request, item))
         ):
             complete = True
-        cursor = item.next
     return complete or request.max_bytes - budget_bytes >= request.min_bytes
 
 
@@ -113,12 +118,9 @@ def delay_fetch(world: brokers.Brokers, request: client_requests.FetchRequest) -
         if not session.expiry_timer:
             _look_at_expiry(world, session, request)
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
+    for item in items_of(world, request, PartitionData):
         row = row_on(world, request.destination, item.partition)
         producer_connections.watch(world, world.delayed_fetches[row], request.index)
-        cursor = item.next
     producer_connections.expire_later(world, request)
 
 
@@ -165,10 +167,8 @@ def wake_consumers(world: brokers.Brokers, row: int) -> None:
 
     Source: ReplicaFetcherThread.completeDelayedFetchRequests@3.4.0 of a follower's.
     """
-    index = world.delayed_fetches[row].first
-    while index != NONE:
+    for index in WATCHES.of(world, world.delayed_fetches[row]):
         waiting = world.watches[index]
-        index = waiting.next
         request = view_as(world.events[waiting.event], client_requests.FetchRequest)
         if fetch_is_complete(world, request):
             complete_fetch(world, request)
@@ -243,10 +243,7 @@ def delay_produce(world: brokers.Brokers, request: client_requests.AppendRequest
     Source: DelayedOperationPurgatory.tryCompleteElseWatch@2.4.0.
     """
     if request.kind == client_requests.ProduceRequest.KIND:
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.ProducedBatch)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.ProducedBatch):
             _watch_append(world, request, item.partition, item.append)
     else:
         single = view_as(request, client_requests.GroupAppendRequest)
@@ -293,10 +290,8 @@ def wake_produces(world: brokers.Brokers, row: int) -> None:
 
     Source: DelayedOperationPurgatory.checkAndComplete@2.4.0.
     """
-    index = world.delayed_produces[row].first
-    while index != NONE:
+    for index in WATCHES.of(world, world.delayed_produces[row]):
         waiting = world.watches[index]
-        index = waiting.next
         request = view_as(world.events[waiting.event], client_requests.AppendRequest)
         append = _append_of(world, request, world.hosted[row].partition)
         if _is_acknowledged(world, row, append):
@@ -361,20 +356,16 @@ def handle_produce_expires(world: brokers.Brokers, timer: ProduceExpires) -> Non
     state.produces_expire_us = 0
     next_us = 0
     expired = 0
-    row = state.first_log
-    while row != NONE:
-        index = world.delayed_produces[row].first
-        while index != NONE:
+    for row in LOGS.of(world, state):
+        for index in WATCHES.of(world, world.delayed_produces[row]):
             request = view_as(
                 world.events[world.watches[index].event], client_requests.AppendRequest
             )
-            index = world.watches[index].next
             if request.deadline_us <= now_us and expired < brokers.MOST_EXPIRED:
                 expired += max(1, request.item_count)
                 _expire_produce(world, request)
             elif next_us == 0 or request.deadline_us < next_us:
                 next_us = request.deadline_us
-        row = world.hosted[row].next_log
     if next_us > 0:
         _expire_produces_at(world, timer.destination, max(next_us, now_us + 1))
 
@@ -383,10 +374,7 @@ def handle_produce_expires(world: brokers.Brokers, timer: ProduceExpires) -> Non
 def _expire_produce(world: brokers.Brokers, request: client_requests.AppendRequest) -> None:
     """Answer a produce with REQUEST_TIMED_OUT for those partitions that it still waits for."""
     if request.kind == client_requests.ProduceRequest.KIND:
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.ProducedBatch)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.ProducedBatch):
             _expire_append(world, request, item.partition, item.append)
     else:
         single = view_as(request, client_requests.GroupAppendRequest)
@@ -418,10 +406,7 @@ def answer_produce(world: brokers.Brokers, request: client_requests.AppendReques
         _note_outcome(world, request, single.partition, single.append)
         answer_group_append(world, single)
         return
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.ProducedBatch):
         _note_outcome(world, request, item.partition, item.append)
         if request.acks != 0:
             mark_error(world, request, item.append.error)

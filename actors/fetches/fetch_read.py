@@ -24,7 +24,7 @@ from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, NO_REPLICA, UNDEFINED, append, contains
 from tidegauge.simulation.bandwidth import transfer_end_us
-from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -178,10 +178,7 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
     last_sent = NONE
     looks_at_memory = world.brokers[request.destination].generation > ALL_IN_MEMORY
     is_in_memory = True
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.FetchPartition)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.FetchPartition):
         if item.size_bytes > 0 and response.item_count > MOST_ENTRIES_TOLD:
             item.end_offset = item.fetch_offset
             item.size_bytes = 0
@@ -237,10 +234,7 @@ def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begi
     end_us = begin_us
     for directory in range(directories):
         size_bytes = 0
-        cursor = request.first_item
-        while cursor != NONE:
-            item = view_as(world.items[cursor], client_requests.FetchPartition)
-            cursor = item.next
+        for item in items_of(world, request, client_requests.FetchPartition):
             row = row_of(world, item.partition, broker)
             if item.size_bytes > 0 and world.on_disk[row].directory == directory:
                 size_bytes += old_bytes(world, row, item.fetch_offset, item.end_offset)

@@ -17,12 +17,11 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 """
 
 from tidegauge.actors.state.broker_stats import mark_left
-from tidegauge.actors.state.brokers import Brokers, FetchSession, FollowerFetch
-from tidegauge.compiled.records import view_as
+from tidegauge.actors.state.brokers import ACTIVE, Brokers, FetchSession, FollowerFetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.simulation.events import free_event, free_items, new_item
+from tidegauge.simulation.events import free_event, free_items, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchPartition, FetchRequest
 from tidegauge.simulation.topology import Topology, row_of, slot_of
@@ -41,10 +40,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         session.waiting = NONE
     if request.is_full:
         end_session(world, session)
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], FetchPartition)
-        cursor = item.next
+    for item in items_of(world, request, FetchPartition):
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
         if not told.in_session:
@@ -167,15 +163,13 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
     """Have the request name the active partitions of its session, as they were last asked for."""
     free_items(world, request)
     width = world.sizes[0].width
-    index = world.fetch_sessions[request.fetcher].first_active
-    while index != NONE:
+    for index in ACTIVE.of(world, world.fetch_sessions[request.fetcher]):
         told = world.follower_fetches[index]
         item = new_item(world, request, world.hosted[index // width].partition, FetchPartition)
         item.topic_id = told.topic_id
         item.fetch_offset = told.fetch_offset
         item.leader_epoch = told.leader_epoch
         item.last_fetched_epoch = told.last_fetched_epoch
-        index = told.next_active
 
 
 @inner_rule

@@ -12,13 +12,12 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import Brokers, Fetcher, now_ms
-from tidegauge.compiled.records import view_as
+from tidegauge.actors.state.brokers import MOVED, Brokers, Fetcher, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
@@ -137,10 +136,8 @@ def note_move(world: Brokers, row: int) -> None:
 @inner_rule
 def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
     """Begin the list of those that have moved anew."""
-    row = fetcher.first_moved
-    while row != NONE:
+    for row in MOVED.of(world, fetcher):
         world.hosted[row].moved = False
-        row = world.hosted[row].next_moved
     fetcher.first_moved = NONE
     fetcher.last_moved = NONE
 
@@ -257,10 +254,7 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
     )
     written.leader_replicas = 0
     written.follower_replicas = 0
-    cursor = news.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ThrottledReplica)
-        cursor = item.next
+    for item in items_of(world, news, ThrottledReplica):
         hosted = world.hosted[row_of(world, item.partition, broker)]
         hosted.leader_throttled = item.as_leader
         hosted.follower_throttled = item.as_follower

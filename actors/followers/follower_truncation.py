@@ -13,10 +13,9 @@ from tidegauge.actors.fetches.delayed_operations import wake_fetches, wake_produ
 from tidegauge.actors.leaders.leader import keep_room_for_epochs, take_state, update_assignment
 from tidegauge.actors.process.lifecycle import exit_by_itself
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import Brokers, epochs_of
+from tidegauge.actors.state.brokers import FETCHED, Brokers, epochs_of
 from tidegauge.actors.storage.group_offsets import stop_coordinating
 from tidegauge.actors.storage.logs import cut_log, empty_log
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import truncation
 from tidegauge.replication.fetcher import (
@@ -36,7 +35,7 @@ from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoc
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
-from tidegauge.simulation.events import free_event, new_event, new_item
+from tidegauge.simulation.events import free_event, items_of, new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
@@ -59,8 +58,7 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     request = new_event(
         world, fetcher.broker, fetcher.source_broker, client_requests.OffsetsForLeaderEpochRequest
     )
-    row = fetcher.first_row
-    while row != NONE:
+    for row in FETCHED.of(world, fetcher):
         state = world.fetch_states[row]
         partition = world.replicas[row]
         if state.state == TRUNCATING and not state.delayed:
@@ -74,7 +72,6 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
             else:
                 offset = truncation.fallback_offset(rules, partition, state)
                 _truncate(world, row, offset, _TRUE)
-        row = world.hosted[row].next_in_fetcher
     if request.item_count == 0:
         free_event(world, request)
         return False
@@ -88,10 +85,7 @@ def take_epoch_end_offsets(world: Brokers, response: client_requests.EpochRespon
 
     Source: AbstractFetcherThread.truncateToEpochEndOffsets@2.4.0.
     """
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.EpochEndOffset)
-        cursor = item.next
+    for item in items_of(world, response, client_requests.EpochEndOffset):
         row = fetcher_thread.replica_of_response(world, response, item.partition)
         if row != NONE and world.fetch_states[row].state == TRUNCATING:
             _take_epoch_end_offset(world, row, item)

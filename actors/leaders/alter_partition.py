@@ -14,7 +14,7 @@ Source: AlterIsrManagerImpl@2.7.0, DefaultAlterIsrManager@2.8.0, DefaultAlterPar
 @3.8.0; BrokerToControllerRequestThread@2.8.0, NodeToControllerRequestThread@3.8.0.
 """
 
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import known_leader
 from tidegauge.compiled.records import view_as
@@ -100,8 +100,7 @@ def _make_request(world: Brokers, broker: int) -> None:
     request = events.new_event(world, broker, broker, AlterPartitionRequest)
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
             item = events.new_item(world, request, hosted.partition, AlterPartitionData)
@@ -110,7 +109,6 @@ def _make_request(world: Brokers, broker: int) -> None:
             item.leader_epoch = hosted.submitted_leader_epoch
             item.isr = hosted.submitted_isr
             item.partition_epoch = hosted.submitted_partition_epoch
-        row = hosted.next_log
     request.proposal_count = request.item_count
     if world.rules[broker].broker_epochs_checked:
         _name_members(world, request)

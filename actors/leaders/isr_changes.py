@@ -29,7 +29,7 @@ from tidegauge.replication import errors, isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import EMPTY, UNDEFINED, Partition, first, rest, size, without
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_requests import (
@@ -331,11 +331,8 @@ def handle_alter_partition_response(world: Brokers, response: AlterPartitionResp
 def _has_other_controller(world: Kernel, response: AlterPartitionResponse) -> bool:
     """Source: AlterPartitionResponse.errorCounts@3.8.0."""
     found = response.error == errors.NOT_CONTROLLER
-    cursor = response.first_item
-    while cursor != NONE:
-        outcome = view_as(world.items[cursor], AlterPartitionData)
+    for outcome in items_of(world, response, AlterPartitionData):
         found = found or outcome.error == errors.NOT_CONTROLLER
-        cursor = outcome.next
     return found
 
 

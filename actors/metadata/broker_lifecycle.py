@@ -30,7 +30,7 @@ from tidegauge.actors.process.controlled_shutdown import stop_serving
 from tidegauge.actors.process.lifecycle import end, halt, previous_epoch
 from tidegauge.actors.session.isr_change_propagation import communicate_later
 from tidegauge.actors.state import lifecycles
-from tidegauge.actors.state.brokers import Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, known_leader, watch
 from tidegauge.actors.storage.log_dirs import is_offline
@@ -206,11 +206,9 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
     """
     if world.brokers[broker].offline_directories == 0:
         return
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.on_disk[row].exists and is_offline(world, row):
             new_item(world, request, world.hosted[row].partition, OfflineReplica)
-        row = world.hosted[row].next_log
 
 
 @inner_rule

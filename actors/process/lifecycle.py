@@ -31,7 +31,7 @@ from tidegauge.actors.process.forgetting import forget_everything
 from tidegauge.actors.process.retention import schedule_retention
 from tidegauge.actors.session import zookeeper_client
 from tidegauge.actors.session.isr_change_propagation import schedule_propagation
-from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of, now_ms, runs_of
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of, now_ms, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.lifecycles import IDLE, READS_CHECKPOINTS
 from tidegauge.actors.storage import checkpoints
@@ -148,8 +148,7 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
     records = 0
     size_bytes = 0
     read_us = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         on_disk = world.on_disk[row]
         if on_disk.exists and not is_offline(world, row):
             logs += 1
@@ -164,7 +163,6 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
                 partition = world.partitions[world.hosted[row].partition]
                 size_bytes += behind * partition.record_bytes
                 read_us = max(read_us, recovery_read_us(world, row, end_offset - behind))
-        row = world.hosted[row].next_log
     loading_us = start_us
     all_clean = state.clean_directories | state.offline_directories == all_directories(state)
     if all_clean or clean_logs > 0:
@@ -403,23 +401,19 @@ def previous_epoch(world: Brokers, broker: int) -> int:
 
 @inner_rule
 def _flush_all(world: Brokers, broker: int) -> None:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if not is_unwritable(world, row):
             world.on_disk[row].recovery_point = world.replicas[row].log_end_offset
-        row = world.hosted[row].next_log
 
 
 @inner_rule
 def _close_accounts(world: Brokers, broker: int) -> None:
     """Write down what its leaders have promised, and what its logs held."""
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if is_leader(world.replicas[row]):
             close_account(world, row, codes.REASON_TERM)
         if world.hosted[row].exists:
             write_log_runs(world, row, codes.REASON_STOP)
-        row = world.hosted[row].next_log
 
 
 @inner_rule
@@ -435,11 +429,9 @@ def lose_power(world: Brokers, broker: int, fault: int) -> None:
     disks = state.log_directories if backlog_us(world, broker) > 0 else 1
     for directory in range(disks):
         unwritten = unwritten_part(world, broker, directory)
-        row = state.first_log
-        while row != NONE:
+        for row in LOGS.of(world, state):
             if disks == 1 or world.on_disk[row].directory == directory:
                 _cut_to_disk(world, state, row, fault, unwritten)
-            row = world.hosted[row].next_log
     state.power_losses += 1
     lose_memory(world, broker)
 

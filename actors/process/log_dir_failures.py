@@ -21,7 +21,7 @@ from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.session.isr_change_propagation import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points
 from tidegauge.actors.storage.group_offsets import stop_coordinating
@@ -67,11 +67,9 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         if world.hosted[row].exists and world.on_disk[row].directory == timer.directory:
             _take_offline(world, row)
-        row = world.hosted[row].next_log
     if state.offline_directories == all_directories(state):
         halt(world, broker, STOP_LOG_DIRECTORY)
     elif is_kraft(world):

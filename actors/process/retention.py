@@ -7,7 +7,7 @@ Source: LogManager.cleanupLogs@2.6.0, Log.deleteOldSegments@2.6.0.
 """
 
 from tidegauge.actors.fetches.fetch_sessions import touch
-from tidegauge.actors.state.brokers import Brokers, epochs_of, runs_of
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import want_epoch_file
 from tidegauge.actors.storage.log_dirs import is_unwritable
@@ -20,7 +20,6 @@ from tidegauge.replication.log import (
 )
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import RetentionCheck
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.codes import RAISED_BY_RETENTION
@@ -45,8 +44,7 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
     """Delete old segments of all logs, and again after the interval."""
     broker = timer.destination
     now_us = world.context[0].time_us
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         facts = world.partitions[world.hosted[row].partition]
         partition = world.replicas[row]
         is_kept = facts.segment_records == 0 or not world.hosted[row].exists
@@ -58,7 +56,6 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
             if offset > partition.log_start_offset:
                 touch(world, row)
                 raise_log_start(world, row, offset, RAISED_BY_RETENTION)
-        row = world.hosted[row].next_log
     interval_us = world.brokers[broker].log_retention_check_interval_ms * 1000
     set_timer(world, new_event(world, broker, broker, RetentionCheck), now_us + interval_us)
 

@@ -36,7 +36,7 @@ from tidegauge.replication.partition import (
 )
 from tidegauge.replication.records import contains
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_item, new_response
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import controller_requests
@@ -139,10 +139,7 @@ def _tell_offline_replicas(
     response: controller_requests.ControlResponse,
 ) -> None:
     """Name the replicas whose log directory is offline; of errors of others nothing follows."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], controller_requests.LeaderAndIsrPartition)
-        cursor = item.next
+    for item in items_of(world, request, controller_requests.LeaderAndIsrPartition):
         if item.error == errors.KAFKA_STORAGE_ERROR:
             new_item(world, response, item.partition, controller_requests.OfflineReplica)
 

@@ -7,16 +7,15 @@ files are there either way; only a broker that runs can say what its high waterm
 """
 
 from tidegauge.actors.fetches.fetch_read import missing_error, row_on
-from tidegauge.actors.state.brokers import Brokers, epochs_of, listens
+from tidegauge.actors.state.brokers import LOGS, Brokers, epochs_of, listens
 from tidegauge.actors.state.handlers import REQUESTS
 from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.logs import write_log_runs
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.leader_read import last_offset_for_leader_epoch, local_log_error
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import free_event, new_item, new_response
+from tidegauge.simulation.events import free_event, items_of, new_item, new_response
 from tidegauge.simulation.faults import refuse_connection
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import FAULTS, send
@@ -64,10 +63,7 @@ def handle_offsets_for_leader_epoch(
         return True
     response = new_response(world, request, client_requests.EpochResponse)
     response.fetcher = request.fetcher
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], client_requests.EpochAsked)
-        cursor = asked.next
+    for asked in items_of(world, request, client_requests.EpochAsked):
         item = new_item(world, response, asked.partition, client_requests.EpochEndOffset)
         item.asked_in_epoch = asked.asked_in_epoch
         row = row_on(world, broker, asked.partition)
@@ -115,10 +111,7 @@ def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequ
     broker = request.destination
     response = new_response(world, request, client_requests.ListOffsetsResponse)
     response.fetcher = request.fetcher
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], client_requests.OffsetsAsked)
-        cursor = asked.next
+    for asked in items_of(world, request, client_requests.OffsetsAsked):
         item = new_item(world, response, asked.partition, client_requests.ListedOffsets)
         item.leader_epoch = asked.leader_epoch
         row = row_on(world, broker, asked.partition)
@@ -176,11 +169,9 @@ def _respond(world: Kernel, request: Event, response: Event, partitions: int) ->
 @inner_rule
 def observe(world: Brokers, event: Observe) -> None:
     """Write down each replica of a broker that has a log."""
-    row = world.brokers[event.destination].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[event.destination]):
         if world.on_disk[row].exists:
             _observe_replica(world, row, event.step)
-        row = world.hosted[row].next_log
 
 
 @inner_rule

@@ -13,7 +13,7 @@ Source: BrokerLifecycleManager.scheduleNextCommunication@4.1.0.
 """
 
 from tidegauge.actors.session.zookeeper_client import send_in_session
-from tidegauge.actors.state.brokers import Broker, Brokers, BrokerStats, now_ms
+from tidegauge.actors.state.brokers import ISR_CHANGES, Broker, Brokers, BrokerStats, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
@@ -109,10 +109,8 @@ def _propagate(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.propagating = state.changed_count
     state.propagation_time_ms = now_ms(world.context[0])
-    row = state.first_changed
-    while row != NONE:
+    for row in ISR_CHANGES.of(world, state):
         world.hosted[row].changed_again = False
-        row = world.hosted[row].next_changed
     _write_notification(world, state, world.broker_stats[broker], broker)
     send_notification(world, broker)
 

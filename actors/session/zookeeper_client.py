@@ -10,13 +10,11 @@ Settings of topics as a broker applies them: read with each session, and at each
 Source: DynamicConfigManager and TopicConfigHandler@2.4.0, LogManager.fetchLogConfig@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import Brokers, BrokerTopic
+from tidegauge.actors.state.brokers import LOGS, Brokers, BrokerTopic
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.events import items_of, new_event, set_timer
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.controller_timers import (
@@ -233,22 +231,17 @@ def topic_config(world: Brokers, broker: int, partition: int) -> BrokerTopic:
 def take_configs(world: Brokers, news: Event) -> None:
     """Apply the settings that ZooKeeper has told."""
     broker = news.destination
-    cursor = news.first_item
-    while cursor != NONE:
-        settings = view_as(world.items[cursor], zookeeper_requests.TopicSettings)
-        cursor = settings.next
+    for settings in items_of(world, news, zookeeper_requests.TopicSettings):
         known = world.broker_topics[broker * world.sizes[0].topics + settings.topic]
         known.min_insync_replicas = settings.min_insync_replicas
         known.unclean_leader_election = settings.unclean_leader_election
         if settings.unclean_leader_election and news.kind == zookeeper_requests.ConfigChanged.KIND:
             _tell_controller(world, broker, settings.topic)
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         hosted = world.hosted[row]
         if hosted.exists:
             config = topic_config(world, broker, hosted.partition)
             world.replicas[row].min_insync_replicas = config.min_insync_replicas
-        row = hosted.next_log
 
 
 @inner_rule

@@ -9,14 +9,14 @@ In the tables the files are fields of ``LogOnDisk``. A scenario can have them as
 too, and then a start reads those (``engine/row_stream.py``).
 """
 
-from tidegauge.actors.state.brokers import Broker, Brokers, epochs_of
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers, epochs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.log_dirs import is_unwritable, notice_at_checkpoint
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.leader_epoch_cache import latest_epoch
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation.events import new_event, set_timer
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.timers import HighWatermarkCheckpoint, RecoveryPointCheckpoint
 from tidegauge.simulation.rows import new_row, traces_all, write_row
 from tidegauge.simulation.trace_rows.codes import HIGH_WATERMARKS, RECOVERY_POINTS
@@ -80,26 +80,22 @@ def checkpoint_high_watermarks(world: Brokers, broker: int) -> None:
     if not _hosts_anything(world, broker):
         return
     count = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if not is_unwritable(world, row):
             world.on_disk[row].high_watermark = UNDEFINED
             if hosted.exists:
                 world.on_disk[row].high_watermark = world.replicas[row].high_watermark
                 count += 1
-        row = hosted.next_log
     _trace_checkpoint(world, broker, HIGH_WATERMARKS, count)
     want_files(world, state, HIGH_WATERMARKS_DUE)
 
 
 @inner_rule
 def _hosts_anything(world: Brokers, broker: int) -> bool:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists:
             return True
-        row = world.hosted[row].next_log
     return False
 
 
@@ -135,13 +131,11 @@ def checkpoint_recovery_points(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     count = 0
-    row = state.first_log
-    while row != NONE:
+    for row in LOGS.of(world, state):
         on_disk = world.on_disk[row]
         if on_disk.exists and not is_unwritable(world, row):
             on_disk.recovery_point_checkpoint = on_disk.recovery_point
             count += 1
-        row = world.hosted[row].next_log
     _trace_checkpoint(world, broker, RECOVERY_POINTS, count)
     want_files(world, state, RECOVERY_POINTS_DUE)
 

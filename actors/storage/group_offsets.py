@@ -19,7 +19,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -187,10 +187,7 @@ def note_group_append(
         log_commit(world, request.member_key, epoch, request.append.offset, request.start + 1)
         return
     offset = request.append.offset
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.GroupOffset):
         log_commit(world, item.commit_key, epoch, offset, item.offset)
         offset += 1
 
@@ -250,10 +247,7 @@ def _group_error(kind: int, error: int) -> int:
 
 @inner_rule
 def _take_into_cache(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = item.next
+    for item in items_of(world, request, client_requests.GroupOffset):
         index = request.destination * len(world.commit_keys) + item.commit_key
         world.committed_offsets[index].offset = item.offset
 

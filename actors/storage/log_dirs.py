@@ -21,7 +21,7 @@ Source: LogManager@2.6.0, LogDirFailureChannel@2.6.0 (KIP-112).
 import os
 from pathlib import Path
 
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
@@ -157,11 +157,9 @@ def notice_at_checkpoint(world: Brokers, broker: int, hosting: bool) -> None:
 
 @inner_rule
 def _hosts_in(world: Brokers, broker: int, directory: int) -> bool:
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         if world.hosted[row].exists and world.on_disk[row].directory == directory:
             return True
-        row = world.hosted[row].next_log
     return False
 
 
@@ -202,8 +200,6 @@ def _with_fewest_logs(world: Brokers, broker: int) -> int:
 @inner_rule
 def _logs_in(world: Brokers, broker: int, directory: int) -> int:
     logs = 0
-    row = world.brokers[broker].first_log
-    while row != NONE:
+    for row in LOGS.of(world, world.brokers[broker]):
         logs += 1 if world.on_disk[row].directory == directory else 0
-        row = world.hosted[row].next_log
     return logs

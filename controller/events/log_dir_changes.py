@@ -29,8 +29,10 @@ from tidegauge.controller.partitions.replica_states import (
 from tidegauge.controller.state import control_plane
 from tidegauge.controller.state.assignments import is_assigned, issue_children, issue_for_children
 from tidegauge.replication.records import contains
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import ControlResponse
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, row_of
 from tidegauge.simulation.trace_rows.controller_rows import LogDirEventRead, ReplicaFoundOffline
@@ -120,10 +122,7 @@ def note_offline_replicas(
     world: control_plane.ControlPlane, controller: int, response: ControlResponse
 ) -> None:
     """Take from a broker's response to a LeaderAndIsr which of its replicas are offline."""
-    cursor = response.first_item
-    while cursor != NONE:
-        item = world.items[cursor]
-        cursor = item.next
+    for item in items_of(world, response, PartitionData):
         row = row_of(world, item.partition, response.broker_id)
         replica = control_plane.replica_at(world, controller, row)
         if replica.directory_offline == _ONLINE:

@@ -26,7 +26,6 @@ A broker that is gone is fenced. From 4.0 on a contact counts when it arrives (`
 before only when the thread takes it.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import elections
 from tidegauge.controller.kraft.metadata_log import respond_when_committed
@@ -35,7 +34,7 @@ from tidegauge.controller.kraft.state import WRITES, Quorum, these_controller_st
 from tidegauge.controller.raft.measured import respond
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import FencingCheck
@@ -111,10 +110,7 @@ def _note_directories(world: Quorum, request: BrokerRegistrationRequest) -> None
         for number in range(known.replica_count):
             world.hosted_replicas[known.first_replica + number].offline = False
     known.offline_directories = request.offline_directories
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], OfflineReplica)
-        cursor = item.next
+    for item in items_of(world, request, OfflineReplica):
         place = place_of_replica(world, item.partition, request.broker_id)
         if place != NONE:
             world.hosted_replicas[place].offline = True

@@ -24,7 +24,6 @@ Kafka cuts such a result into batches of 10,000 records. All of them are written
 shows nowhere here.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.controller.kraft import partition_records
 from tidegauge.controller.kraft.metadata_log import append_record, respond_when_committed
@@ -32,7 +31,7 @@ from tidegauge.controller.kraft.state import BROKER_RECORD, WRITES, Quorum
 from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
-from tidegauge.simulation.events import new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item, new_response, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import (
@@ -64,10 +63,7 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
     """
     response = new_response(world, request, AdminResponse)
     election = partition_target.UNCLEAN if request.is_unclean else partition_target.PREFERRED
-    cursor = request.first_item
-    while cursor != NONE:
-        asked = view_as(world.items[cursor], PartitionOutcome)
-        cursor = asked.next
+    for asked in items_of(world, request, PartitionOutcome):
         outcome = new_item(world, response, asked.partition, PartitionOutcome)
         outcome.error = _elect(world, asked.partition, election)
     respond_when_committed(world, response)
@@ -309,10 +305,7 @@ def take_directories_offline(world: Quorum, request: BrokerHeartbeatRequest) -> 
     if request.offline_directories & ~known.offline_directories == 0:
         return
     known.offline_directories |= request.offline_directories
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], OfflineReplica)
-        cursor = item.next
+    for item in items_of(world, request, OfflineReplica):
         place = partition_records.place_of_replica(world, item.partition, broker)
         if place != NONE and not world.hosted_replicas[place].offline:
             world.hosted_replicas[place].offline = True

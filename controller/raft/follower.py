@@ -4,13 +4,19 @@ Source: KafkaRaftClient.pollFollowerAsVoter, handleFetchResponse, appendAsFollow
 maybeTransition@4.1.0.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.raft import snapshots, transitions
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.simulation.events import append_event, free_event, new_event, set_timer, take_first
+from tidegauge.simulation.events import (
+    append_event,
+    free_event,
+    items_of,
+    new_event,
+    set_timer,
+    take_first,
+)
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (
@@ -248,10 +254,7 @@ def _append(world: Raft, response: quorum_requests.RaftFetchResponse) -> bool:
     voter = this_voter(world)
     old_end = voter.drained_offset
     old_high_watermark = voter.high_watermark
-    cursor = response.first_item
-    while cursor != NONE:
-        fetched = view_as(world.items[cursor], quorum_requests.FetchedEpoch)
-        cursor = fetched.next
+    for fetched in items_of(world, response, quorum_requests.FetchedEpoch):
         if fetched.epoch > snapshots.last_epoch(world):
             if voter.drained_offset > old_end:
                 # Each epoch that is new in the log has a row of its own.

@@ -19,11 +19,12 @@ answer to the one before.
 
 from typing import TypeVar
 
-from tidegauge.compiled.records import Record, filled, made_by, view_as
+from tidegauge.compiled.filled_records import filled, made_by
+from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.records import EMPTY, append, contains, first, rest, without
-from tidegauge.simulation.events import append_event, new_item, take_first, take_slot
+from tidegauge.simulation.events import append_event, items_of, new_item, take_first, take_slot
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -95,10 +96,7 @@ def list_assignments(
 @inner_rule
 def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequest) -> None:
     """Take over what is written into /brokers/topics/<topic>: the partitions that change."""
-    cursor = request.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], zookeeper_requests.TopicPartition)
-        cursor = item.next
+    for item in items_of(world, request, zookeeper_requests.TopicPartition):
         assignment = world.assignments[item.partition]
         assignment.replicas = item.replicas
         assignment.adding = item.adding

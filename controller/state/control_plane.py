@@ -7,6 +7,7 @@ controller, the others wait for /controller to go away.
 Records that were in a partition's log before the run count as acknowledged with acks=all.
 """
 
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
@@ -130,6 +131,11 @@ class Ensemble(Record):
     #: Children of /isr_change_notification, in the order of their creation.
     first_notification: i64 = -1
     last_notification: i64 = -1
+
+
+#: Open sessions in the order of opening, and children of /isr_change_notification.
+SESSIONS = LinkedList("zookeeper_sessions", "next", "first_session", "last_session")
+NOTIFICATIONS = LinkedList("znodes", "next", "first_notification", "last_notification")
 
 
 class Controller(Record):

@@ -14,7 +14,11 @@ Source: TopicPartitionStateZNode@2.6.0.
 
 from tidegauge.compiled.codes import code
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, write_existing_records
+from tidegauge.controller.state.control_plane import (
+    NOTIFICATIONS,
+    ControlPlane,
+    write_existing_records,
+)
 from tidegauge.controller.zookeeper.znodes import delete_znode, write_znode_row
 from tidegauge.replication.records import UNDEFINED, contains, size
 from tidegauge.simulation.kernel import NONE
@@ -109,10 +113,8 @@ def isr_of(world: ControlPlane, partition: int) -> int:
 def count_notifications(world: ControlPlane) -> int:
     """How many isr_change_notifications the controller has not dealt with yet."""
     count = 0
-    znode = world.ensemble[0].first_notification
-    while znode != NONE:
+    for znode in NOTIFICATIONS.of(world, world.ensemble[0]):
         count += 1
-        znode = world.znodes[znode].next
     return count
 
 

@@ -19,7 +19,7 @@ the ensemble (a new leader) all sessions have their full time-out again.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, Session
+from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane, Session
 from tidegauge.controller.zookeeper.znodes import delete_znode, forget_watches
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.simulation import rows
@@ -245,12 +245,10 @@ def lose_connections(world: ControlPlane, broker: int, until_us: int) -> None:
 
     Source: NIOServerCnxn.close, DataTree.removeCnxn, ZooKeeper 3.5.
     """
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         if session.broker == broker and session.opened_us <= until_us:
             forget_watches(world, number)
-        number = session.next
 
 
 @inner_rule
@@ -259,10 +257,8 @@ def refresh_sessions(world: ControlPlane) -> None:
 
     Source: ZooKeeperServer.startSessionTracker, ZooKeeper 3.5.
     """
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         heard_us = session.heard_us
         _touch(world, session)
         session.heard_us = heard_us
-        number = session.next

@@ -21,12 +21,11 @@ Source: DynamicConfigManager, BrokerConfigHandler, TopicConfigHandler@2.6.0,
 ReassignPartitionsCommand.calculateMoveMap@2.6.3.
 """
 
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane
+from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane
 from tidegauge.replication.records import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.simulation.events import new_event, new_item
+from tidegauge.simulation.events import items_of, new_event, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -53,8 +52,7 @@ def configure_topic(
     written.min_insync_replicas = config.min_insync_replicas
     written.unclean_enabled = 1 if config.unclean_leader_election else 0
     write_row(world, written)
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         news = new_event(
             world, request.destination, session.broker, zookeeper_requests.ConfigChanged
@@ -62,7 +60,6 @@ def configure_topic(
         news.session = number
         _add_settings(world, news, topic)
         send(world, news, departure_us)
-        number = session.next
 
 
 @inner_rule
@@ -93,10 +90,8 @@ def write_throttles(
         return
     else:
         _remove_all(world)
-    number = world.ensemble[0].first_session
-    while number != NONE:
+    for number in SESSIONS.of(world, world.ensemble[0]):
         tell_throttles(world, request.destination, number, departure_us)
-        number = world.zookeeper_sessions[number].next
 
 
 @inner_rule
@@ -140,10 +135,7 @@ def has_throttles(world: ControlPlane) -> bool:
 
 @inner_rule
 def _write_named(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequest) -> None:
-    cursor = request.first_item
-    while cursor != NONE:
-        target = view_as(world.items[cursor], zookeeper_requests.ThrottleTarget)
-        cursor = target.next
+    for target in items_of(world, request, zookeeper_requests.ThrottleTarget):
         if target.broker != NONE:
             _set_rates(world, target.broker, request)
         else:
@@ -160,10 +152,7 @@ def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequ
     while cursor != NONE:
         _forget_topic(world, world.partitions[world.items[cursor].partition].topic)
         cursor = world.items[cursor].next
-    cursor = request.first_item
-    while cursor != NONE:
-        moved = view_as(world.items[cursor], zookeeper_requests.NamedPartition)
-        cursor = moved.next
+    for moved in items_of(world, request, zookeeper_requests.NamedPartition):
         facts = world.partitions[moved.partition]
         sources = world.assignments[moved.partition].replicas
         destinations = without(moved.replicas, sources)
