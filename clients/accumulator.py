@@ -99,7 +99,7 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
     number = client_of(world, process)
     client = world.clients[number]
     target = world.client_targets[place]
-    if target.queue_first == NONE or not _can_leave(world, process, client, place):
+    if target.queue_first == NONE or not _can_leave(world, client, place):
         _unlist(world, number, place)
     elif target.leader < 0:
         _list_at(world, number, place, client_state.LEADERLESS)
@@ -108,21 +108,19 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
         _list_at(world, number, place, target.leader)
         due_us = _due_us(world, client, target)
         if due_us > world.context[0].time_us:
-            _wake_at(world, process, place, due_us)
+            _wake_at(world, place, due_us)
         else:
             drain(world, process, target.leader)
     _watch_expiry(world, process, client, place)
 
 
 @inner_rule
-def _can_leave(
-    world: client_state.Clients, process: int, client: client_state.Client, place: int
-) -> bool:
+def _can_leave(world: client_state.Clients, client: client_state.Client, place: int) -> bool:
     """Whether the first batch of a partition can be sent, but for its leader and linger.ms."""
     target = world.client_targets[place]
     first = world.batches[target.queue_first]
     if first.attempts > 0 and world.context[0].time_us < first.retry_us:
-        _wake_at(world, process, place, first.retry_us)
+        _wake_at(world, place, first.retry_us)
         return False
     if client.max_in_flight == 1 and target.in_flight > 0:
         return False
@@ -141,14 +139,12 @@ def _due_us(
 
 
 @inner_rule
-def _wake_at(world: client_state.Clients, process: int, place: int, time_us: int) -> None:
+def _wake_at(world: client_state.Clients, place: int, time_us: int) -> None:
     target = world.client_targets[place]
     if 0 < target.wake_us <= time_us:
         return
     target.wake_us = time_us
-    timer = new_event(world, process, process, ProducerWakes)
-    timer.target = place
-    set_timer(world, timer, time_us)
+    ProducerWakes.at(world, time_us, target=place)
 
 
 @inner_rule
@@ -163,8 +159,7 @@ def _watch_expiry(
         return
     target.expiry_timer = True
     created_us = world.batches[target.queue_first].created_us
-    timer = new_event(world, process, process, BatchExpires)
-    timer.target = place
+    timer = new_event(world, process, process, BatchExpires, target=place)
     due_us = max(created_us + client.delivery_timeout_ms * 1000, world.context[0].time_us)
     set_timer(world, timer, due_us)
 
@@ -193,7 +188,7 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
         if client.acks != 0:
             connection.in_flight += 1
             if not connection.deadline_timer:
-                watch_deadline(world, process, connection)
+                watch_deadline(world, connection)
         send(world, request, world.context[0].time_us)
 
 
@@ -225,7 +220,7 @@ def _fill(
         place = following
         target = world.client_targets[place]
         following = NONE if place == last else target.next_listed
-        if target.queue_first == NONE or not _can_leave(world, process, client, place):
+        if target.queue_first == NONE or not _can_leave(world, client, place):
             _unlist(world, number, place)
             continue
         size_bytes += world.batches[target.queue_first].size_bytes

@@ -19,7 +19,7 @@ from tidegauge.clients.client_state import Client, Clients, Step
 from tidegauge.clients.step_requests import STEP_CODES, end_with
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import items_of, new_event, new_item, set_timer
+from tidegauge.simulation.events import items_of, new_event, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import quorum_requests
@@ -31,7 +31,6 @@ from tidegauge.simulation.messages.zookeeper_requests import (
     ThrottleTarget,
     ZkThrottleRequest,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, controller_process
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED, THROTTLE_NOTHING
 from tidegauge.simulation.trace_rows.process_rows import StepPartitionAnswered
@@ -68,8 +67,7 @@ def ask_again(world: Clients, process: int) -> bool:
         creation.topic = step.topic
         _send(world, client, creation)
     elif step.action == DELETES_TOPIC:
-        deletion = new_event(world, process, to, quorum_requests.DeleteTopicsRequest)
-        deletion.topic = step.topic
+        deletion = new_event(world, process, to, quorum_requests.DeleteTopicsRequest, step)
         _send(world, client, deletion)
     elif step.action == CONFIGURES:
         change = new_event(world, process, to, quorum_requests.IncrementalAlterConfigsRequest)
@@ -93,14 +91,13 @@ def new_election(
     world: Clients, process: int, is_unclean: bool
 ) -> quorum_requests.ElectLeadersRequest:
     """An election; the caller names its partitions."""
-    request = new_event(
+    return new_event(
         world,
         process,
         control_plane_requests.controller_to_ask(world, process),
         quorum_requests.ElectLeadersRequest,
+        is_unclean=is_unclean,
     )
-    request.is_unclean = is_unclean
-    return request
 
 
 @inner_rule
@@ -151,9 +148,9 @@ def _send(world: Kernel, client: Client, request: Event) -> None:
     client.asked = request.destination
     client.asked_us = now_us
     send(world, request, now_us)
-    timer = new_event(world, request.source, request.source, RequestTimesOut)
-    timer.correlation_id = client.question
-    set_timer(world, timer, min(client.gives_up_us, now_us + _REQUEST_TIMEOUT_US))
+    RequestTimesOut.at(
+        world, min(client.gives_up_us, now_us + _REQUEST_TIMEOUT_US), correlation_id=client.question
+    )
 
 
 @inner_rule
@@ -164,10 +161,7 @@ def asks_again(world: Clients, process: int) -> bool:
     if retry_us >= client.gives_up_us:
         return False
     client.question += 1
-    retry = new_event(world, process, process, StepLooks)
-    retry.step = client.step
-    retry.question = client.question
-    set_timer(world, retry, retry_us)
+    StepLooks.at(world, retry_us, client)
     return True
 
 
@@ -185,20 +179,14 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
     for outcome in items_of(world, response, quorum_requests.PartitionOutcome):
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error
-            _trace_outcome(world, process, client.step, outcome)
-    end_with(world, process, client.step, response.source, error)
+            _trace_outcome(world, client.step, outcome)
+    end_with(world, client.step, response.source, error)
     return True
 
 
 @inner_rule
-def _trace_outcome(
-    world: Kernel, process: int, step: int, outcome: quorum_requests.PartitionOutcome
-) -> None:
-    row = new_row(world, process, StepPartitionAnswered)
-    row.step = step
-    row.partition = outcome.partition
-    row.error = outcome.error
-    write_row(world, row)
+def _trace_outcome(world: Kernel, step: int, outcome: quorum_requests.PartitionOutcome) -> None:
+    StepPartitionAnswered.write(world, outcome, step=step)
 
 
 # Step.action
@@ -288,8 +276,7 @@ def alter_reassignments(world: Clients, process: int, controller: int) -> None:
 def _add_moves(world: Clients, step: Step, request: Event) -> None:
     for number in range(step.first_move, step.first_move + step.move_count):
         move = world.requested_moves[number]
-        moved = new_item(world, request, move.partition, NamedPartition)
-        moved.replicas = move.replicas
+        new_item(world, request, move.partition, NamedPartition, replicas=move.replicas)
 
 
 @inner_rule

@@ -312,11 +312,9 @@ def new_reassignment(world: Cluster, process: int) -> zookeeper_requests.ZkCreat
 
 @inner_rule
 def _new_znode(world: Cluster, process: int, znode: int) -> zookeeper_requests.ZkCreateRequest:
-    request = new_event(
-        world, process, zookeeper_process(world), zookeeper_requests.ZkCreateRequest
+    return new_event(
+        world, process, zookeeper_process(world), zookeeper_requests.ZkCreateRequest, znode=znode
     )
-    request.znode = znode
-    return request
 
 
 @inner_rule

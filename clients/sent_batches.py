@@ -10,7 +10,7 @@ Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 from tidegauge.clients.client_state import Batch, Client, Clients, Connection
 from tidegauge.clients.stalls import forget_batch
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import ProducedBatch, ProduceRequest
 from tidegauge.simulation.messages.timers import RequestTimesOut
@@ -37,7 +37,7 @@ def add_to_request(
     request.size_bytes += batch.size_bytes
     if client.acks == 0:
         # Nothing to wait for: the batch is sent, and nobody will say whether it arrived.
-        finish(world, client, request.source, batch)
+        finish(world, client, batch)
         free_if_over(world, batch)
         return
     batch.unanswered += 1
@@ -52,24 +52,21 @@ def add_to_request(
 
 
 @inner_rule
-def watch_deadline(world: Clients, process: int, connection: Connection) -> None:
+def watch_deadline(world: Clients, connection: Connection) -> None:
     """Look after the first request in flight when it should have been answered."""
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
     first = world.batches[connection.flight_first]
     connection.deadline_timer = True
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = ProduceRequest.KIND
-    timer.broker = first.broker
-    set_timer(world, timer, first.deadline_us)
+    RequestTimesOut.at(world, first.deadline_us, first, request_kind=ProduceRequest.KIND)
 
 
 @inner_rule
-def finish(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def finish(world: Clients, client: Client, batch: Batch) -> None:
     """The producer waits for no outcome of a batch any more: its memory is free."""
     batch.done = True
     client.buffered_bytes -= batch.size_bytes
-    forget_batch(world, client, process, batch)
+    forget_batch(world, client, batch)
 
 
 @inner_rule

@@ -19,7 +19,7 @@ from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Tar
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.producer_state import decrement_sequence, increment_sequence
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -52,22 +52,21 @@ def request_producer_id(world: Clients, process: int) -> None:
     client.id_request = client.id_requests
     client.id_broker = next_node(world, process, number)
     if client.id_broker == NONE:
-        _request_again_after(world, client, process, client.reconnect_backoff_ms * 1000)
+        _request_again_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     client.id_sent_us = world.context[0].time_us
     request = new_event(world, process, client.id_broker, InitProducerIdRequest)
     request.correlation_id = client.id_request
     send(world, request, client.id_sent_us)
     connection = world.connections[number * world.sizes[0].brokers + client.id_broker]
-    _request_again_after(world, client, process, request_timeout_us(client, connection))
+    _request_again_after(world, client, request_timeout_us(client, connection))
 
 
 @inner_rule
-def _request_again_after(world: Kernel, client: Client, process: int, delay_us: int) -> None:
-    timer = new_event(world, process, process, RequestTimesOut)
-    timer.request_kind = InitProducerIdRequest.KIND
-    timer.correlation_id = client.id_request
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+def _request_again_after(world: Kernel, client: Client, delay_us: int) -> None:
+    RequestTimesOut.after(
+        world, delay_us, request_kind=InitProducerIdRequest.KIND, correlation_id=client.id_request
+    )
 
 
 @inner_rule
@@ -80,14 +79,12 @@ def handle_id_times_out(world: Clients, timer: RequestTimesOut) -> None:
 
 
 @inner_rule
-def lose_id_request(
-    world: Kernel, client: Client, process: int, broker: int, until_us: int
-) -> None:
+def lose_id_request(world: Kernel, client: Client, broker: int, until_us: int) -> None:
     """The connection to a broker is gone: if it was asked for an id, another one is, soon."""
     is_asked = client.id_request != 0 and client.id_broker == broker
     if is_asked and client.id_sent_us <= until_us:
         client.id_broker = NONE
-        _request_again_after(world, client, process, client.retry_backoff_ms * 1000)
+        _request_again_after(world, client, client.retry_backoff_ms * 1000)
 
 
 @inner_rule

@@ -37,7 +37,7 @@ from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.timers import StallLooks
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows import client_rows
 from tidegauge.simulation.trace_rows.detail_rows import ProducerSampled
 
@@ -57,7 +57,7 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
     world.latencies[number * BUCKETS + bucket_of(duration_us)].batches += 1
     now_us = world.context[0].time_us
     if now_us >= client.sample_due_us:
-        _sample(world, client, process)
+        _sample(world, client)
         client.sample_due_us = now_us + world.context[0].sample_period_us
     client.sampled_batches += 1
     client.sampled_taken_us += duration_us
@@ -65,15 +65,16 @@ def count_duration(world: client_state.Clients, process: int, duration_us: int) 
 
 
 @inner_rule
-def _sample(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _sample(world: client_state.Clients, client: client_state.Client) -> None:
     """Write down how long the batches took that had an outcome since the last sample."""
     if client.sampled_batches == 0:
         return
-    row = new_row(world, process, ProducerSampled)
-    row.batches = client.sampled_batches
-    row.taken_us = client.sampled_taken_us
-    row.longest_us = client.sampled_longest_us
-    write_row(world, row)
+    ProducerSampled.write(
+        world,
+        batches=client.sampled_batches,
+        taken_us=client.sampled_taken_us,
+        longest_us=client.sampled_longest_us,
+    )
     client.sampled_batches = 0
     client.sampled_taken_us = 0
     client.sampled_longest_us = 0
@@ -108,16 +109,7 @@ def close_client(world: client_state.Clients, process: int) -> None:
     if client.kind == client_state.PRODUCER:
         _close_producer(world, client, process)
         offered = (client.sent + client.skipped) * client.records_per_batch
-    row = new_row(world, process, client_rows.ClientTotals)
-    row.records_offered = offered
-    row.records_acknowledged = client.records_acknowledged
-    row.records_failed = client.records_failed
-    row.records_unsent = client.records_unsent
-    row.records_in_flight = client.records_in_flight
-    row.blocked_us = client.blocked_us
-    row.records_duplicated = client.records_duplicated
-    row.records_consumed = client.records_consumed
-    write_row(world, row)
+    client_rows.ClientTotals.write(world, client, records_offered=offered)
 
 
 @inner_rule
@@ -132,7 +124,7 @@ def _close_producer(world: client_state.Clients, client: client_state.Client, pr
     while index != NONE:
         count_duration(world, process, now_us - world.batches[index].created_us)
         index = world.batches[index].younger
-    _sample(world, client, process)
+    _sample(world, client)
 
 
 #: A batch without an outcome for so long, or a partition without a response, is an outage.
@@ -187,7 +179,6 @@ def watch_batch(
 def forget_batch(
     world: client_state.Clients,
     client: client_state.Client,
-    process: int,
     batch: client_state.Batch,
 ) -> None:
     """A batch has an outcome, or none will ever be known (acks=0)."""
@@ -206,10 +197,9 @@ def forget_batch(
     target = world.client_targets[batch.target]
     target.overdue -= 1
     if target.overdue == 0:
-        row = new_row(world, process, client_rows.ProduceResumed)
-        row.partition = target.partition
-        row.stalled_us = world.context[0].time_us - target.stalled_since_us
-        write_row(world, row)
+        client_rows.ProduceResumed.write(
+            world, target, stalled_us=world.context[0].time_us - target.stalled_since_us
+        )
 
 
 @inner_rule
@@ -227,23 +217,21 @@ def _look_at_writes(world: client_state.Clients, client: client_state.Client, pr
         target.overdue += 1
         if target.overdue == 1:
             target.stalled_since_us = now_us
-            _tell_stalled_writes(world, process, target, batch)
+            _tell_stalled_writes(world, target, batch)
 
 
 @inner_rule
 def _tell_stalled_writes(
     world: client_state.Clients,
-    process: int,
     target: client_state.Target,
     batch: client_state.Batch,
 ) -> None:
-    row = new_row(world, process, client_rows.ProduceStalled)
-    row.partition = target.partition
-    row.batch = batch.number
-    row.waited_us = world.context[0].time_us - batch.created_us
+    row = client_rows.ProduceStalled.new(
+        world, target, batch=batch.number, waited_us=world.context[0].time_us - batch.created_us
+    )
     if target.leader >= 0:
         because_of(world, row, target.leader, batch.created_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 # Consumers.
@@ -267,11 +255,9 @@ def note_read(world: client_state.Clients, process: int, target: client_state.Ta
     target.answered_idle_us = _idle_us(world.clients[client_of(world, process)], now_us)
     if target.reads_stall:
         target.reads_stall = False
-        row = new_row(world, process, client_rows.ConsumeResumed)
-        row.partition = target.partition
-        row.offset = target.position
-        row.stalled_us = now_us - target.stalled_since_us
-        write_row(world, row)
+        client_rows.ConsumeResumed.write(
+            world, target, offset=target.position, stalled_us=now_us - target.stalled_since_us
+        )
 
 
 @inner_rule
@@ -291,7 +277,7 @@ def _look_at_reads(world: client_state.Clients, client: client_state.Client, pro
             continue
         target.reads_stall = True
         target.stalled_since_us = now_us
-        _tell_stalled_reads(world, process, target)
+        _tell_stalled_reads(world, target)
     _look_at(world, client, process, max(client.busy_until_us, now_us) + left_us)
 
 
@@ -302,17 +288,16 @@ def _idle_us(client: client_state.Client, now_us: int) -> int:
 
 
 @inner_rule
-def _tell_stalled_reads(
-    world: client_state.Clients, process: int, target: client_state.Target
-) -> None:
-    row = new_row(world, process, client_rows.ConsumeStalled)
-    row.partition = target.partition
-    row.offset = target.position
-    row.high_watermark = target.high_watermark
-    row.waited_us = world.context[0].time_us - target.answered_us
+def _tell_stalled_reads(world: client_state.Clients, target: client_state.Target) -> None:
+    row = client_rows.ConsumeStalled.new(
+        world,
+        target,
+        offset=target.position,
+        waited_us=world.context[0].time_us - target.answered_us,
+    )
     if target.leader >= 0:
         because_of(world, row, target.leader, target.answered_us)
-    write_row(world, row)
+    record_row(world, row)
 
 
 @inner_rule

@@ -1,9 +1,8 @@
 """Functions that fill a free record: an event, a row, an entry, by keywords.
 
-A rule takes a free record of a table. :func:`made_by` makes a function of it that takes a class, too: it
-returns the record as one of the class, with the values of its keywords, and with the fields of the same
-name of other records. In compiled code all this is known when the caller is compiled: what is left is
-the stores.
+A rule takes a free record of a table. :func:`made_by` makes a function of it that takes a class,
+too: it returns the record as one of the class, with the values of its keywords, and with the fields
+of the same name of other records. Compiled, only the stores are left of it.
 """
 
 import inspect
@@ -145,7 +144,7 @@ def made_by(
 
 
 class _Named(types.Type):  # type: ignore[misc]  # Numba has no types
-    """The Numba type of a keyword's value: the code of a call knows its arguments by types alone."""
+    """The Numba type of a keyword's value: lowered code knows its arguments by types alone."""
 
     def __init__(self, field: str, value: Any) -> None:
         self.field, self.value = field, value

@@ -11,8 +11,8 @@ A table holds records of one layout: a head that all kinds share, and room behin
 a class that derives from the head and declares what the room holds for it. :func:`view_as` gives
 the record that type. It costs nothing when compiled: a pointer stays a pointer.
 
-:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the functions
-that fill a free record.
+:func:`blank` sets the fields behind the head to their defaults; ``filled_records.py`` has the
+functions that fill a free record.
 
 In compiled code a class is a constant, and so is its ``KIND``, the number of its kind.
 """
@@ -317,11 +317,7 @@ def set_body(
     record_class: type[Record],
     given: Collection[str] = (),
 ) -> Any:
-    """The pointer as one to the class's record, and the code that sets its body.
-
-    Args:
-        given: the fields that get another value.
-    """
+    """The pointer as one to the class's record, and the code that sets its body but for ``given``."""
     record_type = numba.from_dtype(dtype_of(record_class))
     seen = builder.bitcast(pointer, context.get_value_type(record_type))
     for name, default in body_of(record_class).items():

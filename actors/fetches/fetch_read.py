@@ -30,7 +30,7 @@ from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.metadata_log import is_known_alive, known_change
-from tidegauge.simulation.rows import new_row, traces_all, write_row
+from tidegauge.simulation.rows import traces_all
 from tidegauge.simulation.topology import broker_of, row_of, slot_of
 from tidegauge.simulation.trace_rows.detail_rows import FetchAnswered
 from tidegauge.simulation.transfers import block_network_thread, departure_from_thread_us
@@ -247,8 +247,7 @@ def _read_from_disks(world: Brokers, request: client_requests.FetchRequest, begi
 def _new_response(world: Kernel, request: client_requests.FetchRequest) -> Event:
     if request.replica_id == NONE:
         return view_as(new_response(world, request, client_requests.ConsumerResponse), Event)
-    response = new_response(world, request, client_requests.FetchResponse)
-    response.fetcher = request.fetcher
+    response = new_response(world, request, client_requests.FetchResponse, fetcher=request.fetcher)
     return view_as(response, Event)
 
 
@@ -323,12 +322,4 @@ def _trace_answer(
     item: client_requests.FetchPartition,
     waited: bool,
 ) -> None:
-    row = new_row(world, request.destination, FetchAnswered)
-    row.partition = item.partition
-    row.to_process = request.source
-    row.fetch_offset = item.fetch_offset
-    row.end_offset = item.end_offset
-    row.high_watermark = item.high_watermark
-    row.waited = 1 if waited else 0
-    row.error = item.error
-    write_row(world, row)
+    FetchAnswered.write(world, item, to_process=request.source, waited=1 if waited else 0)

@@ -17,13 +17,13 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
 from tidegauge.replication.records import UNDEFINED, contains
-from tidegauge.simulation.events import items_of, new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
 from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
 from tidegauge.simulation.messages.zookeeper_requests import ThrottledReplica, ThrottlesChanged
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import row_of, slot_of
 from tidegauge.simulation.trace_rows.process_rows import ThrottlesApplied
 from tidegauge.simulation.trace_rows.replica_rows import PartitionFailed
@@ -178,9 +178,7 @@ def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherGivesUp)
-    timer.fetcher = index
-    set_timer(world, timer, fetcher.deadline_us)
+    FetcherGivesUp.at(world, fetcher.deadline_us, fetcher=index)
 
 
 @inner_rule
@@ -200,9 +198,7 @@ def wake_fetcher_at(world: Brokers, index: int, time_us: int) -> None:
     if fetcher.wake_timer:
         return
     fetcher.wake_timer = True
-    timer = new_event(world, fetcher.broker, fetcher.broker, FetcherWakes)
-    timer.fetcher = index
-    set_timer(world, timer, time_us)
+    FetcherWakes.at(world, time_us, fetcher=index)
 
 
 @inner_rule
@@ -228,10 +224,7 @@ def after_error(world: Brokers, row: int) -> None:
     if world.fetch_states[row].delayed:
         set_delay(world, row)
         return
-    failed = new_row(world, world.hosted[row].broker, PartitionFailed)
-    failed.partition = world.hosted[row].partition
-    failed.leader_epoch = world.replicas[row].leader_epoch
-    write_row(world, failed)
+    PartitionFailed.write(world, world.hosted[row], leader_epoch=world.replicas[row].leader_epoch)
     remove_from_fetcher(world, row)
 
 
@@ -244,16 +237,18 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
     world.quotas[
         2 * broker + replication_quota.FOLLOWER_QUOTA
     ].bytes_per_second = news.follower_rate
-    written = new_row(world, broker, ThrottlesApplied)
-    written.broker = broker
-    written.leader_rate_bytes = (
-        NONE if news.leader_rate == replication_quota.UNLIMITED else news.leader_rate
+    written = ThrottlesApplied.new(
+        world,
+        broker=broker,
+        leader_rate_bytes=NONE
+        if news.leader_rate == replication_quota.UNLIMITED
+        else news.leader_rate,
+        follower_rate_bytes=NONE
+        if news.follower_rate == replication_quota.UNLIMITED
+        else news.follower_rate,
+        leader_replicas=0,
+        follower_replicas=0,
     )
-    written.follower_rate_bytes = (
-        NONE if news.follower_rate == replication_quota.UNLIMITED else news.follower_rate
-    )
-    written.leader_replicas = 0
-    written.follower_replicas = 0
     for item in items_of(world, news, ThrottledReplica):
         hosted = world.hosted[row_of(world, item.partition, broker)]
         hosted.leader_throttled = item.as_leader
@@ -263,7 +258,7 @@ def take_throttles(world: Brokers, news: ThrottlesChanged) -> None:
         world.brokers[broker].throttles = True
         written.leader_replicas += 1 if item.as_leader else 0
         written.follower_replicas += 1 if item.as_follower else 0
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule

@@ -59,16 +59,14 @@ def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
         if connection.free_us <= world.context[0].time_us:
             connection.busy = True
             return False
-        _read_later(world, request.destination, place)
+        _read_later(world, place)
     append_event(world, connection.waiting, request)
     return True
 
 
 @inner_rule
-def _read_later(world: Brokers, broker: int, place: int) -> None:
-    timer = new_event(world, broker, broker, ConnectionFree)
-    timer.connection = place
-    set_timer(world, timer, world.producer_connections[place].free_us)
+def _read_later(world: Brokers, place: int) -> None:
+    ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
 
 
 @inner_rule
@@ -81,7 +79,7 @@ def free_connection(world: Brokers, request: ProduceRequest) -> None:
     connection.busy = False
     connection.free_us = world.context[0].time_us + request.cost_us
     if connection.waiting.first != NONE:
-        _read_later(world, request.destination, place)
+        _read_later(world, place)
 
 
 @inner_rule

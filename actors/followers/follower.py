@@ -52,7 +52,7 @@ from tidegauge.simulation.events import free_event, items_of, new_event, new_ite
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
-from tidegauge.simulation.rows import APPEND, cost_us, new_row, traces_all, write_row
+from tidegauge.simulation.rows import APPEND, cost_us, traces_all
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import MOMENT_ANSWER, RAISED_BY_LEADER
@@ -383,14 +383,14 @@ def _write_diverging_high_watermark(
     """Write down that a follower believes more to be committed than it knows (KAFKA-14704)."""
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    written = new_row(world, hosted.broker, DivergingHighWatermark)
-    written.partition = hosted.partition
-    written.leader = world.fetchers[hosted.fetcher].source_broker
-    written.leader_epoch = partition.leader_epoch
-    written.old_high_watermark = before
-    written.high_watermark = partition.high_watermark
-    written.diverging_end_offset = diverging_end_offset
-    write_row(world, written)
+    DivergingHighWatermark.write(
+        world,
+        partition,
+        partition=hosted.partition,
+        leader=world.fetchers[hosted.fetcher].source_broker,
+        old_high_watermark=before,
+        diverging_end_offset=diverging_end_offset,
+    )
 
 
 @inner_rule

@@ -39,7 +39,6 @@ from tidegauge.simulation.events import free_event, items_of, new_event, new_ite
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import STOP_OUT_OF_RANGE
 from tidegauge.simulation.trace_rows.replica_rows import BecameFollower
@@ -189,14 +188,13 @@ def turn_follower(world: Brokers, row: int, state: LeaderAndIsrPartition) -> boo
     hosted = world.hosted[row]
     rules = world.rules[hosted.broker]
     restarts = make_follower(rules, partition, world.told_state[0], state.controller_epoch)
-    written = new_row(world, hosted.broker, BecameFollower)
-    written.partition = hosted.partition
-    written.leader = broker_of(world, hosted.partition, partition.leader)
-    written.leader_epoch = partition.leader_epoch
-    written.version = partition.partition_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.high_watermark = partition.high_watermark
-    write_row(world, written)
+    written = BecameFollower.write(
+        world,
+        partition,
+        partition=hosted.partition,
+        leader=broker_of(world, hosted.partition, partition.leader),
+        version=partition.partition_epoch,
+    )
     hosted.follows_row = written.sequence
     stop_coordinating(world, row)
     wake_produces(world, row)

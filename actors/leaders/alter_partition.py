@@ -32,7 +32,6 @@ from tidegauge.simulation.messages.controller_requests import (
 )
 from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionGivesUp
 from tidegauge.simulation.metadata_log import is_known_alive
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, is_kraft, row_of
 from tidegauge.simulation.trace_rows.replica_rows import AlterPartitionFailed, AlterPartitionSent
 
@@ -183,11 +182,12 @@ def _send(world: Brokers, broker: int) -> None:
         world.lifecycles[broker].isr_controller = controller
     state.alter_partition_sends += 1
     state.alter_partition_sent_us = world.context[0].time_us
-    written = new_row(world, broker, AlterPartitionSent)
-    written.to_process = state.alter_partition_controller
-    written.request = state.alter_partition_sends
-    written.partition_count = request.proposal_count
-    write_row(world, written)
+    AlterPartitionSent.write(
+        world,
+        to_process=state.alter_partition_controller,
+        request=state.alter_partition_sends,
+        partition_count=request.proposal_count,
+    )
     request.destination = state.alter_partition_controller
     request.correlation_id = state.alter_partition_sends
     send(world, events.copy_event(world, request), state.alter_partition_sent_us)
@@ -270,7 +270,7 @@ def send_again(world: Brokers, broker: int, error: int) -> None:
     Source: NodeToControllerRequestThread.handleResponse@3.8.0.
     """
     state = world.brokers[broker]
-    _write_failure(world, state, broker, error)
+    _write_failure(world, state, error)
     state.alter_partition_sent_us = NONE
     if is_kraft(world):
         world.lifecycles[broker].isr_controller = NONE
@@ -287,7 +287,7 @@ def make_again(world: Brokers, broker: int, error: int) -> None:
 
     Source: DefaultAlterPartitionManager.sendRequest@3.8.0.
     """
-    _write_failure(world, world.brokers[broker], broker, error)
+    _write_failure(world, world.brokers[broker], error)
     forget_request(world, broker)
     if world.rules[broker].isr_updates_sent_periodically:
         propagate_isrs(world, broker)
@@ -305,9 +305,10 @@ def forget_request(world: Brokers, broker: int) -> None:
 
 
 @inner_rule
-def _write_failure(world: Kernel, state: Broker, broker: int, error: int) -> None:
-    failed = new_row(world, broker, AlterPartitionFailed)
-    failed.from_process = state.alter_partition_controller
-    failed.request = state.alter_partition_sends
-    failed.error = error
-    write_row(world, failed)
+def _write_failure(world: Kernel, state: Broker, error: int) -> None:
+    AlterPartitionFailed.write(
+        world,
+        from_process=state.alter_partition_controller,
+        request=state.alter_partition_sends,
+        error=error,
+    )

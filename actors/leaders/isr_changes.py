@@ -21,15 +21,15 @@ from tidegauge.actors.leaders.leader import close_account, try_high_watermark
 from tidegauge.actors.session.isr_change_propagation import record_isr_change
 from tidegauge.actors.session.zookeeper_client import new_state_write, send_state_write
 from tidegauge.actors.state.broker_stats import mark_failed_isr_update
-from tidegauge.actors.state.brokers import Brokers, HostedReplica, ineligible_replicas, now_ms
+from tidegauge.actors.state.brokers import Brokers, ineligible_replicas, now_ms
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors, isr_update
 from tidegauge.replication.in_sync_replicas import get_out_of_sync_replicas, needs_expand_isr
 from tidegauge.replication.partition import is_leader
-from tidegauge.replication.records import EMPTY, UNDEFINED, Partition, first, rest, size, without
-from tidegauge.simulation.events import items_of, new_event, new_item, set_timer
+from tidegauge.replication.records import EMPTY, UNDEFINED, first, rest, size, without
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_requests import (
@@ -38,7 +38,7 @@ from tidegauge.simulation.messages.controller_requests import (
 )
 from tidegauge.simulation.messages.timers import IsrExpiration
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse, ZnodeData
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import replica_rows
 from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
@@ -48,8 +48,7 @@ from tidegauge.simulation.trace_rows.codes import MOMENT_SHRINK, REASON_ISR
 def schedule_expiration(world: Brokers, broker: int, due_us: int) -> None:
     """Run isr-expiration at ``due_us``, or at once if that has passed."""
     world.brokers[broker].expiration_due_us = due_us
-    timer = new_event(world, broker, broker, IsrExpiration)
-    set_timer(world, timer, max(due_us, world.context[0].time_us))
+    IsrExpiration.at(world, max(due_us, world.context[0].time_us))
 
 
 @BROKER.handles(IsrExpiration)
@@ -165,15 +164,13 @@ def _change_isr(world: Brokers, row: int, isr: int, out_of_sync: int) -> bool:
     if hosted.submitted_isr != EMPTY:
         mark_failed_isr_update(world, hosted.broker)
         return False
-    written = new_row(world, hosted.broker, replica_rows.IsrUpdateSent)
-    written.partition = hosted.partition
-    written.isr = isr
-    written.old_isr = partition.isr
-    written.version = partition.partition_epoch
+    written = replica_rows.IsrUpdateSent.new(
+        world, hosted, isr=isr, old_isr=partition.isr, version=partition.partition_epoch
+    )
     if out_of_sync != EMPTY:
         silent = broker_of(world, hosted.partition, first(out_of_sync))
         because_of(world, written, silent, world.context[0].time_us - hosted.lag_ms * 1000)
-    write_row(world, written)
+    record_row(world, written)
     hosted.isr_row = written.sequence
     touch(world, row)
     if proposes:
@@ -233,21 +230,6 @@ def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
 
 
 @inner_rule
-def _tell_isr(
-    changed: replica_rows.IsrChange, hosted: HostedReplica, partition: Partition, old_isr: int
-) -> None:
-    # The answer may be to proposals about many partitions.
-    changed.because_process = hosted.broker
-    changed.because_sequence = hosted.isr_row
-    changed.partition = hosted.partition
-    changed.isr = partition.isr
-    changed.old_isr = old_isr
-    changed.leader_epoch = partition.leader_epoch
-    changed.version = partition.partition_epoch
-    changed.log_end_offset = partition.log_end_offset
-
-
-@inner_rule
 def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     """Write down, and count, that a leader has another ISR."""
     hosted = world.hosted[row]
@@ -255,20 +237,31 @@ def _write_isr_change(world: Brokers, row: int, old_isr: int) -> None:
     stats = world.broker_stats[hosted.broker]
     shrinks = size(partition.isr) < size(old_isr)
     if shrinks:
-        shrunk = new_row(world, hosted.broker, replica_rows.IsrShrunk)
-        _tell_isr(shrunk, hosted, partition, old_isr)
-        shrunk.lag_ms = hosted.lag_ms
-        write_row(world, shrunk)
-    else:
-        expanded = new_row(world, hosted.broker, replica_rows.IsrExpanded)
-        _tell_isr(expanded, hosted, partition, old_isr)
-        expanded.member_end_offset = _end_of_new_member(world, row, old_isr)
-        write_row(world, expanded)
-    close_account(world, row, REASON_ISR)
-    if shrinks:
         stats.isr_shrinks += 1
+        replica_rows.IsrShrunk.write(
+            world,
+            partition,
+            partition=hosted.partition,
+            version=partition.partition_epoch,
+            old_isr=old_isr,
+            lag_ms=hosted.lag_ms,
+            # The answer may be to proposals about many partitions.
+            because_process=hosted.broker,
+            because_sequence=hosted.isr_row,
+        )
     else:
         stats.isr_expands += 1
+        replica_rows.IsrExpanded.write(
+            world,
+            partition,
+            partition=hosted.partition,
+            version=partition.partition_epoch,
+            old_isr=old_isr,
+            member_end_offset=_end_of_new_member(world, row, old_isr),
+            because_process=hosted.broker,
+            because_sequence=hosted.isr_row,
+        )
+    close_account(world, row, REASON_ISR)
 
 
 @inner_rule
@@ -285,12 +278,9 @@ def _end_of_new_member(world: Brokers, row: int, old_isr: int) -> int:
 def _write_failure(world: Brokers, row: int, isr: int, error: int) -> None:
     hosted = world.hosted[row]
     mark_failed_isr_update(world, hosted.broker)
-    failed = new_row(world, hosted.broker, replica_rows.IsrUpdateFailed)
-    failed.partition = hosted.partition
-    failed.isr = isr
-    failed.version = world.replicas[row].partition_epoch
-    failed.error = error
-    write_row(world, failed)
+    replica_rows.IsrUpdateFailed.write(
+        world, hosted, isr=isr, version=world.replicas[row].partition_epoch, error=error
+    )
 
 
 @BROKER.handles(AlterPartitionResponse)

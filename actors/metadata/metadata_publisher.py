@@ -91,8 +91,7 @@ def publish(world: Brokers, broker: int) -> None:
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
     world.lifecycles[broker].phase = phase
-    timer = new_event(world, broker, broker, MetadataPublicationGoesOn)
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    MetadataPublicationGoesOn.after(world, delay_us)
 
 
 @inner_rule
@@ -178,7 +177,7 @@ def write_down_snapshot(
 ) -> None:
     """Write down what has happened to a snapshot of a broker."""
     begins = world.lifecycles[broker].log_start_offset
-    write_snapshot_row(world, broker, broker, step, end_offset, epoch, size_bytes, begins)
+    write_snapshot_row(world, broker, step, end_offset, epoch, size_bytes, begins)
 
 
 _TRUE = code(True)
@@ -233,10 +232,7 @@ def _delete(world: Brokers, broker: int, delta: Event) -> None:
             continue
         rows.caused_by(world, item.row_process, item.row_sequence)
         if hosted.exists:
-            stopped = rows.new_row(world, broker, ReplicaStopped)
-            stopped.partition = item.partition
-            stopped.leader_epoch = item.leader_epoch
-            rows.write_row(world, stopped)
+            ReplicaStopped.write(world, item)
         if on_disk.exists and not hosted.offline:
             delete_log(world, row)
         if item.is_removed:

@@ -102,14 +102,11 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
     request.correlation_id = state.shutdown_request
-    written = rows.new_row(world, broker, ControlledShutdownSent)
-    written.broker = broker
-    written.to_process = controller
-    written.attempt = state.shutdown_attempt
-    rows.write_row(world, written)
+    ControlledShutdownSent.write(
+        world, broker=broker, to_process=controller, attempt=state.shutdown_attempt
+    )
     send(world, request, state.shutdown_sent_us)
-    timer = new_event(world, broker, broker, ShutdownGivesUp)
-    timer.attempt = state.shutdown_request
+    timer = new_event(world, broker, broker, ShutdownGivesUp, attempt=state.shutdown_request)
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.shutdown_sent_us + timeout_us)
 
@@ -146,12 +143,9 @@ def lose_controller(world: Brokers, broker: int, until_us: int) -> None:
 def _take_outcome(world: Brokers, broker: int, error: int, remaining: int) -> None:
     state = world.brokers[broker]
     state.shutdown_request = 0
-    written = rows.new_row(world, broker, ControlledShutdownAnswered)
-    written.broker = broker
-    written.attempt = state.shutdown_attempt
-    written.error = error
-    written.remaining = remaining
-    rows.write_row(world, written)
+    ControlledShutdownAnswered.write(
+        world, broker=broker, attempt=state.shutdown_attempt, error=error, remaining=remaining
+    )
     if error == errors.NONE and remaining == 0:
         stop_serving(world, broker)
     else:
@@ -167,8 +161,7 @@ def _retry_later(world: Brokers, broker: int) -> None:
         stop_serving(world, broker)
         return
     backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
-    timer = new_event(world, broker, broker, ShutdownRetries)
-    set_timer(world, timer, world.context[0].time_us + backoff_us)
+    ShutdownRetries.after(world, backoff_us)
 
 
 @BROKER.handles(ShutdownRetries)

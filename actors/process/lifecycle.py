@@ -95,8 +95,7 @@ def start(world: Brokers, broker: int) -> None:
         return
     # Real files, if there are any, are read between this event and the next.
     checkpoints.want_files(world, state, checkpoints.READ_DUE)
-    timer = new_event(world, broker, broker, timers.LoadingBegins)
-    set_timer(world, timer, world.context[0].time_us)
+    timers.LoadingBegins.after(world, 0)
 
 
 @inner_rule
@@ -172,13 +171,14 @@ def begin_loading(world: Brokers, broker: int, start_us: int) -> int:
         loading_us += (logs - clean_logs) * rows.cost_us(world, broker, rows.LOG_RECOVERY)
         mebibyte_us = rows.cost_us(world, broker, rows.LOG_RECOVERY_MEBIBYTE)
         loading_us += max(read_us, size_bytes * mebibyte_us // _MEBIBYTE)
-    row_begun = rows.new_row(world, broker, BrokerLoading)
-    row_begun.broker = broker
-    row_begun.clean = 1 if all_clean else 0
-    row_begun.logs = logs
-    row_begun.records_to_recover = records
-    row_begun.until_us = world.context[0].time_us + loading_us
-    rows.write_row(world, row_begun)
+    BrokerLoading.write(
+        world,
+        broker=broker,
+        clean=1 if all_clean else 0,
+        logs=logs,
+        records_to_recover=records,
+        until_us=world.context[0].time_us + loading_us,
+    )
     return loading_us
 
 
@@ -276,13 +276,14 @@ def _load_log(world: Brokers, row: int) -> None:
     if was_clean or rules.recovery_point_at_end_after_recovery:
         on_disk.recovery_point = partition.log_end_offset
     on_disk.recovery_point = min(on_disk.recovery_point, partition.log_end_offset)
-    written = rows.new_row(world, hosted.broker, CheckpointRead)
-    written.partition = hosted.partition
-    written.high_watermark = on_disk.high_watermark
-    written.recovery_point = on_disk.recovery_point_checkpoint
-    written.log_end_offset = partition.log_end_offset
-    written.epoch_count = count
-    rows.write_row(world, written)
+    CheckpointRead.write(
+        world,
+        partition=hosted.partition,
+        high_watermark=on_disk.high_watermark,
+        recovery_point=on_disk.recovery_point_checkpoint,
+        log_end_offset=partition.log_end_offset,
+        epoch_count=count,
+    )
     checkpoints.note_cut_epochs(world, row, count)
     write_log_runs(world, row, codes.REASON_RETURN)
 
@@ -298,9 +299,7 @@ def run(world: Brokers, broker: int) -> None:
     state.loaded = True
     state.port_opens_us = now_us
     state.clean_directories = 0
-    written = rows.new_row(world, broker, BrokerStarted)
-    written.broker = broker
-    rows.write_row(world, written)
+    BrokerStarted.write(world, broker=broker)
     state.last_isr_change_ms = now_ms(world.context[0])
     state.last_isr_propagation_ms = state.last_isr_change_ms
     schedule_expiration(world, broker, now_us)
@@ -331,9 +330,7 @@ def halt(world: Brokers, broker: int, stop: int) -> None:
     end(world, broker, stop)
     delay_us = world.brokers[broker].restart_after_exit_us
     if delay_us >= 0:
-        timer = new_event(world, broker, broker, timers.SupervisorStarts)
-        timer.start = world.brokers[broker].starts
-        set_timer(world, timer, world.context[0].time_us + delay_us)
+        timers.SupervisorStarts.after(world, delay_us, start=world.brokers[broker].starts)
 
 
 @FAULTS.handles(timers.SupervisorStarts)
@@ -367,10 +364,7 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     ):
         state.clean_directories = 0
     _close_accounts(world, broker)
-    written = rows.new_row(world, broker, BrokerStopped)
-    written.broker = broker
-    written.stop = stop
-    rows.write_row(world, written)
+    BrokerStopped.write(world, broker=broker, stop=stop)
     dies(world, broker)
     forget_everything(world, broker)
     if stop != codes.STOP_POWER:
@@ -457,8 +451,4 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     on_disk = world.on_disk[row]
     on_disk.recovery_point = min(on_disk.recovery_point, kept)
     cut_producers(world, row)
-    written = rows.new_row(world, world.hosted[row].broker, LogLost)
-    written.partition = world.hosted[row].partition
-    written.end_offset = kept
-    written.old_end_offset = before
-    rows.write_row(world, written)
+    LogLost.write(world, world.hosted[row], end_offset=kept, old_end_offset=before)

@@ -31,12 +31,11 @@ from tidegauge.actors.storage.producers import forget_producers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import LogDirFailureExpires
 from tidegauge.simulation.messages.timers import LogDirFails
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import is_kraft
 from tidegauge.simulation.trace_rows.codes import (
     REASON_DELETED,
@@ -58,12 +57,10 @@ def handle_log_dir_fails(world: Brokers, timer: LogDirFails) -> None:
     """
     broker = timer.destination
     state = world.brokers[broker]
-    failed = new_row(world, broker, LogDirFailed)
-    failed.broker = broker
-    failed.directory = timer.directory
+    failed = LogDirFailed.new(world, broker=broker, directory=timer.directory)
     # No row was written between the fault and the failed write: it has no other link to it.
     because_of(world, failed, broker, world.context[0].time_us)
-    write_row(world, failed)
+    record_row(world, failed)
     if world.rules[broker].log_dir_failure_halts_broker:
         halt(world, broker, STOP_LOG_DIRECTORY)
         return
@@ -90,9 +87,7 @@ def _tell_quorum(world: Brokers, broker: int, directory: int) -> None:
     timeout_us = world.lifecycles[broker].log_dir_failure_timeout_us
     if timeout_us > 0:
         report_offline_directory(world, broker, directory)
-        timer = new_event(world, broker, broker, LogDirFailureExpires)
-        timer.directory = directory
-        set_timer(world, timer, world.context[0].time_us + timeout_us)
+        LogDirFailureExpires.after(world, timeout_us, directory=directory)
 
 
 @BROKER.handles(LogDirFailureExpires)
@@ -146,12 +141,10 @@ def mark_offline(world: Brokers, row: int) -> None:
     if hosted.offline:
         return
     hosted.offline = True
-    written = new_row(world, hosted.broker, ReplicaOffline)
-    written.partition = hosted.partition
-    written.directory = UNDEFINED
+    written = ReplicaOffline.new(world, partition=hosted.partition, directory=UNDEFINED)
     if world.on_disk[row].exists:
         written.directory = world.on_disk[row].directory
-    write_row(world, written)
+    record_row(world, written)
 
 
 @inner_rule
@@ -170,10 +163,7 @@ def delete_log(world: Brokers, row: int) -> None:
     if hosted.exists and is_leader(partition):
         close_account(world, row, REASON_TERM)
     write_log_runs(world, row, REASON_DELETED)
-    written = new_row(world, hosted.broker, LogDeleted)
-    written.partition = hosted.partition
-    written.log_end_offset = partition.log_end_offset
-    write_row(world, written)
+    LogDeleted.write(world, partition=hosted.partition, log_end_offset=partition.log_end_offset)
     stop_coordinating(world, row)
     forget_replica(world, row)
     _take_out(broker, world, row)

@@ -21,7 +21,7 @@ from tidegauge.replication.log import (
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.messages.timers import RetentionCheck
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.codes import RAISED_BY_RETENTION
 from tidegauge.simulation.trace_rows.replica_rows import LogStartRaised
 
@@ -67,13 +67,15 @@ def raise_log_start(world: Brokers, row: int, offset: int, raised_by: int) -> No
     Source: Log.maybeIncrementLogStartOffset@2.6.0.
     """
     partition = world.replicas[row]
-    written = new_row(world, world.hosted[row].broker, LogStartRaised)
-    written.partition = world.hosted[row].partition
-    written.log_start_offset = offset
-    written.old_log_start_offset = partition.log_start_offset
-    written.log_end_offset = partition.log_end_offset
-    written.raised_by = raised_by
+    written = LogStartRaised.new(
+        world,
+        partition=world.hosted[row].partition,
+        log_start_offset=offset,
+        old_log_start_offset=partition.log_start_offset,
+        log_end_offset=partition.log_end_offset,
+        raised_by=raised_by,
+    )
     increment_log_start_offset(partition, runs_of(world, row), epochs_of(world, row), offset)
     cut_producers(world, row)
-    write_row(world, written)
+    record_row(world, written)
     want_epoch_file(world, row)

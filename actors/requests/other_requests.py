@@ -23,7 +23,11 @@ from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Observe
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
-from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us, new_row, write_row
+from tidegauge.simulation.rows import (
+    REQUEST,
+    REQUEST_PARTITION,
+    cost_us,
+)
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered
@@ -61,8 +65,7 @@ def handle_offsets_for_leader_epoch(
         refuse_connection(world, request)
         free_event(world, request)
         return True
-    response = new_response(world, request, client_requests.EpochResponse)
-    response.fetcher = request.fetcher
+    response = new_response(world, request, client_requests.EpochResponse, fetcher=request.fetcher)
     for asked in items_of(world, request, client_requests.EpochAsked):
         item = new_item(world, response, asked.partition, client_requests.EpochEndOffset)
         item.asked_in_epoch = asked.asked_in_epoch
@@ -91,14 +94,9 @@ def handle_offsets_for_leader_epoch(
 def _write_epoch_answer(
     world: Kernel, request: Event, asked_epoch: int, item: client_requests.EpochEndOffset
 ) -> None:
-    row = new_row(world, request.destination, EpochAnswered)
-    row.partition = item.partition
-    row.to_process = request.source
-    row.asked_epoch = asked_epoch
-    row.epoch = item.leader_epoch
-    row.end_offset = item.end_offset
-    row.error = item.error
-    write_row(world, row)
+    EpochAnswered.write(
+        world, item, to_process=request.source, asked_epoch=asked_epoch, epoch=item.leader_epoch
+    )
 
 
 @REQUESTS.handles(client_requests.ListOffsetsRequest)
@@ -109,8 +107,7 @@ def handle_list_offsets(world: Brokers, request: client_requests.ListOffsetsRequ
     Source: ReplicaManager.fetchOffsetForTimestamp@2.4.0.
     """
     broker = request.destination
-    response = new_response(world, request, client_requests.ListOffsetsResponse)
-    response.fetcher = request.fetcher
+    response = new_response(world, request, client_requests.ListOffsetsResponse, request)
     for asked in items_of(world, request, client_requests.OffsetsAsked):
         item = new_item(world, response, asked.partition, client_requests.ListedOffsets)
         item.leader_epoch = asked.leader_epoch
@@ -192,11 +189,7 @@ def tell_observer(world: Brokers, row: int) -> None:
     """A replica is unlocked that a step has looked at: a fetch would be answered now."""
     hosted = world.hosted[row]
     if hosted.observer > 0:
-        written = new_row(world, hosted.broker, HighWatermarkTold)
-        written.step = hosted.observer - 1
-        written.partition = hosted.partition
-        written.high_watermark = world.replicas[row].high_watermark
-        write_row(world, written)
+        HighWatermarkTold.write(world, hosted, world.replicas[row], step=hosted.observer - 1)
         hosted.observer = 0
 
 
@@ -205,23 +198,19 @@ def _observe_replica(world: Brokers, row: int, step: int) -> None:
     hosted = world.hosted[row]
     replica = world.replicas[row]
     on_disk = world.on_disk[row]
-    written = new_row(world, hosted.broker, Observed)
-    written.step = step
-    written.partition = hosted.partition
-    written.log_end_offset = replica.log_end_offset
-    written.high_watermark = _answer_about(world, row)
-    if written.high_watermark == codes.WAITS_FOR_LOCK and hosted.observer == 0:
+    high_watermark = _answer_about(world, row)
+    if high_watermark == codes.WAITS_FOR_LOCK and hosted.observer == 0:
         hosted.observer = 1 + step
-    written.checkpointed = on_disk.high_watermark
-    written.recovery_point = on_disk.recovery_point_checkpoint
-    written.epoch_count = replica.epoch_count
-    write_row(world, written)
+    Observed.write(
+        world,
+        replica,
+        step=step,
+        partition=hosted.partition,
+        high_watermark=high_watermark,
+        checkpointed=on_disk.high_watermark,
+        recovery_point=on_disk.recovery_point_checkpoint,
+    )
     write_log_runs(world, row, codes.REASON_OBSERVED)
     epochs = epochs_of(world, row)
     for index in range(replica.epoch_count):
-        entry = new_row(world, hosted.broker, EpochObserved)
-        entry.step = step
-        entry.partition = hosted.partition
-        entry.epoch = epochs[index].epoch
-        entry.start_offset = epochs[index].start_offset
-        write_row(world, entry)
+        EpochObserved.write(world, epochs[index], step=step, partition=hosted.partition)

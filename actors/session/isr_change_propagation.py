@@ -17,12 +17,11 @@ from tidegauge.actors.state.brokers import ISR_CHANGES, Broker, Brokers, BrokerS
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
-from tidegauge.simulation.events import new_event, new_item, set_timer
+from tidegauge.simulation.events import new_event, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.controller_timers import HeartbeatDue
 from tidegauge.simulation.messages.timers import IsrChangePropagation
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkCreateRequest
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import zookeeper_process
 from tidegauge.simulation.trace_rows.replica_rows import NotificationSent
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE
@@ -64,8 +63,7 @@ def _gather(world: Brokers, row: int) -> None:
 def schedule_propagation(world: Brokers, broker: int, due_us: int) -> None:
     """Look at the gathered changes at ``due_us``, or at once if that has passed."""
     world.brokers[broker].propagation_due_us = due_us
-    timer = new_event(world, broker, broker, IsrChangePropagation)
-    set_timer(world, timer, max(due_us, world.context[0].time_us))
+    IsrChangePropagation.at(world, max(due_us, world.context[0].time_us))
 
 
 @BROKER.handles(IsrChangePropagation)
@@ -111,18 +109,19 @@ def _propagate(world: Brokers, broker: int) -> None:
     state.propagation_time_ms = now_ms(world.context[0])
     for row in ISR_CHANGES.of(world, state):
         world.hosted[row].changed_again = False
-    _write_notification(world, state, world.broker_stats[broker], broker)
+    _write_notification(world, state, world.broker_stats[broker])
     send_notification(world, broker)
 
 
 @inner_rule
-def _write_notification(world: Kernel, state: Broker, stats: BrokerStats, broker: int) -> None:
-    sent = new_row(world, broker, NotificationSent)
-    sent.notification = state.notifications
-    sent.partition_count = state.propagating
-    sent.quiet_ms = state.propagation_time_ms - state.last_isr_change_ms
-    sent.since_propagation_ms = state.propagation_time_ms - state.last_isr_propagation_ms
-    write_row(world, sent)
+def _write_notification(world: Kernel, state: Broker, stats: BrokerStats) -> None:
+    NotificationSent.write(
+        world,
+        notification=state.notifications,
+        partition_count=state.propagating,
+        quiet_ms=state.propagation_time_ms - state.last_isr_change_ms,
+        since_propagation_ms=state.propagation_time_ms - state.last_isr_propagation_ms,
+    )
     state.notifications += 1
     stats.isr_change_notifications += 1
 
@@ -175,9 +174,7 @@ def communicate_later(world: Brokers, broker: int, delay_us: int) -> None:
         state.next_is_immediate = False
         delay_us = 0
     state.plans += 1
-    timer = new_event(world, broker, broker, HeartbeatDue)
-    timer.number = state.plans
-    set_timer(world, timer, world.context[0].time_us + delay_us)
+    HeartbeatDue.after(world, delay_us, number=state.plans)
 
 
 @inner_rule

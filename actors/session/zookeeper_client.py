@@ -88,8 +88,7 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = new_event(world, broker, broker, SessionReconnects)
-    timer.session = state.session
+    timer = new_event(world, broker, broker, SessionReconnects, session=state.session)
     state.reconnecting = True
     world.zookeeper_stats[broker].disconnects += 1
     set_timer(world, timer, now_us + max(0, sleep_us - since_us))
@@ -165,8 +164,7 @@ def start_controller(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        news = new_event(world, broker, controller_process(world, broker), ControllerStart)
-        news.session = state.session
+        news = new_event(world, broker, controller_process(world, broker), ControllerStart, state)
         send(world, news, world.context[0].time_us)
 
 
@@ -249,6 +247,5 @@ def _tell_controller(world: Brokers, broker: int, topic: int) -> None:
     """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if world.rules[broker].unclean_switch_elects and world.brokers[broker].broker_epoch >= 0:
         controller = controller_process(world, broker)
-        enabled = new_event(world, broker, controller, UncleanElectionEnabled)
-        enabled.topic = topic
+        enabled = new_event(world, broker, controller, UncleanElectionEnabled, topic=topic)
         send(world, enabled, world.context[0].time_us)

@@ -56,15 +56,8 @@ def begin_loading(world: Brokers, row: int) -> None:
         + size_bytes * mebibyte_us // _MEBIBYTE
     )
     state.offsets_load_until_us = max(state.offsets_load_until_us, now_us) + load_us
-    written = rows.new_row(world, hosted.broker, CoordinatorLoading)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.until_us = state.offsets_load_until_us
-    rows.write_row(world, written)
-    timer = new_event(world, hosted.broker, hosted.broker, OffsetsLoaded)
-    timer.row = row
-    set_timer(world, timer, state.offsets_load_until_us)
+    CoordinatorLoading.write(world, hosted, partition, until_us=state.offsets_load_until_us)
+    OffsetsLoaded.at(world, state.offsets_load_until_us, row=row)
 
 
 @BROKER.handles(OffsetsLoaded)
@@ -99,13 +92,7 @@ def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
             index = hosted.broker * _clients(world) + key - targets
             members += 1 if world.group_members[index].present else 0
     hosted.coordinates = True
-    written = rows.new_row(world, hosted.broker, CoordinatorLoaded)
-    written.partition = hosted.partition
-    written.leader_epoch = partition.leader_epoch
-    written.log_end_offset = partition.log_end_offset
-    written.offset_count = offsets
-    written.member_count = members
-    rows.write_row(world, written)
+    CoordinatorLoaded.write(world, hosted, partition, offset_count=offsets, member_count=members)
 
 
 @inner_rule
@@ -143,10 +130,7 @@ def stop_coordinating(world: Brokers, row: int) -> None:
     if not hosted.coordinates:
         return
     hosted.coordinates = False
-    written = rows.new_row(world, hosted.broker, CoordinatorUnloaded)
-    written.partition = hosted.partition
-    written.leader_epoch = world.replicas[row].leader_epoch
-    rows.write_row(world, written)
+    CoordinatorUnloaded.write(world, hosted, leader_epoch=world.replicas[row].leader_epoch)
 
 
 @inner_rule
@@ -168,8 +152,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
     if member.watched:
         return
     member.watched = True
-    timer = new_event(world, broker, broker, MemberExpires)
-    timer.member_key = key
+    timer = new_event(world, broker, broker, MemberExpires, member_key=key)
     timeout_us = world.commit_keys[key].session_timeout_us
     set_timer(world, timer, world.context[0].time_us + timeout_us)
 
@@ -259,11 +242,7 @@ def _admit(world: Brokers, request: client_requests.GroupAppendRequest) -> None:
     member.present = True
     member.start = request.start
     hear(world, request.destination, request.member_key)
-    written = rows.new_row(world, request.destination, MemberJoined)
-    written.partition = request.partition
-    written.from_process = request.source
-    written.start = request.start
-    rows.write_row(world, written)
+    MemberJoined.write(world, request, from_process=request.source)
 
 
 @inner_rule

@@ -23,7 +23,6 @@ from pathlib import Path
 
 from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import FAULT_CODES
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.timers import LogDirFails
@@ -136,9 +135,7 @@ def notice_failure(world: Brokers, broker: int, directory: int) -> None:
     if (state.offline_directories >> directory) & 1 == 1:
         return
     state.offline_directories |= 1 << directory
-    told = new_event(world, broker, broker, LogDirFails)
-    told.directory = directory
-    set_timer(world, told, world.context[0].time_us)
+    LogDirFails.after(world, 0, directory=directory)
 
 
 @inner_rule

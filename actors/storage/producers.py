@@ -17,7 +17,6 @@ from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.client_requests import FetchedRecords, PartitionAppend
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.process_rows import DuplicateFound
 
 
@@ -73,12 +72,9 @@ def check_batch(world: Brokers, row: int, append: PartitionAppend, source: int) 
         return error == errors.NONE
     append.offset = world.producer_batches[duplicate].base_offset
     world.brokers[world.hosted[row].broker].records_deduplicated += append.record_count
-    found = new_row(world, world.hosted[row].broker, DuplicateFound)
-    found.partition = world.hosted[row].partition
-    found.from_process = source
-    found.records = append.record_count
-    found.offset = append.offset
-    write_row(world, found)
+    DuplicateFound.write(
+        world, world.hosted[row], append, from_process=source, records=append.record_count
+    )
     return False
 
 
@@ -178,8 +174,7 @@ def tell_batches(
             batch = world.producer_batches[_batch_at(entry, number)]
             if first_offset <= batch.last_offset < end_offset:
                 if told.producer_id != NONE:
-                    told = new_item(world, response, item.partition, FetchedRecords)
-                    told.continues = True
+                    told = new_item(world, response, item.partition, FetchedRecords, continues=True)
                 told.producer_id = entry.producer_id
                 told.producer_epoch = entry.producer_epoch
                 told.first_sequence = batch.first_sequence

@@ -44,8 +44,7 @@ from tidegauge.simulation.messages.controller_requests import (
 )
 from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import broker_of, controller_process
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK, REASSIGNMENT_ISR_CHANGE
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered, NotificationRead
 from tidegauge.simulation.zookeeper_tree import NOTIFICATIONS_ZNODE, state_znode
@@ -189,22 +188,19 @@ def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionReque
     """Tell all brokers of every partition that the request names, whatever came of it."""
     for item in items_of(world, request, AlterPartitionData):
         add_update_metadata_request(world, controller, item.partition)
-        altered = new_row(world, controller_process(world, controller), IsrAltered)
-        altered.partition = item.partition
-        altered.leader = broker_of(world, item.partition, item.leader)
-        altered.leader_epoch = item.leader_epoch
-        altered.isr = item.isr
-        altered.version = item.partition_epoch
-        altered.error = item.error
-        write_row(world, altered)
+        IsrAltered.write(
+            world,
+            item,
+            leader=broker_of(world, item.partition, item.leader),
+            version=item.partition_epoch,
+        )
     send_requests_to_brokers(world, controller)
 
 
 @inner_rule
 def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
-    response = new_response(world, request, AlterPartitionResponse)
-    response.error = error
+    response = new_response(world, request, AlterPartitionResponse, error=error)
     cursor = request.first_item
     while error == errors.NONE and cursor != NONE:
         item = view_as(world.items[cursor], AlterPartitionData)
@@ -274,7 +270,4 @@ def _read_states(world: ControlPlane, controller: int) -> None:
         partition = partition_at(world, controller, partition).next_touched
     for child in items_of(world, world.events[world.controllers[controller].listing], Child):
         if child.was_read:
-            written = new_row(world, controller_process(world, controller), NotificationRead)
-            written.notification = child.sequence_number
-            written.partition_count = count
-            write_row(world, written)
+            NotificationRead.write(world, notification=child.sequence_number, partition_count=count)

@@ -168,8 +168,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
         # Before the first of those that somebody replaces is taken up.
         is_done = is_done or (state.phase == CHOOSE and known.moves)
         if not is_done and not known.move_refused:
-            kept = new_item(world, request, item.partition, NamedPartition)
-            kept.replicas = item.replicas
+            new_item(world, request, item.partition, NamedPartition, replicas=item.replicas)
     if request.item_count > 0:
         assignments.issue_write(world, controller, request, znode)
         return

@@ -48,8 +48,7 @@ from tidegauge.simulation.messages.controller_requests import (
     StopReplicaRequest,
 )
 from tidegauge.simulation.messages.zookeeper_requests import Child, ZkResponse
-from tidegauge.simulation.rows import new_row, write_row
-from tidegauge.simulation.topology import controller_process, row_of
+from tidegauge.simulation.topology import row_of
 from tidegauge.simulation.trace_rows.codes import PREFERRED_ELECTION, TOPIC_DELETION_ASKED_FOR
 from tidegauge.simulation.trace_rows.controller_rows import TopicDeleted, TopicDeletionBegun
 
@@ -285,9 +284,7 @@ def _begin(world: control_plane.ControlPlane, controller: int) -> None:
     known = control_plane.topic_at(world, controller, topic)
     if not known.deletion_started:
         known.deletion_started = True
-        written = new_row(world, controller_process(world, controller), TopicDeletionBegun)
-        written.topic = topic
-        write_row(world, written)
+        TopicDeletionBegun.write(world, topic=topic)
     for partition in range(world.sizes[0].partitions):
         of_topic = control_plane.partition_at(world, controller, partition)
         if world.partitions[partition].topic == topic and of_topic.known:
@@ -374,6 +371,4 @@ def _forget(world: control_plane.ControlPlane, controller: int) -> None:
     known.deleted = False
     known.ineligible = False
     known.deletion_started = False
-    written = new_row(world, controller_process(world, controller), TopicDeleted)
-    written.topic = topic
-    write_row(world, written)
+    TopicDeleted.write(world, topic=topic)

@@ -36,11 +36,10 @@ from tidegauge.controller.raft.state import name_of_voter, this_voter, voter_of
 from tidegauge.controller.state.control_plane import write_existing_records
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY
-from tidegauge.simulation.events import new_event, set_timer, take_first
+from tidegauge.simulation.events import take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.controller_timers import LeadershipClaimed, LeadershipLost
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import quorum_process
 from tidegauge.simulation.trace_rows.codes import (
     BROKER_FENCED,
@@ -75,7 +74,7 @@ def restore_former_states(world: Quorum) -> None:
             append_partition(world, topic.first_partition + place)
     for partition in range(world.sizes[0].partitions):
         epoch = world.registrations[partition].leader_epoch
-        write_existing_records(world, world.context[0].handling, partition, epoch)
+        write_existing_records(world, partition, epoch)
     voter.event_written = False
     voter.drains = False
     _commit(world, voter.log_end_offset)
@@ -114,10 +113,7 @@ def handle_leadership_claimed(world: Quorum, timer: LeadershipClaimed) -> bool:
     if world.active_controller[0].committed_offset >= timer.offset:
         _claim(world)
         return False
-    again = new_event(world, timer.destination, timer.destination, LeadershipClaimed)
-    again.epoch = timer.epoch
-    again.offset = timer.offset
-    set_timer(world, again, world.context[0].time_us)
+    LeadershipClaimed.after(world, 0, timer)
     return False
 
 
@@ -167,10 +163,7 @@ def forget_claim(world: Quorum) -> None:
 
 @inner_rule
 def _write_active(world: Quorum, name: int) -> None:
-    active = new_row(world, world.context[0].handling, ControllerActive)
-    active.broker = name
-    active.controller_epoch = this_voter(world).claimed_epoch
-    write_row(world, active)
+    ControllerActive.write(world, broker=name, controller_epoch=this_voter(world).claimed_epoch)
 
 
 @inner_rule

@@ -31,7 +31,7 @@ from tidegauge.controller.kraft.state import BROKER_RECORD, WRITES, Quorum
 from tidegauge.controller.kraft_partitions import partition_target
 from tidegauge.replication import errors
 from tidegauge.replication.records import contains
-from tidegauge.simulation.events import items_of, new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
 from tidegauge.simulation.messages.controller_timers import (
@@ -99,22 +99,18 @@ def plan_elections(world: Quorum) -> None:
     maybeScheduleNextBalancePartitionLeaders, maybeScheduleNextElectUncleanLeaders@3.9.0.
     """
     state = world.active_controller[0]
-    process = world.context[0].handling
-    now_us = world.context[0].time_us
     always = state.has_heartbeat_tracker
     is_imbalanced = always or state.imbalanced_partitions > 0
     if state.auto_leader_rebalance_enable and is_imbalanced and not state.balances:
         state.balances = True
-        timer = new_event(world, process, process, PreferredLeaderBalance)
-        timer.epoch = state.epoch
-        set_timer(world, timer, now_us + state.leader_imbalance_check_interval_us)
+        PreferredLeaderBalance.after(
+            world, state.leader_imbalance_check_interval_us, epoch=state.epoch
+        )
     interval_us = state.unclean_leader_election_interval_us
     is_leaderless = always or state.leaderless_partitions > 0
     if interval_us > 0 and is_leaderless and not state.elects_uncleanly:
         state.elects_uncleanly = True
-        check = new_event(world, process, process, UncleanElectionCheck)
-        check.epoch = state.epoch
-        set_timer(world, check, now_us + interval_us)
+        UncleanElectionCheck.after(world, interval_us, epoch=state.epoch)
 
 
 @inner_rule
@@ -142,10 +138,7 @@ def handle_preferred_leader_balance(world: Quorum, _: PreferredLeaderBalance) ->
         world, partition_target.PREFERRED
     )
     if state.balances:
-        process = world.context[0].handling
-        again = new_event(world, process, process, PreferredLeaderBalance)
-        again.epoch = state.epoch
-        set_timer(world, again, world.context[0].time_us + AGAIN_US)
+        PreferredLeaderBalance.after(world, AGAIN_US, epoch=state.epoch)
 
 
 @WRITES.handles(UncleanElectionCheck)
@@ -160,10 +153,7 @@ def handle_unclean_election_check(world: Quorum, _: UncleanElectionCheck) -> Non
         world, partition_target.UNCLEAN
     )
     if state.elects_uncleanly:
-        process = world.context[0].handling
-        again = new_event(world, process, process, UncleanElectionCheck)
-        again.epoch = state.epoch
-        set_timer(world, again, world.context[0].time_us + AGAIN_US)
+        UncleanElectionCheck.after(world, AGAIN_US, epoch=state.epoch)
 
 
 @inner_rule

@@ -41,7 +41,7 @@ from tidegauge.controller.raft.snapshots import (
 )
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication import errors
-from tidegauge.simulation.events import append_event, new_event, new_response, set_timer, take_first
+from tidegauge.simulation.events import append_event, new_response, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import CommittedResponse
 from tidegauge.simulation.messages.controller_timers import QuorumCommits, SnapshotDue
@@ -176,10 +176,7 @@ def handle_quorum_commits(world: Quorum, timer: QuorumCommits) -> bool:
         most -= 1
         commit_next(world, epoch_of(world, state.committed_offset))
     if state.committed_offset < timer.offset:
-        goes_on = new_event(world, timer.destination, timer.destination, QuorumCommits)
-        goes_on.offset = timer.offset
-        goes_on.epoch = timer.epoch
-        set_timer(world, goes_on, world.context[0].time_us)
+        QuorumCommits.after(world, 0, timer)
         return False
     voter = this_voter(world)
     while voter.deferred.first != NONE:

@@ -37,7 +37,6 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionResponse,
     IsrMember,
 )
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import broker_of, slot_of
 from tidegauge.simulation.trace_rows.controller_rows import IsrAltered
 
@@ -252,11 +251,4 @@ def _eligible_members(
 
 @inner_rule
 def _write_down(world: Quorum, request: AlterPartitionRequest, decided: AlterPartitionData) -> None:
-    altered = new_row(world, world.context[0].handling, IsrAltered)
-    altered.partition = decided.partition
-    altered.leader = request.broker_id
-    altered.leader_epoch = decided.leader_epoch
-    altered.isr = decided.isr
-    altered.version = decided.partition_epoch
-    altered.error = decided.error
-    write_row(world, altered)
+    IsrAltered.write(world, decided, leader=request.broker_id, version=decided.partition_epoch)

@@ -23,7 +23,7 @@ from tidegauge.controller.raft.replication import append_leader_change
 from tidegauge.controller.raft.snapshots import is_up_to_date, last_epoch
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
 from tidegauge.replication.errors import FENCED_LEADER_EPOCH
-from tidegauge.simulation.events import new_event, new_response, set_timer
+from tidegauge.simulation.events import new_event, new_response
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import BeginQuorumEpochDue, VoterDeadline
@@ -283,9 +283,7 @@ def tell_epoch(world: Raft) -> None:
         request.leader = own
         request.epoch = voter.epoch
         transitions.send_when_written(world, request)
-    timer = new_event(world, process, process, BeginQuorumEpochDue)
-    timer.epoch = voter.epoch
-    set_timer(world, timer, now_us + period_us)
+    BeginQuorumEpochDue.after(world, period_us, epoch=voter.epoch)
 
 
 @RAFT.handles(BeginQuorumEpochDue)

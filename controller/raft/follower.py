@@ -146,9 +146,7 @@ def _fetch_again_later(world: Raft) -> None:
     voter.fetch_sent_us = NONE
     if not voter.fetch_due:
         voter.fetch_due = True
-        process = world.context[0].handling
-        timer = new_event(world, process, process, VoterFetchDue)
-        set_timer(world, timer, world.context[0].time_us + voter.retry_backoff_us)
+        VoterFetchDue.after(world, voter.retry_backoff_us)
 
 
 @RAFT.handles(VoterFetchDue)

@@ -29,7 +29,6 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import EventSlot
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import controller_process, zookeeper_process
 from tidegauge.simulation.trace_rows.controller_rows import PartitionReplicas
 from tidegauge.simulation.zookeeper_tree import STATES, place_in
@@ -101,16 +100,10 @@ def store_assignments(world: ControlPlane, request: zookeeper_requests.ZkSetRequ
         assignment.replicas = item.replicas
         assignment.adding = item.adding
         assignment.removing = item.removing
-        written = new_row(world, request.destination, PartitionReplicas)
-        written.partition = item.partition
-        written.replicas = item.replicas
-        written.adding = item.adding
-        written.removing = item.removing
         # Only KRaft keeps eligible leaders, and the last leader (KIP-966).
-        written.eligible_leaders = EMPTY
-        written.last_known_leader = NONE
-        written.recovering = 0
-        write_row(world, written)
+        PartitionReplicas.write(
+            world, item, eligible_leaders=EMPTY, last_known_leader=NONE, recovering=0
+        )
 
 
 @inner_rule
@@ -258,16 +251,14 @@ def issue_get(world: ControlPlane, controller: int, znode: int) -> None:
 @inner_rule
 def issue_exists(world: ControlPlane, controller: int, znode: int, watch: bool) -> None:
     """Look whether a znode exists, and watch it if ``watch``."""
-    request = new_request(world, controller, zookeeper_requests.ZkExistsRequest)
-    request.sets_watch = watch
+    request = new_request(world, controller, zookeeper_requests.ZkExistsRequest, sets_watch=watch)
     issue(world, controller, request, znode)
 
 
 @inner_rule
 def issue_children(world: ControlPlane, controller: int, znode: int) -> None:
     """List the children of a znode, and watch them."""
-    request = new_request(world, controller, zookeeper_requests.ZkChildrenRequest)
-    request.sets_watch = True
+    request = new_request(world, controller, zookeeper_requests.ZkChildrenRequest, sets_watch=True)
     issue(world, controller, request, znode)
 
 

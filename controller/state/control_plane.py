@@ -14,7 +14,6 @@ from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.records import LeaderAndIsr
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Cluster, zookeeper_process
 from tidegauge.simulation.trace_rows.codes import REASON_EXISTED
 from tidegauge.simulation.trace_rows.replica_rows import Acknowledged
@@ -415,16 +414,17 @@ def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerRepl
 
 
 @inner_rule
-def write_existing_records(world: Cluster, process: int, partition: int, epoch: int) -> None:
+def write_existing_records(world: Cluster, partition: int, epoch: int) -> None:
     """Write down what a partition's replicas must not lose, if it has any record."""
     facts = world.partitions[partition]
     if facts.existing_records == 0:
         return
-    row = new_row(world, process, Acknowledged)
-    row.partition = partition
-    row.leader_epoch = epoch
-    row.acks = ACKS_ALL
-    row.first_offset = 0
-    row.end_offset = facts.existing_records
-    row.reason = REASON_EXISTED
-    write_row(world, row)
+    Acknowledged.write(
+        world,
+        partition=partition,
+        leader_epoch=epoch,
+        acks=ACKS_ALL,
+        first_offset=0,
+        end_offset=facts.existing_records,
+        reason=REASON_EXISTED,
+    )

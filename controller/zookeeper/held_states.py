@@ -40,7 +40,7 @@ FORMER_SESSION = code(0)
 
 
 @inner_rule
-def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
+def restore_former_states(world: ControlPlane) -> None:
     """Have the znodes that were there before, by nobody's doing; parents come first."""
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]
@@ -50,10 +50,10 @@ def restore_former_states(world: ControlPlane, zookeeper: int) -> None:
         node.broker = NONE
         if znode == CONTROLLER_ZNODE:
             node.session = FORMER_SESSION
-        write_znode_row(world, zookeeper, FORMER_WRITER, znode, STATE_CREATED)
+        write_znode_row(world, FORMER_WRITER, znode, STATE_CREATED)
     for partition in range(world.sizes[0].partitions):
         epoch = world.znodes[state_znode(world, partition)].leader_epoch
-        write_existing_records(world, zookeeper, partition, epoch)
+        write_existing_records(world, partition, epoch)
 
 
 @inner_rule
@@ -113,7 +113,7 @@ def isr_of(world: ControlPlane, partition: int) -> int:
 def count_notifications(world: ControlPlane) -> int:
     """How many isr_change_notifications the controller has not dealt with yet."""
     count = 0
-    for znode in NOTIFICATIONS.of(world, world.ensemble[0]):
+    for _ in NOTIFICATIONS.of(world, world.ensemble[0]):
         count += 1
     return count
 

@@ -132,11 +132,7 @@ def open_session(world: ControlPlane, request: zookeeper_requests.ZkConnectReque
         world.zookeeper_sessions[ensemble.last_session].next = number
     ensemble.last_session = number
     _touch(world, session)
-    written = rows.new_row(world, request.destination, SessionOpened)
-    written.broker = request.broker
-    written.session = number
-    written.timeout_ms = session.timeout_ms
-    rows.write_row(world, written)
+    SessionOpened.write(world, broker=request.broker, session=number, timeout_ms=session.timeout_ms)
     return number
 
 
@@ -178,12 +174,11 @@ def check_sessions(world: ControlPlane, zookeeper: int) -> None:
 def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     session = world.zookeeper_sessions[number]
     now_us = world.context[0].time_us
-    written = rows.new_row(world, zookeeper, SessionExpired)
-    written.broker = session.broker
-    written.session = number
-    written.silent_us = now_us - session.heard_us
+    written = SessionExpired.new(
+        world, session, session=number, silent_us=now_us - session.heard_us
+    )
     because_of(world, written, session.broker, session.heard_us)
-    rows.write_row(world, written)
+    rows.record_row(world, written)
     _end(world, zookeeper, number, codes.BROKER_SESSION_EXPIRED, now_us)
 
 
@@ -195,10 +190,7 @@ def close_session(
 
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
-    written = rows.new_row(world, request.destination, SessionClosed)
-    written.broker = request.broker
-    written.session = request.session
-    rows.write_row(world, written)
+    SessionClosed.write(world, request)
     zookeeper = request.destination
     reason = codes.BROKER_SESSION_CLOSED
     _end(world, zookeeper, request.session, reason, departure_us)

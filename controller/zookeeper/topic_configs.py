@@ -30,7 +30,6 @@ from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.event import Event
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.trace_rows.codes import THROTTLE_MOVES, THROTTLE_NAMED
 from tidegauge.simulation.trace_rows.controller_rows import TopicConfigured
 from tidegauge.simulation.zookeeper_tree import is_administered, reassign_partitions_znode
@@ -47,11 +46,9 @@ def configure_topic(
         config.min_insync_replicas = request.min_insync_replicas
     if request.unclean_leader_election != NONE:
         config.unclean_leader_election = request.unclean_leader_election == 1
-    written = new_row(world, request.destination, TopicConfigured)
-    written.topic = topic
-    written.min_insync_replicas = config.min_insync_replicas
-    written.unclean_enabled = 1 if config.unclean_leader_election else 0
-    write_row(world, written)
+    TopicConfigured.write(
+        world, config, topic=topic, unclean_enabled=1 if config.unclean_leader_election else 0
+    )
     for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
         news = new_event(

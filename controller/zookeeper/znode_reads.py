@@ -81,8 +81,7 @@ def handle_children(world: ControlPlane, request: zookeeper_requests.ZkChildrenR
 def _name_partitions(world: Kernel, node: Znode, response: zookeeper_requests.ZkResponse) -> None:
     """Name the partitions that a znode names."""
     for kept in items_of(world, node, zookeeper_requests.NamedPartition):
-        named = new_item(world, response, kept.partition, zookeeper_requests.NamedPartition)
-        named.replicas = kept.replicas
+        new_item(world, response, kept.partition, zookeeper_requests.NamedPartition, kept)
 
 
 @inner_rule

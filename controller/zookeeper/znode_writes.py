@@ -111,7 +111,6 @@ def _create_controller(
         epoch.version = 0
         znodes.write_znode_row(
             world,
-            request.destination,
             request.broker,
             zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
             codes.STATE_CREATED,
@@ -125,7 +124,6 @@ def _create_controller(
     response.version = epoch.version
     znodes.write_znode_row(
         world,
-        request.destination,
         request.broker,
         zookeeper_tree.CONTROLLER_EPOCH_ZNODE,
         codes.STATE_WRITTEN,
@@ -164,15 +162,13 @@ def _create(
     _take_data(world, node, request)
     response.created_zxid = node.created_zxid
     response.version = 0
-    znodes.write_znode_row(world, request.destination, request.broker, znode, codes.STATE_CREATED)
+    znodes.write_znode_row(world, request.broker, znode, codes.STATE_CREATED)
     parent = znodes.parent_of(world, znode)
     if parent == zookeeper_tree.TOPICS_ZNODE:
         begin_assignments(world, zookeeper_tree.place_in(world, zookeeper_tree.TOPICS, znode))
     if parent == zookeeper_tree.BROKER_IDS_ZNODE and request.sets_data:
         node.version = 1
-        znodes.write_znode_row(
-            world, request.destination, request.broker, znode, codes.STATE_WRITTEN
-        )
+        znodes.write_znode_row(world, request.broker, znode, codes.STATE_WRITTEN)
     znodes.fire_watches(world, request.destination, znode, departure_us)
     znodes.fire_child_watches(world, request.destination, parent, departure_us)
 
@@ -225,7 +221,5 @@ def _set(
         _take_data(world, node, request)
     node.version += 1
     response.version = node.version
-    znodes.write_znode_row(
-        world, request.destination, request.broker, request.znode, codes.STATE_WRITTEN
-    )
+    znodes.write_znode_row(world, request.broker, request.znode, codes.STATE_WRITTEN)
     znodes.fire_watches(world, request.destination, request.znode, departure_us)

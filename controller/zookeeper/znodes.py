@@ -21,7 +21,6 @@ from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology, broker_of
 from tidegauge.simulation.trace_rows import codes, controller_rows
 
@@ -29,7 +28,6 @@ from tidegauge.simulation.trace_rows import codes, controller_rows
 @inner_rule
 def write_control_plane_row(
     world: ControlPlane,
-    zookeeper: int,
     znode: int,
     writer: int,
     change: int,
@@ -47,47 +45,44 @@ def write_control_plane_row(
     """
     if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
         partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
-        _write_partition_state(world, zookeeper, partition, writer, change)
+        _write_partition_state(world, partition, writer, change)
     elif change == codes.STATE_WRITTEN:
         return
     elif zookeeper_tree.is_in(world, zookeeper_tree.BROKERS, znode):
-        registered = new_row(world, zookeeper, controller_rows.BrokerState)
-        registered.broker = zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode)
-        registered.state = (
-            codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE
+        controller_rows.BrokerState.write(
+            world,
+            broker=zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode),
+            state=codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE,
+            broker_epoch=world.znodes[znode].created_zxid,
+            state_reason=reason,
         )
-        registered.broker_epoch = world.znodes[znode].created_zxid
-        registered.state_reason = reason
-        write_row(world, registered)
     elif znode == zookeeper_tree.CONTROLLER_ZNODE:
-        active = new_row(world, zookeeper, controller_rows.ControllerActive)
-        active.broker = NONE if change == codes.STATE_DELETED else writer
-        active.controller_epoch = world.znodes[
-            zookeeper_tree.CONTROLLER_EPOCH_ZNODE
-        ].controller_epoch
-        write_row(world, active)
+        controller_rows.ControllerActive.write(
+            world,
+            broker=NONE if change == codes.STATE_DELETED else writer,
+            controller_epoch=world.znodes[zookeeper_tree.CONTROLLER_EPOCH_ZNODE].controller_epoch,
+        )
 
 
 @inner_rule
 def _write_partition_state(
     world: ControlPlane,
-    zookeeper: int,
     partition: int,
     writer: int,
     change: int,
 ) -> None:
     node = world.znodes[zookeeper_tree.state_znode(world, partition)]
     is_deleted = change == codes.STATE_DELETED
-    row = new_row(world, zookeeper, controller_rows.PartitionState)
-    row.partition = partition
-    row.change = change
-    row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
-    row.leader_epoch = node.leader_epoch
-    row.partition_epoch = node.version
-    row.isr = EMPTY if is_deleted else node.isr
-    row.controller_epoch = node.controller_epoch
-    row.writer = writer
-    write_row(world, row)
+    controller_rows.PartitionState.write(
+        world,
+        node,
+        partition=partition,
+        change=change,
+        leader=NONE if is_deleted else broker_of(world, partition, node.leader),
+        partition_epoch=node.version,
+        isr=EMPTY if is_deleted else node.isr,
+        writer=writer,
+    )
 
 
 @inner_rule
@@ -171,10 +166,9 @@ def _tell_watchers(
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        news = new_event(world, zookeeper, watch.process, ZkWatch)
-        news.znode = znode
-        news.session = watch.session
-        news.is_created = is_created
+        news = new_event(
+            world, zookeeper, watch.process, ZkWatch, watch, znode=znode, is_created=is_created
+        )
         send(world, news, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -306,7 +300,6 @@ def _free_notification(world: ControlPlane, znode: int) -> None:
 @inner_rule
 def write_znode_row(
     world: ControlPlane,
-    zookeeper: int,
     writer: int,
     znode: int,
     change: int,
@@ -314,27 +307,11 @@ def write_znode_row(
     """Write down what a znode holds after it was created, or written (``change``)."""
     node = world.znodes[znode]
     if change == codes.STATE_CREATED:
-        created = new_row(world, zookeeper, controller_rows.ZnodeCreated)
-        _tell_content(created, node, znode, writer)
-        created.sequence_number = node.sequence_number
-        write_row(world, created)
+        created = controller_rows.ZnodeCreated.write(world, node, znode=znode, writer=writer)
         node.row_sequence = created.sequence
     else:
-        written = new_row(world, zookeeper, controller_rows.ZnodeSet)
-        _tell_content(written, node, znode, writer)
-        written.version = node.version
-        write_row(world, written)
-    write_control_plane_row(world, zookeeper, znode, writer, change, codes.BROKER_REGISTERS)
-
-
-@inner_rule
-def _tell_content(row: controller_rows.ZnodeContent, node: Znode, znode: int, writer: int) -> None:
-    row.znode = znode
-    row.writer = writer
-    row.leader = node.leader
-    row.leader_epoch = node.leader_epoch
-    row.controller_epoch = node.controller_epoch
-    row.isr = node.isr
+        controller_rows.ZnodeSet.write(world, node, znode=znode, writer=writer)
+    write_control_plane_row(world, znode, writer, change, codes.BROKER_REGISTERS)
 
 
 @inner_rule
@@ -353,12 +330,9 @@ def delete_znode(
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(world, zookeeper, controller_rows.ZnodeDeleted)
-    written.znode = znode
-    written.writer = writer
-    write_row(world, written)
+    written = controller_rows.ZnodeDeleted.write(world, znode=znode, writer=writer)
     node.row_sequence = written.sequence
-    write_control_plane_row(world, zookeeper, znode, writer, codes.STATE_DELETED, reason)
+    write_control_plane_row(world, znode, writer, codes.STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
         _free_notification(world, znode)

@@ -60,7 +60,7 @@ def handle_tick(world: ControlPlane, timer: zookeeper_requests.ZkTick) -> None:
     """Expire sessions; the first tick begins, or ends, what was there before the run."""
     zookeeper = timer.destination
     if world.context[0].time_us == 0:
-        restore_former_states(world, zookeeper)
+        restore_former_states(world)
     else:
         end_former_session(world, zookeeper)
     sessions.check_sessions(world, zookeeper)
