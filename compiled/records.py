@@ -317,7 +317,7 @@ def set_body(
     record_class: type[Record],
     given: Collection[str] = (),
 ) -> Any:
-    """The pointer as one to the class's record, and the code that sets its body but for ``given``."""
+    """The pointer as one to a class's record, and the code that sets its body but for ``given``."""
     record_type = numba.from_dtype(dtype_of(record_class))
     seen = builder.bitcast(pointer, context.get_value_type(record_type))
     for name, default in body_of(record_class).items():

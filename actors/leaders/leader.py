@@ -186,6 +186,7 @@ def count_fetch(world: brokers.Brokers, row: int, replica: int, item: FetchParti
             partition,
             replica=broker_of(world, item.partition, replica),
             old_offset=before,
+            high_watermark=partition.high_watermark,
         )
 
 

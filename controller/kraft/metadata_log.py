@@ -49,7 +49,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     FetchSnapshotRequest,
     FetchSnapshotResponse,
 )
-from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, write_row
+from tidegauge.simulation.rows import METADATA_SNAPSHOT_MEBIBYTE, cost_us, record_row
 
 _MEBIBYTE = code(1024 * 1024)
 #: KafkaRaftClient.MAX_BATCH_SIZE_BYTES
@@ -116,7 +116,7 @@ def append_record(world: Quorum, sort: int, subject: int) -> MetadataRecord:
     """
     voter = this_voter(world)
     if not voter.event_written:
-        write_row(world, new_event_row(world))
+        record_row(world, new_event_row(world))
     record = _new_record(world)
     record.offset = append_offset(world)
     record.epoch = voter.epoch
