@@ -33,12 +33,7 @@ _NEVER_MS = code(2**40)
 def enqueue(world: client_state.Clients, batch: client_state.Batch) -> None:
     """Put a batch behind the others of its partition."""
     target = world.client_targets[batch.target]
-    batch.next = NONE
-    if target.queue_last == NONE:
-        target.queue_first = batch.index
-    else:
-        world.batches[target.queue_last].next = batch.index
-    target.queue_last = batch.index
+    client_state.QUEUED.append(world, target, batch.index)
     target.queue_length += 1
 
 
@@ -53,17 +48,11 @@ def enqueue_again(
     batch.retry_us = world.context[0].time_us + client.retry_backoff_ms * 1000
     target = world.client_targets[batch.target]
     previous = NONE
-    following = target.queue_first
-    while following != NONE and goes_before(world.batches[following], batch):
-        previous = following
-        following = world.batches[following].next
-    batch.next = following
-    if previous == NONE:
-        target.queue_first = batch.index
-    else:
-        world.batches[previous].next = batch.index
-    if following == NONE:
-        target.queue_last = batch.index
+    for other in client_state.QUEUED.of(world, target):
+        if not goes_before(world.batches[other], batch):
+            break
+        previous = other
+    client_state.QUEUED.insert(world, target, previous, batch.index)
     target.queue_length += 1
 
 
@@ -72,13 +61,8 @@ def take_first_batch(
     world: client_state.Clients, target: client_state.Target
 ) -> client_state.Batch:
     """Take the first batch out of a partition's queue; there is one."""
-    batch = world.batches[target.queue_first]
-    target.queue_first = batch.next
-    if target.queue_first == NONE:
-        target.queue_last = NONE
     target.queue_length -= 1
-    batch.next = NONE
-    return batch
+    return world.batches[client_state.QUEUED.take_first(world, target)]
 
 
 @inner_rule
@@ -280,12 +264,7 @@ def _list_at(world: client_state.Clients, number: int, place: int, where: int) -
     _unlist(world, number, place)
     listed = _list_of(world, number, where)
     target.listed = where
-    target.previous_listed = listed.last
-    if listed.last == NONE:
-        listed.first = place
-    else:
-        world.client_targets[listed.last].next_listed = place
-    listed.last = place
+    LISTED.append(world, listed, place)
 
 
 @inner_rule
@@ -294,14 +273,5 @@ def _unlist(world: client_state.Clients, number: int, place: int) -> None:
     if target.listed == NONE:
         return
     listed = _list_of(world, number, target.listed)
-    if target.previous_listed == NONE:
-        listed.first = target.next_listed
-    else:
-        world.client_targets[target.previous_listed].next_listed = target.next_listed
-    if target.next_listed == NONE:
-        listed.last = target.previous_listed
-    else:
-        world.client_targets[target.next_listed].previous_listed = target.previous_listed
+    LISTED.remove(world, listed, place)
     target.listed = NONE
-    target.previous_listed = NONE
-    target.next_listed = NONE

@@ -528,10 +528,14 @@ class BatchPool(Record):
 #: Batches of a partition that wait in the accumulator, and those with a sequence number.
 QUEUED = LinkedList("batches", "next", "queue_first", "queue_last")
 NUMBERED = LinkedList("batches", "next_numbered", "first_numbered", "last_numbered")
-#: Batches in flight on a connection.
+#: Batches in flight on a connection, and those given up that could still be answered.
 IN_FLIGHT = LinkedList("batches", "next", "flight_first", "flight_last")
+LATE = LinkedList("batches", "next_late", "first_late", None, "previous_late")
+#: Batches of a producer without an outcome, oldest first, and free ones (``BatchPool``).
+WITHOUT_OUTCOME = LinkedList("batches", "younger", "oldest", "youngest", "older")
+FREE_BATCHES = LinkedList("batches", "next", "free_batch")
 #: Partitions of a ``TargetList``.
-LISTED = LinkedList("client_targets", "next_listed", "first", "last")
+LISTED = LinkedList("client_targets", "next_listed", "first", "last", "previous_listed")
 
 
 class Clients(Cluster, part=4):

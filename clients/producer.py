@@ -14,7 +14,14 @@ Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 
 from tidegauge.clients import accumulator, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
-from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
+from tidegauge.clients.client_state import (
+    FEW_BATCHES,
+    FREE_BATCHES,
+    Batch,
+    Client,
+    Clients,
+    Connection,
+)
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -97,8 +104,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
     number = client_of(world, process)
     client = world.clients[number]
     pool = world.pool[0]
-    batch = world.batches[pool.free_batch]
-    pool.free_batch = batch.next
+    batch = world.batches[FREE_BATCHES.take_first(world, pool)]
     pool.free_batches -= 1
     if pool.free_batches < FEW_BATCHES:
         world.context[0].needs_room = True

@@ -142,12 +142,7 @@ def number_batch(world: Clients, client: Client, target: Target, batch: Batch) -
         target.next_sequence = 0
         target.last_acked_sequence = NONE
     _set_number(target, batch)
-    batch.next_numbered = NONE
-    if target.last_numbered == NONE:
-        target.first_numbered = batch.index
-    else:
-        world.batches[target.last_numbered].next_numbered = batch.index
-    target.last_numbered = batch.index
+    NUMBERED.append(world, target, batch.index)
 
 
 @inner_rule
@@ -156,24 +151,6 @@ def _set_number(target: Target, batch: Batch) -> None:
     batch.producer_epoch = target.producer_epoch
     batch.first_sequence = target.next_sequence
     target.next_sequence = increment_sequence(target.next_sequence, batch.records)
-
-
-@inner_rule
-def _remove(world: Clients, target: Target, batch: Batch) -> None:
-    """A batch is done: the next one of its partition may be first."""
-    previous = NONE
-    index = target.first_numbered
-    while index not in (NONE, batch.index):
-        previous = index
-        index = world.batches[index].next_numbered
-    if index == NONE:
-        return
-    if previous == NONE:
-        target.first_numbered = batch.next_numbered
-    else:
-        world.batches[previous].next_numbered = batch.next_numbered
-    if target.last_numbered == batch.index:
-        target.last_numbered = previous
 
 
 @inner_rule
@@ -187,7 +164,7 @@ def note_acknowledged(world: Clients, client: Client, target: Target, batch: Bat
         target.last_acked_sequence = max(target.last_acked_sequence, last_sequence)
         last_offset = batch.appended_offset + batch.records - 1
         target.last_acked_offset = max(target.last_acked_offset, last_offset)
-    _remove(world, target, batch)
+    NUMBERED.remove(world, target, batch.index)
 
 
 @inner_rule
@@ -238,7 +215,7 @@ def note_failed(
     """
     if batch.first_sequence == NONE:
         return
-    _remove(world, target, batch)
+    NUMBERED.remove(world, target, batch.index)
     if error in (errors.OUT_OF_ORDER_SEQUENCE_NUMBER, errors.UNKNOWN_PRODUCER_ID):
         if client.bumps_epoch:
             _need_bump(client, target)

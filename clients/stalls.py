@@ -120,10 +120,8 @@ def _close_producer(world: client_state.Clients, client: client_state.Client, pr
         client.blocked_us += min(now_us, client.stop_us) - client.blocked_since_us
     skip_batches(world, process, min(now_us, client.stop_us))
     client.records_unsent = client.skipped * client.records_per_batch
-    index = client.oldest
-    while index != NONE:
+    for index in client_state.WITHOUT_OUTCOME.of(world, client):
         count_duration(world, process, now_us - world.batches[index].created_us)
-        index = world.batches[index].younger
     _sample(world, client)
 
 
@@ -162,13 +160,7 @@ def watch_batch(
 ) -> None:
     """A batch is made: it has no outcome yet, and is the youngest of those."""
     batch.is_overdue = False
-    batch.older = client.youngest
-    batch.younger = NONE
-    if client.youngest == NONE:
-        client.oldest = batch.index
-    else:
-        world.batches[client.youngest].younger = batch.index
-    client.youngest = batch.index
+    client_state.WITHOUT_OUTCOME.append(world, client, batch.index)
     if client.oldest_timely == NONE:
         client.oldest_timely = batch.index
     if not client.stall_timer:
@@ -182,16 +174,9 @@ def forget_batch(
     batch: client_state.Batch,
 ) -> None:
     """A batch has an outcome, or none will ever be known (acks=0)."""
-    if batch.older == NONE:
-        client.oldest = batch.younger
-    else:
-        world.batches[batch.older].younger = batch.younger
-    if batch.younger == NONE:
-        client.youngest = batch.older
-    else:
-        world.batches[batch.younger].older = batch.older
     if client.oldest_timely == batch.index:
         client.oldest_timely = batch.younger
+    client_state.WITHOUT_OUTCOME.remove(world, client, batch.index)
     if not batch.is_overdue:
         return
     target = world.client_targets[batch.target]

@@ -128,11 +128,21 @@ class LinkedList:
         table: the table of the records.
         following: the field of a record that has the place of the next one.
         first: the field of a list's head that has the place of its first record.
-        last: the field of the head that has the place of the last one.
+        last: the field of the head that has the place of the last one; None: nothing is appended.
+        previous: the field of a record that has the place of the one before; None: to remove a
+            record is to look for it.
     """
 
-    def __init__(self, table: str, following: str, first: str, last: str) -> None:
+    def __init__(
+        self,
+        table: str,
+        following: str,
+        first: str,
+        last: str | None = None,
+        previous: str | None = None,
+    ) -> None:
         self.table, self.following, self.first = table, following, first
+        self.last, self.previous = last, previous
 
         @goes_through(table, first, following)
         def places(world: Any, head: Record) -> Iterator[int]:
@@ -142,48 +152,104 @@ class LinkedList:
                 place = getattr(getattr(world, table)[here], following)
                 yield here
 
-        made: dict[str, Any] = {}
-        changes = _CHANGES.format(table=table, following=following, first=first, last=last)
-        exec(changes, made)  # noqa: S102 - code from below
-        into_caller = register_jitable(inline="always")
         #: The places of the records of a list: of tables, and its head.
         self.of: Callable[[Any, Record], Iterator[int]] = places
-        #: Put the record at a place behind the others of a list, which is its one list.
-        self.append: Callable[[Any, Record, int], None] = into_caller(made["append"])
-        #: Take the record at a place out of a list that it is in.
-        self.remove: Callable[[Any, Record, int], None] = into_caller(made["remove"])
-        #: Empty a list; its records keep the places that they have of the next ones.
-        self.clear: Callable[[Record], None] = into_caller(made["clear"])
+        #: Put the record at a place, which is in no list, behind the others of one.
+        self.append: Callable[[Any, Record, int], None] = self._made("append")
+        #: ... or behind the one at another place; below 0: before all others.
+        self.insert: Callable[[Any, Record, int, int], None] = self._made("insert")
+        #: Take the record at a place out of a list, if it is in it.
+        self.remove: Callable[[Any, Record, int], None] = self._made(
+            "remove" if previous is None else "remove_known"
+        )
+        #: Take the first record out of a list that has one; its place.
+        self.take_first: Callable[[Any, Record], int] = self._made("take_first")
+
+    def _made(self, name: str) -> Callable[..., Any]:
+        """An operation, as a part of the rules that call it."""
+        fields = {"records": f"world.{self.table}", "next": self.following, "first": self.first}
+        lines = []
+        for line in _OPERATIONS[name].strip().splitlines():
+            code, _, condition = line.partition("  # ")
+            if all(getattr(self, each) is not None for each in condition.split()):
+                lines.append(code.format(**fields, last=self.last, previous=self.previous))
+        made: dict[str, Any] = {}
+        exec("\n".join(lines), made)  # noqa: S102 - code from below
+        return cast("Callable[..., Any]", register_jitable(inline="always")(made[name]))
 
 
-_CHANGES = """
+#: Lines with a comment are those of lists that have these fields.
+_OPERATIONS = {
+    "append": """
 def append(world, head, place):
-    world.{table}[place].{following} = -1
-    if head.{last} < 0:
+    {records}[place].{next} = -1
+    {records}[place].{previous} = head.{last}  # previous
+    if head.{last} < 0:  # last
+        head.{first} = place  # last
+    else:  # last
+        {records}[head.{last}].{next} = place  # last
+    head.{last} = place  # last
+""",
+    "insert": """
+def insert(world, head, before, place):
+    after = head.{first} if before < 0 else {records}[before].{next}
+    {records}[place].{next} = after
+    {records}[place].{previous} = before  # previous
+    if before < 0:
         head.{first} = place
     else:
-        world.{table}[head.{last}].{following} = place
-    head.{last} = place
-
+        {records}[before].{next} = place
+    if after >= 0:  # previous
+        {records}[after].{previous} = place  # previous
+    if after < 0:  # last
+        head.{last} = place  # last
+""",
+    "remove": """
 def remove(world, head, place):
-    previous = -1
+    before = -1
     here = head.{first}
-    while here != place:
-        previous = here
-        here = world.{table}[here].{following}
-    after = world.{table}[place].{following}
-    if previous < 0:
+    while here >= 0 and here != place:
+        before = here
+        here = {records}[here].{next}
+    if here < 0:
+        return
+    after = {records}[place].{next}
+    if before < 0:
         head.{first} = after
     else:
-        world.{table}[previous].{following} = after
-    if after < 0:
-        head.{last} = previous
-    world.{table}[place].{following} = -1
-
-def clear(head):
-    head.{first} = -1
-    head.{last} = -1
-"""
+        {records}[before].{next} = after
+    if after < 0:  # last
+        head.{last} = before  # last
+    {records}[place].{next} = -1
+""",
+    "remove_known": """
+def remove_known(world, head, place):
+    before = {records}[place].{previous}
+    after = {records}[place].{next}
+    if before < 0:
+        head.{first} = after
+    else:
+        {records}[before].{next} = after
+    if after >= 0:
+        {records}[after].{previous} = before
+    else:  # last
+        head.{last} = before  # last
+    {records}[place].{next} = -1
+    {records}[place].{previous} = -1
+""",
+    "take_first": """
+def take_first(world, head):
+    place = head.{first}
+    after = {records}[place].{next}
+    head.{first} = after
+    if after < 0:  # last
+        head.{last} = -1  # last
+    if after >= 0:  # previous
+        {records}[after].{previous} = -1  # previous
+    {records}[place].{next} = -1
+    return place
+""",
+}
 
 
 class _ListType(types.Dummy):  # type: ignore[misc]

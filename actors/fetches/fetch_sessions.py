@@ -17,7 +17,7 @@ Source: KIP-227; ``FetchManager``, ``FetchSession`` and ``FetchSessionHandler`` 
 """
 
 from tidegauge.actors.state.broker_stats import mark_left
-from tidegauge.actors.state.brokers import ACTIVE, Brokers, FetchSession, FollowerFetch
+from tidegauge.actors.state.brokers import ACTIVE, IN_SESSION, Brokers, FetchSession, FollowerFetch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.records import UNDEFINED, contains
@@ -44,7 +44,7 @@ def update_session(world: Brokers, request: FetchRequest) -> None:
         index = place_of_fetch(world, item.partition, request)
         told = world.follower_fetches[index]
         if not told.in_session:
-            _join(session, told, request.fetcher, index)
+            _join(world, session, request.fetcher, index)
         told.topic_id = item.topic_id
         told.fetch_offset = item.fetch_offset
         told.leader_epoch = item.leader_epoch
@@ -64,32 +64,30 @@ def place_of_fetch(world: Topology, partition: int, request: FetchRequest) -> in
 
 
 @inner_rule
-def _join(session: FetchSession, told: FollowerFetch, fetcher: int, index: int) -> None:
+def _join(world: Brokers, session: FetchSession, fetcher: int, index: int) -> None:
     """One more partition: no answer of this session has named it yet."""
+    told = world.follower_fetches[index]
     told.in_session = True
     told.active = False
     told.fetcher = fetcher
     told.session_high_watermark = UNDEFINED
     told.session_log_start_offset = UNDEFINED
     told.reads_before = session.reads
-    told.next_in_session = session.first
-    session.first = index
+    IN_SESSION.insert(world, session, NONE, index)
     session.partition_count += 1
 
 
 @inner_rule
 def end_session(world: Brokers, session: FetchSession) -> None:
     """Forget the partitions of a session; what it knows of their followers is kept."""
-    index = session.first
-    while index != NONE:
+    while session.first != NONE:
+        index = IN_SESSION.take_first(world, session)
         told = world.follower_fetches[index]
         if not told.active:
             _settle(world, session, index)
         mark_left(world, session, index)
         told.in_session = False
         told.active = False
-        index = told.next_in_session
-    session.first = NONE
     session.partition_count = 0
     session.first_active = NONE
     session.last_active = NONE
@@ -112,12 +110,7 @@ def forget_sessions(world: Brokers, broker: int) -> None:
 def _activate(world: Brokers, session: FetchSession, index: int) -> None:
     told = world.follower_fetches[index]
     told.active = True
-    told.next_active = NONE
-    if session.last_active == NONE:
-        session.first_active = index
-    else:
-        world.follower_fetches[session.last_active].next_active = index
-    session.last_active = index
+    ACTIVE.append(world, session, index)
 
 
 @inner_rule

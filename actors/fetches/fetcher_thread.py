@@ -12,7 +12,7 @@ Simplified: bytes are those of records, without the headers of answers.
 Source: BrokerConfigHandler, TopicConfigHandler.updateThrottledList@2.6.0.
 """
 
-from tidegauge.actors.state.brokers import MOVED, Brokers, Fetcher, now_ms
+from tidegauge.actors.state.brokers import FETCHED, MOVED, Brokers, Fetcher, now_ms
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import replication_quota
 from tidegauge.replication.fetcher import NOT_FETCHED
@@ -50,12 +50,7 @@ def add_to_fetcher(world: Brokers, row: int, index: int) -> None:
     hosted = world.hosted[row]
     hosted.fetcher = index
     hosted.fetcher_lag = UNDEFINED
-    hosted.next_in_fetcher = NONE
-    if fetcher.last_row == NONE:
-        fetcher.first_row = row
-    else:
-        world.hosted[fetcher.last_row].next_in_fetcher = row
-    fetcher.last_row = row
+    FETCHED.append(world, fetcher, row)
     fetcher.row_count += 1
 
 
@@ -88,17 +83,7 @@ def remove_from_fetcher(world: Brokers, row: int) -> None:
         return
     fetcher = world.fetchers[hosted.fetcher]
     leave_session(world, fetcher)
-    previous = NONE
-    current = fetcher.first_row
-    while current != row:
-        previous = current
-        current = world.hosted[current].next_in_fetcher
-    if previous == NONE:
-        fetcher.first_row = hosted.next_in_fetcher
-    else:
-        world.hosted[previous].next_in_fetcher = hosted.next_in_fetcher
-    if fetcher.last_row == row:
-        fetcher.last_row = previous
+    FETCHED.remove(world, fetcher, row)
     fetcher.row_count -= 1
     hosted.fetcher = NONE
     world.fetch_states[row].state = NOT_FETCHED
@@ -125,21 +110,14 @@ def note_move(world: Brokers, row: int) -> None:
     if not fetcher.in_session or hosted.moved:
         return
     hosted.moved = True
-    hosted.next_moved = NONE
-    if fetcher.last_moved == NONE:
-        fetcher.first_moved = row
-    else:
-        world.hosted[fetcher.last_moved].next_moved = row
-    fetcher.last_moved = row
+    MOVED.append(world, fetcher, row)
 
 
 @inner_rule
 def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
     """Begin the list of those that have moved anew."""
-    for row in MOVED.of(world, fetcher):
-        world.hosted[row].moved = False
-    fetcher.first_moved = NONE
-    fetcher.last_moved = NONE
+    while fetcher.first_moved != NONE:
+        world.hosted[MOVED.take_first(world, fetcher)].moved = False
 
 
 @inner_rule

@@ -2,7 +2,7 @@
 
 from tidegauge.actors.process.log_dir_failures import mark_offline
 from tidegauge.actors.session.zookeeper_client import topic_config
-from tidegauge.actors.state.brokers import Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
 from tidegauge.actors.storage.log_dirs import is_offline, next_log_directory
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.partition import initialize_partition
@@ -66,8 +66,4 @@ def _has_directory(world: Brokers, row: int, item: LeaderAndIsrPartition) -> boo
 @inner_rule
 def _list(state: Broker, world: Brokers, row: int) -> None:
     """A new log: it is the broker's from now on, whether it runs or not."""
-    if state.last_log == NONE:
-        state.first_log = row
-    else:
-        world.hosted[state.last_log].next_log = row
-    state.last_log = row
+    LOGS.append(world, state, row)

@@ -176,19 +176,7 @@ def delete_log(world: Brokers, row: int) -> None:
 @inner_rule
 def _take_out(broker: Broker, world: Brokers, row: int) -> None:
     """It is none of the broker's logs any more."""
-    following = world.hosted[row].next_log
-    previous = NONE
-    current = broker.first_log
-    while current != row:
-        previous = current
-        current = world.hosted[current].next_log
-    if previous == NONE:
-        broker.first_log = following
-    else:
-        world.hosted[previous].next_log = following
-    if broker.last_log == row:
-        broker.last_log = previous
-    world.hosted[row].next_log = NONE
+    LOGS.remove(world, broker, row)
 
 
 @inner_rule

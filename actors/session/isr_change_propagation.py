@@ -18,7 +18,7 @@ from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
 from tidegauge.simulation.events import new_event, new_item
-from tidegauge.simulation.kernel import NONE, Kernel
+from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.controller_timers import HeartbeatDue
 from tidegauge.simulation.messages.timers import IsrChangePropagation
 from tidegauge.simulation.messages.zookeeper_requests import NamedPartition, ZkCreateRequest
@@ -50,12 +50,7 @@ def _gather(world: Brokers, row: int) -> None:
     broker = world.brokers[hosted.broker]
     hosted.changed = True
     hosted.changed_again = False
-    hosted.next_changed = NONE
-    if broker.last_changed == NONE:
-        broker.first_changed = row
-    else:
-        world.hosted[broker.last_changed].next_changed = row
-    broker.last_changed = row
+    ISR_CHANGES.append(world, broker, row)
     broker.changed_count += 1
 
 
@@ -149,11 +144,8 @@ def take_notification_answer(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     for _ in range(state.propagating):
-        row = state.first_changed
+        row = ISR_CHANGES.take_first(world, state)
         hosted = world.hosted[row]
-        state.first_changed = hosted.next_changed
-        if state.first_changed == NONE:
-            state.last_changed = NONE
         state.changed_count -= 1
         hosted.changed = False
         if hosted.changed_again:

@@ -135,6 +135,11 @@ class Ensemble(Record):
 #: Open sessions in the order of opening, and children of /isr_change_notification.
 SESSIONS = LinkedList("zookeeper_sessions", "next", "first_session", "last_session")
 NOTIFICATIONS = LinkedList("znodes", "next", "first_notification", "last_notification")
+FREE_NOTIFICATIONS = LinkedList("znodes", "next", "free_notification")
+#: Watches of a znode, of its children, and free ones.
+ZNODE_WATCHES = LinkedList("znode_watches", "next", "first_watch")
+CHILD_WATCHES = LinkedList("znode_watches", "next", "first_child_watch")
+FREE_ZNODE_WATCHES = LinkedList("znode_watches", "next", "free_watch")
 
 
 class Controller(Record):

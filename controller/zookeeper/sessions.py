@@ -125,12 +125,7 @@ def open_session(world: ControlPlane, request: zookeeper_requests.ZkConnectReque
     session.open = True
     session.opened_us = world.context[0].time_us
     session.timeout_ms = request.session_timeout_ms
-    session.next = NONE
-    if ensemble.last_session == NONE:
-        ensemble.first_session = number
-    else:
-        world.zookeeper_sessions[ensemble.last_session].next = number
-    ensemble.last_session = number
+    SESSIONS.append(world, ensemble, number)
     _touch(world, session)
     SessionOpened.write(world, broker=request.broker, session=number, timeout_ms=session.timeout_ms)
     return number
@@ -161,13 +156,10 @@ def is_expired(world: ControlPlane, number: int) -> bool:
 def check_sessions(world: ControlPlane, zookeeper: int) -> None:
     """Expire every session whose tick has come, in the order of brokers."""
     for broker in range(world.sizes[0].brokers):
-        number = world.ensemble[0].first_session
-        while number != NONE:
+        for number in SESSIONS.of(world, world.ensemble[0]):
             session = world.zookeeper_sessions[number]
-            following = session.next
             if session.broker == broker and session.expires_us <= world.context[0].time_us:
                 _expire(world, zookeeper, number)
-            number = following
 
 
 @inner_rule
@@ -202,30 +194,12 @@ def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departur
     session = world.zookeeper_sessions[number]
     session.open = False
     session.ended_row = world.context[0].cause_sequence
-    _take_out(world, number)
+    SESSIONS.remove(world, world.ensemble[0], number)
     forget_watches(world, number)
     for znode in (broker_znode(world, session.broker), CONTROLLER_ZNODE):
         node = world.znodes[znode]
         if node.exists and node.session == number:
             delete_znode(world, zookeeper, znode, UNDEFINED, reason, departure_us)
-
-
-@inner_rule
-def _take_out(world: ControlPlane, number: int) -> None:
-    """Take a session out of the list of open ones."""
-    ensemble = world.ensemble[0]
-    previous = NONE
-    current = ensemble.first_session
-    while current != number:
-        previous = current
-        current = world.zookeeper_sessions[current].next
-    following = world.zookeeper_sessions[number].next
-    if previous == NONE:
-        ensemble.first_session = following
-    else:
-        world.zookeeper_sessions[previous].next = following
-    if ensemble.last_session == number:
-        ensemble.last_session = previous
 
 
 @inner_rule

@@ -13,7 +13,15 @@ order of their sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.state.control_plane import (
+    CHILD_WATCHES,
+    FREE_NOTIFICATIONS,
+    FREE_ZNODE_WATCHES,
+    NOTIFICATIONS,
+    ZNODE_WATCHES,
+    ControlPlane,
+    Znode,
+)
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.events import new_event
@@ -123,19 +131,17 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
             return
         index = world.znode_watches[index].next
     ensemble = world.ensemble[0]
-    index = ensemble.free_watch
-    watch = world.znode_watches[index]
-    ensemble.free_watch = watch.next
-    if watch.next == NONE or world.znode_watches[watch.next].next == NONE:
+    index = FREE_ZNODE_WATCHES.take_first(world, ensemble)
+    free = ensemble.free_watch
+    if free == NONE or world.znode_watches[free].next == NONE:
         world.context[0].needs_room = True
+    watch = world.znode_watches[index]
     watch.process = request.source
     watch.session = session
     if on_children:
-        watch.next = node.first_child_watch
-        node.first_child_watch = index
+        CHILD_WATCHES.insert(world, node, NONE, index)
     else:
-        watch.next = node.first_watch
-        node.first_watch = index
+        ZNODE_WATCHES.insert(world, node, NONE, index)
 
 
 @inner_rule
@@ -216,21 +222,15 @@ def _without_watches(world: ControlPlane, first: int, session: int) -> int:
 def new_notification(world: ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = world.ensemble[0]
-    znode = ensemble.free_notification
+    znode = FREE_NOTIFICATIONS.take_first(world, ensemble)
     node = world.znodes[znode]
-    ensemble.free_notification = node.next
     if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
         world.context[0].needs_room = True
     parent = world.znodes[zookeeper_tree.NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
-    node.next = NONE
-    if ensemble.last_notification == NONE:
-        ensemble.first_notification = znode
-    else:
-        world.znodes[ensemble.last_notification].next = znode
-    ensemble.last_notification = znode
+    NOTIFICATIONS.append(world, ensemble, znode)
     return znode
 
 
@@ -280,21 +280,9 @@ def _free_chain(world: Kernel, node: Znode) -> None:
 @inner_rule
 def _free_notification(world: ControlPlane, znode: int) -> None:
     ensemble = world.ensemble[0]
-    previous = NONE
-    current = ensemble.first_notification
-    while current != znode:
-        previous = current
-        current = world.znodes[current].next
-    node = world.znodes[znode]
-    if previous == NONE:
-        ensemble.first_notification = node.next
-    else:
-        world.znodes[previous].next = node.next
-    if ensemble.last_notification == znode:
-        ensemble.last_notification = previous
-    _free_chain(world, node)
-    node.next = ensemble.free_notification
-    ensemble.free_notification = znode
+    NOTIFICATIONS.remove(world, ensemble, znode)
+    _free_chain(world, world.znodes[znode])
+    FREE_NOTIFICATIONS.insert(world, ensemble, NONE, znode)
 
 
 @inner_rule
