@@ -183,7 +183,7 @@ _OPERATIONS = {
     "append": """
 def append(world, head, place):
     {records}[place].{next} = -1
-    {records}[place].{previous} = head.{last}  # previous
+    {records}[place].{previous} = head.{last}  # previous last
     if head.{last} < 0:  # last
         head.{first} = place  # last
     else:  # last

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from tidegauge.compiled.filled_records import filled, made_by
-from tidegauge.compiled.lists import goes_through
+from tidegauge.compiled.lists import LinkedList, goes_through
 from tidegauge.compiled.records import Record, view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.kernel import NONE, HeapEntry, Kernel
@@ -28,13 +28,19 @@ from tidegauge.simulation.messages.event import (
 SomeEvent = TypeVar("SomeEvent", bound=Event)
 SomeItem = TypeVar("SomeItem", bound=PartitionData)
 
+#: Events of an ``EventList``, and free slots.
+EVENTS = LinkedList("events", "next", "first", "last")
+FREE_EVENTS = LinkedList("events", "next", "free_event")
+#: Entries of an event's chain, and free slots.
+ITEMS = LinkedList("items", "next", "first_item", "last_item")
+FREE_ITEMS = LinkedList("items", "next", "free_item")
+
 
 @inner_rule
 def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventSlot:
     """An event of a kind in a free slot, caused by what happens now; its body is anything."""
     context = world.context[0]
-    event = world.events[context.free_event]
-    context.free_event = event.next
+    event = world.events[FREE_EVENTS.take_first(world, context)]
     context.free_events -= 1
     event.time_us = context.time_us
     event.destination = destination
@@ -43,7 +49,6 @@ def take_slot(world: Kernel, source: int, destination: int, kind: int) -> EventS
     event.asked_us = context.time_us
     event.cause_process = context.cause_process
     event.cause_sequence = context.cause_sequence
-    event.next = NONE
     event.size_bytes = 0
     event.transfer_us = 0
     event.relayed_to = NONE
@@ -94,19 +99,19 @@ def new_response(
 
 
 @inner_rule
-def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSlot:
+def take_item_slot(world: Kernel, event: Event) -> int:
+    """A free slot of entries, at the end of the event's chain."""
     context = world.context[0]
-    index = context.free_item
-    item = world.items[index]
-    context.free_item = item.next
     context.free_items -= 1
-    item.next = NONE
+    index = FREE_ITEMS.take_first(world, context)
+    ITEMS.append(world, event, index)
+    return index
+
+
+@inner_rule
+def _add_slot(world: Kernel, event: Event, partition: int, _kind: int) -> ItemSlot:
+    item = world.items[take_item_slot(world, event)]
     item.partition = partition
-    if event.last_item == NONE:
-        event.first_item = index
-    else:
-        world.items[event.last_item].next = index
-    event.last_item = index
     event.item_count += 1
     return item
 
@@ -185,25 +190,15 @@ def free_items(world: Kernel, event: Event) -> None:
 @inner_rule
 def append_event(world: Kernel, events: EventList, event: Event) -> None:
     """Put an event behind the others of a list."""
-    event.next = NONE
-    if events.last == NONE:
-        events.first = event.index
-    else:
-        world.events[events.last].next = event.index
-    events.last = event.index
+    EVENTS.append(world, events, event.index)
     events.length += 1
 
 
 @inner_rule
 def take_first(world: Kernel, events: EventList) -> Event:
     """Take the first event out of a list; there is one."""
-    event = world.events[events.first]
-    events.first = event.next
-    if events.first == NONE:
-        events.last = NONE
     events.length -= 1
-    event.next = NONE
-    return event
+    return world.events[EVENTS.take_first(world, events)]
 
 
 @inner_rule
@@ -212,8 +207,7 @@ def free_event(world: Kernel, event: Event) -> None:
     free_items(world, event)
     context = world.context[0]
     event.kind = NONE
-    event.next = context.free_event
-    context.free_event = event.index
+    FREE_EVENTS.insert(world, context, NONE, event.index)
     context.free_events += 1
 
 

@@ -37,7 +37,14 @@ from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.exchange import frame_exchange
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
-from tidegauge.simulation.events import append_event, free_event, push, take_first
+from tidegauge.simulation.events import (
+    FREE_EVENTS,
+    append_event,
+    free_event,
+    push,
+    take_first,
+    take_item_slot,
+)
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange, OffsetCommit
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.metadata_log import (
@@ -359,9 +366,8 @@ def _take_event(
     It waits for its time here; at the hub, if it is for another group, to be sent on.
     """
     context = world.context[0]
-    index = context.free_event
+    index = FREE_EVENTS.take_first(world, context)
     event = world.events[index]
-    context.free_event = event.next
     context.free_events -= 1
     _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
     event.index = index
@@ -369,18 +375,10 @@ def _take_event(
     event.first_item = NONE
     event.last_item = NONE
     for _ in range(event.item_count):
-        slot = context.free_item
-        item = world.items[slot]
-        context.free_item = item.next
-        context.free_items -= 1
+        slot = take_item_slot(world, event)
         _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
+        world.items[slot].next = NONE
         item_word += _ITEM
-        item.next = NONE
-        if event.last_item == NONE:
-            event.first_item = slot
-        else:
-            world.items[event.last_item].next = slot
-        event.last_item = slot
     if world.processes[event.destination].hosted:
         push(world, event)
     else:

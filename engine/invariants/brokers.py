@@ -1,6 +1,14 @@
 """Invariants of brokers: processes, request handlers, fetchers, fetch sessions, timers."""
 
-from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.actors.state.brokers import (
+    ACTIVE,
+    FETCHED,
+    IN_SESSION,
+    ISR_CHANGES,
+    LOGS,
+    MOVED,
+    NEVER_US,
+)
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (
     ANY,
@@ -23,12 +31,12 @@ from tidegauge.simulation.topology import broker_of, is_kraft
 
 BROKERS = Invariants()
 
-_walk_logs = walk_of(__name__, "_walk_logs", "hosted", "next_log")
-_walk_changed = walk_of(__name__, "_walk_changed", "hosted", "next_changed")
-_walk_fetched = walk_of(__name__, "_walk_fetched", "hosted", "next_in_fetcher")
-_walk_moved = walk_of(__name__, "_walk_moved", "hosted", "next_moved")
-_walk_session = walk_of(__name__, "_walk_session", "follower_fetches", "next_in_session")
-_walk_active = walk_of(__name__, "_walk_active", "follower_fetches", "next_active")
+_walk_logs = walk_of(__name__, "_walk_logs", LOGS)
+_walk_changed = walk_of(__name__, "_walk_changed", ISR_CHANGES)
+_walk_fetched = walk_of(__name__, "_walk_fetched", FETCHED)
+_walk_moved = walk_of(__name__, "_walk_moved", MOVED)
+_walk_session = walk_of(__name__, "_walk_session", IN_SESSION)
+_walk_active = walk_of(__name__, "_walk_active", ACTIVE)
 
 
 @BROKERS.of("brokers")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from tidegauge.compiled.handlers import plain_of
+from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, i64
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.compiled.signatures import Tables
@@ -94,14 +95,15 @@ def first_unmarked(world: Checked, count: int) -> int:
     return HOLDS
 
 
-def walk_of(module: str, name: str, table: str, following: str) -> Callable[..., int]:
-    """The rule ``name`` of a module, which goes through lists of records of a table.
+def walk_of(module: str, name: str, of: LinkedList) -> Callable[..., int]:
+    """The rule ``name`` of a module, which goes through lists of the same records and links.
 
     ``name(world, first, last, owner)`` marks the records with 1 + ``owner``, and returns how many
     there are: BROKEN if somebody else has one, or the last is not ``last`` (ANY: whichever).
     """
     names: dict[str, Any] = {"__name__": module}
-    exec(_WALK.format(name=name, table=table, following=following), names)  # noqa: S102 - code from below
+    code = _WALK.format(name=name, table=of.table, following=of.following)
+    exec(code, names)  # noqa: S102 - code from below
     walk = names[name]
     walk.__annotations__ = {"world": Checked, "first": int, "last": int, "owner": int}
     return inner_rule(walk)  # type: ignore[no-any-return]  # it was made of text

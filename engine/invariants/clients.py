@@ -1,6 +1,14 @@
 """Invariants of clients: batches of producers, connections, positions of consumers."""
 
-from tidegauge.clients.client_state import LEADERLESS, PRODUCER
+from tidegauge.clients.client_state import (
+    LATE,
+    LEADERLESS,
+    LISTED,
+    NUMBERED,
+    PRODUCER,
+    QUEUED,
+    WITHOUT_OUTCOME,
+)
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants import checked
 from tidegauge.simulation.kernel import CLIENT, NONE
@@ -13,12 +21,12 @@ from tidegauge.simulation.messages.timers import (
 
 CLIENTS = checked.Invariants()
 
-_walk_batches = checked.walk_of(__name__, "_walk_batches", "batches", "next")
-_walk_late = checked.walk_of(__name__, "_walk_late", "batches", "next_late")
+_walk_batches = checked.walk_of(__name__, "_walk_batches", QUEUED)
+_walk_late = checked.walk_of(__name__, "_walk_late", LATE)
 
-_walk_numbered = checked.walk_of(__name__, "_walk_numbered", "batches", "next_numbered")
-_walk_made = checked.walk_of(__name__, "_walk_made", "batches", "younger")
-_walk_targets = checked.walk_of(__name__, "_walk_targets", "client_targets", "next_listed")
+_walk_numbered = checked.walk_of(__name__, "_walk_numbered", NUMBERED)
+_walk_made = checked.walk_of(__name__, "_walk_made", WITHOUT_OUTCOME)
+_walk_targets = checked.walk_of(__name__, "_walk_targets", LISTED)
 
 # Owners of batches, behind the connections.
 _WAITS = code(1 << 40)

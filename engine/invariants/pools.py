@@ -3,21 +3,22 @@
 Here lists are found to be whole, which the invariants behind these rely on.
 """
 
-from tidegauge.actors.state.brokers import NEVER_US
+from tidegauge.actors.state.brokers import NEVER_US, PRODUCERS, WATCHES
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.producer_state import RETAINED_BATCHES
+from tidegauge.simulation.events import EVENTS, ITEMS
 from tidegauge.simulation.kernel import BROKER, NONE
 from tidegauge.simulation.messages.event import EventList
 from tidegauge.simulation.messages.kinds import IS_REQUEST, KINDS
 
 POOLS = checked.Invariants()
 
-_walk_events = checked.walk_of(__name__, "_walk_events", "events", "next")
-_walk_items = checked.walk_of(__name__, "_walk_items", "items", "next")
-_walk_watches = checked.walk_of(__name__, "_walk_watches", "watches", "next")
+_walk_events = checked.walk_of(__name__, "_walk_events", EVENTS)
+_walk_items = checked.walk_of(__name__, "_walk_items", ITEMS)
+_walk_watches = checked.walk_of(__name__, "_walk_watches", WATCHES)
 
-_walk_producers = checked.walk_of(__name__, "_walk_producers", "held_producers", "next")
+_walk_producers = checked.walk_of(__name__, "_walk_producers", PRODUCERS)
 
 
 @POOLS.of("events")

@@ -1,6 +1,7 @@
 """Invariants of ZooKeeper: sessions and what they own, states of partitions, watches."""
 
 from tidegauge.compiled.rules import inner_rule
+from tidegauge.controller.state.control_plane import NOTIFICATIONS, SESSIONS, ZNODE_WATCHES
 from tidegauge.controller.zookeeper.held_states import FORMER_SESSION, is_control_plane_hosted
 from tidegauge.engine.invariants import checked
 from tidegauge.replication.records import contains
@@ -11,9 +12,9 @@ from tidegauge.simulation.topology import zookeeper_process
 
 ZOOKEEPER = checked.Invariants()
 
-_walk_sessions = checked.walk_of(__name__, "_walk_sessions", "zookeeper_sessions", "next")
-_walk_notifications = checked.walk_of(__name__, "_walk_notifications", "znodes", "next")
-_walk_watches = checked.walk_of(__name__, "_walk_watches", "znode_watches", "next")
+_walk_sessions = checked.walk_of(__name__, "_walk_sessions", SESSIONS)
+_walk_notifications = checked.walk_of(__name__, "_walk_notifications", NOTIFICATIONS)
+_walk_watches = checked.walk_of(__name__, "_walk_watches", ZNODE_WATCHES)
 
 
 @ZOOKEEPER.of("zookeeper_sessions")
