@@ -52,7 +52,7 @@ _RETRY_BACKOFF_US = code(100_000)
 def request_of_controller(world: Clients, process: int) -> bool:
     """Send the request of the step that is being taken; whether a response is awaited."""
     client = world.clients[client_of(world, process)]
-    client.gives_up_us = world.context[0].time_us + _API_TIMEOUT_US
+    client.api_timeout_at_us = world.context[0].time_us + _API_TIMEOUT_US
     return ask_again(world, process)
 
 
@@ -149,7 +149,9 @@ def _send(world: Kernel, client: Client, request: Event) -> None:
     client.asked_us = now_us
     send(world, request, now_us)
     RequestTimesOut.at(
-        world, min(client.gives_up_us, now_us + _REQUEST_TIMEOUT_US), correlation_id=client.question
+        world,
+        min(client.api_timeout_at_us, now_us + _REQUEST_TIMEOUT_US),
+        correlation_id=client.question,
     )
 
 
@@ -158,7 +160,7 @@ def asks_again(world: Clients, process: int) -> bool:
     """A request of a step is lost: whether it is sent again, to another controller."""
     client = world.clients[client_of(world, process)]
     retry_us = world.context[0].time_us + _RETRY_BACKOFF_US
-    if retry_us >= client.gives_up_us:
+    if retry_us >= client.api_timeout_at_us:
         return False
     client.question += 1
     StepLooks.at(world, retry_us, client)

@@ -207,7 +207,7 @@ class Client(Record):
     asked: i64
     asked_us: i64
     #: When it gives up a request to the active controller of a quorum.
-    gives_up_us: i64
+    api_timeout_at_us: i64
     #: How many steps were taken, and whether one's condition did not come true in time.
     steps_taken: i64
     steps_timed_out: i64

@@ -88,19 +88,19 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
             if world.fault_roles[fault * context.process_count + hit].side != 0:
                 tell_of_fault(world, process, hit, fault, _TRUE)
     timers.RollTimesOut.after(world, roll.timeout_us, roll, roll=number)
-    _go_on_at(world, roll, number, context.time_us + roll.poll_us)
+    _resume_at(world, roll, number, context.time_us + roll.poll_us)
 
 
 @inner_rule
-def _go_on_at(world: Kernel, roll: Roll, number: int, time_us: int) -> None:
+def _resume_at(world: Kernel, roll: Roll, number: int, time_us: int) -> None:
     """Go on at this time, unless something else happens before."""
     roll.question += 1
-    timers.RollGoesOn.at(world, time_us, roll, roll=number)
+    timers.RollResume.at(world, time_us, roll, roll=number)
 
 
-@OPERATOR.handles(timers.RollGoesOn)
+@OPERATOR.handles(timers.RollResume)
 @inner_rule
-def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
+def handle_roll_resume(world: Clients, timer: timers.RollResume) -> None:
     """Look how far the batch is, or stop the next one."""
     roll = world.rolls[timer.roll]
     process = timer.destination
@@ -122,7 +122,7 @@ def handle_roll_goes_on(world: Clients, timer: timers.RollGoesOn) -> None:
         else:
             _finish_batch(world, timer.roll, process)
     else:
-        _go_on_at(world, roll, timer.roll, world.context[0].time_us + roll.poll_us)
+        _resume_at(world, roll, timer.roll, world.context[0].time_us + roll.poll_us)
 
 
 @inner_rule
@@ -170,7 +170,7 @@ def _look(world: Clients, number: int, process: int) -> None:
             roll.answers += 1
     if is_kraft(world):
         # What a controller of a quorum does not answer is asked again.
-        timers.RollGoesOn.after(world, ANSWER_US, roll, roll=number)
+        timers.RollResume.after(world, ANSWER_US, roll, roll=number)
 
 
 @inner_rule
@@ -205,7 +205,7 @@ def take_roll_answer(world: Clients, answer: Answer, process: int) -> None:
             _give_back(world, roll, process)
     else:
         due_us = world.context[0].time_us + roll.poll_us
-        _go_on_at(world, roll, number, due_us)
+        _resume_at(world, roll, number, due_us)
 
 
 @inner_rule
@@ -251,7 +251,7 @@ def _finish_batch(world: Clients, number: int, process: int) -> None:
         _end(world, roll)
     else:
         roll.phase = _PAUSES
-        _go_on_at(world, roll, number, world.context[0].time_us + roll.pause_us)
+        _resume_at(world, roll, number, world.context[0].time_us + roll.pause_us)
 
 
 @inner_rule
@@ -268,7 +268,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
             _look(world, other, process)
         else:
             back.phase = _PAUSES
-            _go_on_at(world, back, other, now_us + roll.leadership_back_us)
+            _resume_at(world, back, other, now_us + roll.leadership_back_us)
 
 
 @inner_rule

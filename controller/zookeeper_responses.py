@@ -6,7 +6,7 @@ from tidegauge.controller.event_queue import enqueue, forget_listing, go_on
 from tidegauge.controller.events.alter_partition import note_notification, take_altered_state
 from tidegauge.controller.events.log_dir_changes import note_log_dir_event
 from tidegauge.controller.events.preferred_elections import note_preferred_election
-from tidegauge.controller.events.topic_changes import take_asked_moves
+from tidegauge.controller.events.topic_changes import take_requested_moves
 from tidegauge.controller.events.topic_deletions import note_listed_deletions
 from tidegauge.controller.partitions.partition_changes import take_state_answer
 from tidegauge.controller.state.assignments import ENQUEUE, issue_next, know_assignment
@@ -121,7 +121,7 @@ def _note_content(
         note_preferred_election(world, controller, response)
         return
     if state.event in codes.REASSIGNMENTS:
-        take_asked_moves(world, controller, response)
+        take_requested_moves(world, controller, response)
         return
     if state.event == codes.LOG_DIR_CHANGE:
         note_log_dir_event(world, controller, response.owner)

@@ -21,7 +21,7 @@ from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import FetcherRequest, FetcherResponse
-from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
 from tidegauge.simulation.messages.zookeeper_requests import ThrottledReplica, ThrottlesChanged
 from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.topology import row_of, slot_of
@@ -156,7 +156,7 @@ def watch_deadline(world: Kernel, fetcher: Fetcher, index: int) -> None:
     """Look after the request in flight when it should have been answered."""
     # One timer for all requests of a fetcher, not one each: most are answered long before.
     fetcher.deadline_timer = True
-    FetcherGivesUp.at(world, fetcher.deadline_us, fetcher=index)
+    FetcherTimeout.at(world, fetcher.deadline_us, fetcher=index)
 
 
 @inner_rule

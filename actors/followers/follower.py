@@ -51,7 +51,7 @@ from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
 from tidegauge.simulation.events import free_event, items_of, new_event, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
-from tidegauge.simulation.messages.timers import FetcherGivesUp, FetcherWakes
+from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
 from tidegauge.simulation.rows import APPEND, cost_us, traces_all
 from tidegauge.simulation.slow_disks import disk_delay_us
 from tidegauge.simulation.topology import row_of
@@ -170,9 +170,9 @@ def _name(world: Brokers, request: client_requests.FetchRequest, row: int) -> No
         item.last_fetched_epoch = state.last_fetched_epoch
 
 
-@BROKER.handles(FetcherGivesUp)
+@BROKER.handles(FetcherTimeout)
 @inner_rule
-def handle_fetcher_gives_up(world: Brokers, timer: FetcherGivesUp) -> None:
+def handle_fetcher_timeout(world: Brokers, timer: FetcherTimeout) -> None:
     """A request may have got no answer within replica.socket.timeout.ms."""
     fetcher = world.fetchers[timer.fetcher]
     now_us = world.context[0].time_us

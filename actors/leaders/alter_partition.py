@@ -30,7 +30,7 @@ from tidegauge.simulation.messages.controller_requests import (
     AlterPartitionResponse,
     IsrMember,
 )
-from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionGivesUp
+from tidegauge.simulation.messages.timers import AlterPartitionDue, AlterPartitionTimeout
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.topology import controller_process, is_kraft, row_of
 from tidegauge.simulation.trace_rows.replica_rows import AlterPartitionFailed, AlterPartitionSent
@@ -221,14 +221,14 @@ def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None
 @inner_rule
 def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
     state.alter_partition_deadline = True
-    timer = events.new_event(world, broker, broker, AlterPartitionGivesUp)
+    timer = events.new_event(world, broker, broker, AlterPartitionTimeout)
     timeout_us = state.controller_socket_timeout_ms * 1000
     events.set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
 
 
-@BROKER.handles(AlterPartitionGivesUp)
+@BROKER.handles(AlterPartitionTimeout)
 @inner_rule
-def handle_alter_partition_gives_up(world: Brokers, timer: AlterPartitionGivesUp) -> None:
+def handle_alter_partition_timeout(world: Brokers, timer: AlterPartitionTimeout) -> None:
     """The controller may not have answered within controller.socket.timeout.ms."""
     broker = timer.destination
     state = world.brokers[broker]

@@ -207,14 +207,14 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, controller_timers.RegistrationGivesUp)
+    timer = new_event(world, broker, broker, controller_timers.RegistrationTimeout)
     watch(world, state.request, timer, state.request_timeout_us)
 
 
-@BROKER.handles(controller_timers.RegistrationGivesUp)
+@BROKER.handles(controller_timers.RegistrationTimeout)
 @inner_rule
-def handle_registration_gives_up(
-    world: Brokers, timer: controller_timers.RegistrationGivesUp
+def handle_registration_timeout(
+    world: Brokers, timer: controller_timers.RegistrationTimeout
 ) -> None:
     """The controller may not have answered in time; then the connection to it is closed."""
     broker = timer.destination

@@ -30,7 +30,7 @@ from tidegauge.replication import errors
 from tidegauge.simulation.events import move_items, new_event, set_timer
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages import quorum_requests
-from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchGivesUp
+from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchTimeout
 from tidegauge.simulation.messages.event import ControllerRequest, Event
 from tidegauge.simulation.metadata_log import METADATA_RECORD_BYTES
 from tidegauge.simulation.random_streams import BOOTSTRAP_VOTERS, draw_below
@@ -93,13 +93,13 @@ def _voter_to_ask(world: Brokers, broker: int) -> int:
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, RaftFetchGivesUp)
+    timer = new_event(world, broker, broker, RaftFetchTimeout)
     watch(world, state.fetch, timer, state.fetch_request_timeout_us)
 
 
-@BROKER.handles(RaftFetchGivesUp)
+@BROKER.handles(RaftFetchTimeout)
 @inner_rule
-def handle_raft_fetch_gives_up(world: Brokers, timer: RaftFetchGivesUp) -> None:
+def handle_raft_fetch_timeout(world: Brokers, timer: RaftFetchTimeout) -> None:
     """The fetch in flight may have got no response in time: then ask another controller at once."""
     broker = timer.destination
     state = world.lifecycles[broker]

@@ -49,7 +49,7 @@ from tidegauge.simulation import rows
 from tidegauge.simulation.events import free_event, new_event, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import (
-    MetadataPublicationGoesOn,
+    MetadataPublicationResume,
     ReadyToUnfence,
 )
 from tidegauge.simulation.messages.event import Event
@@ -91,7 +91,7 @@ def publish(world: Brokers, broker: int) -> None:
 @inner_rule
 def _go_on_after(world: Brokers, broker: int, phase: int, delay_us: int) -> None:
     world.lifecycles[broker].phase = phase
-    MetadataPublicationGoesOn.after(world, delay_us)
+    MetadataPublicationResume.after(world, delay_us)
 
 
 @inner_rule
@@ -105,9 +105,9 @@ def _apply_later(world: Brokers, broker: int) -> None:
     _go_on_after(world, broker, APPLIES, work_us)
 
 
-@BROKER.handles(MetadataPublicationGoesOn)
+@BROKER.handles(MetadataPublicationResume)
 @inner_rule
-def handle_metadata_publication_goes_on(world: Brokers, timer: MetadataPublicationGoesOn) -> None:
+def handle_metadata_publication_resume(world: Brokers, timer: MetadataPublicationResume) -> None:
     """Load the logs; then apply the delta, and publish what has come since."""
     broker = timer.destination
     state = world.lifecycles[broker]

@@ -26,7 +26,7 @@ from tidegauge.simulation.messages.controller_requests import (
     ControlledShutdownRequest,
     ControlledShutdownResponse,
 )
-from tidegauge.simulation.messages.timers import BrokerStops, ShutdownGivesUp, ShutdownRetries
+from tidegauge.simulation.messages.timers import BrokerStops, ShutdownRetries, ShutdownTimeout
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.metadata_log import is_known_alive
 from tidegauge.simulation.topology import controller_process
@@ -106,7 +106,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
         world, broker=broker, to_process=controller, attempt=state.shutdown_attempt
     )
     send(world, request, state.shutdown_sent_us)
-    timer = new_event(world, broker, broker, ShutdownGivesUp, attempt=state.shutdown_request)
+    timer = new_event(world, broker, broker, ShutdownTimeout, attempt=state.shutdown_request)
     timeout_us = state.controller_socket_timeout_ms * 1000
     set_timer(world, timer, state.shutdown_sent_us + timeout_us)
 
@@ -122,9 +122,9 @@ def handle_controlled_shutdown_response(
         _take_outcome(world, broker, response.error, response.remaining_partitions)
 
 
-@BROKER.handles(ShutdownGivesUp)
+@BROKER.handles(ShutdownTimeout)
 @inner_rule
-def handle_shutdown_gives_up(world: Brokers, timer: ShutdownGivesUp) -> None:
+def handle_shutdown_timeout(world: Brokers, timer: ShutdownTimeout) -> None:
     """The controller has not answered within controller.socket.timeout.ms."""
     state = world.brokers[timer.destination]
     if state.shutdown_request == timer.attempt and not state.ends:

@@ -86,7 +86,7 @@ CHOOSE = code(2)
 
 
 @inner_rule
-def take_asked_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
+def take_requested_moves(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take what /admin/reassign_partitions names: to begin with it, or to ask for less.
 
     Source: KafkaController.processZkPartitionReassignment@2.6.3.

@@ -51,7 +51,7 @@ from tidegauge.simulation.trace_rows.controller_rows import ControllerActive
 
 
 @inner_rule
-def restore_former_states(world: Quorum) -> None:
+def restore_preexisting_states(world: Quorum) -> None:
     """Write the records about all that was there before; they have no cause."""
     voter = this_voter(world)
     # The first record is that of the leader's election.

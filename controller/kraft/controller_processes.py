@@ -15,7 +15,7 @@ Source: ControllerServer.startup and shutdown, KafkaRaftClient.shutdown@4.1.0.
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
-from tidegauge.controller.kraft.claims import forget_claim, restore_former_states
+from tidegauge.controller.kraft.claims import forget_claim, restore_preexisting_states
 from tidegauge.controller.kraft.periodic_tasks import sample_later
 from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_stats
 from tidegauge.controller.raft import processes
@@ -73,7 +73,7 @@ def _start(world: Quorum, process: int) -> None:
 def handle_quorum_start(world: Quorum, _: QuorumStart) -> bool:
     """The controller is up, and takes part in the quorum, which is older than the run."""
     if world.active_controller[0].committed_offset == 0:
-        restore_former_states(world)
+        restore_preexisting_states(world)
     if world.context[0].time_us == 0:
         processes.found_quorum(world)
     else:

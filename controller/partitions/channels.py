@@ -37,7 +37,7 @@ from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import controller_requests
-from tidegauge.simulation.messages.controller_timers import ControlGivesUp, ControlRetries
+from tidegauge.simulation.messages.controller_timers import ControlRetries, ControlTimeout
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Disconnected
 from tidegauge.simulation.metadata_log import broker_subject, log_change
@@ -80,7 +80,7 @@ def _watch_deadline(world: ControlPlane, controller: int, broker: int) -> None:
     known = broker_at(world, controller, broker)
     known.deadline_timer = True
     process = controller_process(world, controller)
-    timer = events.new_event(world, process, process, ControlGivesUp)
+    timer = events.new_event(world, process, process, ControlTimeout)
     timer.generation = world.controllers[controller].generation
     timer.broker = broker
     timeout_us = world.controllers[controller].controller_socket_timeout_ms * 1000
@@ -152,9 +152,9 @@ def _is_current(world: ControlPlane, controller: int, generation: int) -> bool:
     return state.context != NONE and generation == state.generation
 
 
-@CONTROLLER.handles(ControlGivesUp)
+@CONTROLLER.handles(ControlTimeout)
 @inner_rule
-def handle_control_gives_up(world: ControlPlane, timer: ControlGivesUp) -> bool:
+def handle_control_timeout(world: ControlPlane, timer: ControlTimeout) -> bool:
     """A request may not have been answered within controller.socket.timeout.ms."""
     controller = world.processes[timer.destination].number
     if not _is_current(world, controller, timer.generation):

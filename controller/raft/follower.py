@@ -22,7 +22,7 @@ from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (
     RaftFlushed,
     VoterFetchDue,
-    VoterFetchGivesUp,
+    VoterFetchTimeout,
     VoterStopped,
 )
 from tidegauge.simulation.messages.event import ControllerRequest
@@ -120,12 +120,12 @@ def _send_fetch(world: Raft, request: ControllerRequest) -> None:
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).fetch_watch = True
     process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, VoterFetchGivesUp), due_us)
+    set_timer(world, new_event(world, process, process, VoterFetchTimeout), due_us)
 
 
-@RAFT.handles(VoterFetchGivesUp)
+@RAFT.handles(VoterFetchTimeout)
 @inner_rule
-def handle_voter_fetch_gives_up(world: Raft, _: VoterFetchGivesUp) -> bool:
+def handle_voter_fetch_timeout(world: Raft, _: VoterFetchTimeout) -> bool:
     """Give up a fetch that got no response in controller.quorum.request.timeout.ms."""
     voter = this_voter(world)
     voter.fetch_watch = False

@@ -40,7 +40,7 @@ FORMER_SESSION = code(0)
 
 
 @inner_rule
-def restore_former_states(world: ControlPlane) -> None:
+def restore_preexisting_states(world: ControlPlane) -> None:
     """Have the znodes that were there before, by nobody's doing; parents come first."""
     for znode in range(len(world.znodes)):
         node = world.znodes[znode]

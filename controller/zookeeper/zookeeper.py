@@ -15,7 +15,7 @@ from tidegauge.controller.zookeeper import sessions, znode_reads, znode_writes  
 from tidegauge.controller.zookeeper.held_states import (
     end_former_session,
     is_quiescent,
-    restore_former_states,
+    restore_preexisting_states,
 )
 from tidegauge.controller.zookeeper.topic_configs import (
     add_all_configs,
@@ -60,7 +60,7 @@ def handle_tick(world: ControlPlane, timer: zookeeper_requests.ZkTick) -> None:
     """Expire sessions; the first tick begins, or ends, what was there before the run."""
     zookeeper = timer.destination
     if world.context[0].time_us == 0:
-        restore_former_states(world)
+        restore_preexisting_states(world)
     else:
         end_former_session(world, zookeeper)
     sessions.check_sessions(world, zookeeper)
@@ -114,7 +114,7 @@ def handle_close(world: ControlPlane, request: zookeeper_requests.ZkCloseRequest
 
 @ZOOKEEPER.handles(zookeeper_requests.ZkIsQuiescentRequest)
 @inner_rule
-def handleis_quiescent(
+def handle_is_quiescent(
     world: ControlPlane, request: zookeeper_requests.ZkIsQuiescentRequest
 ) -> None:
     """Say whether everything has come to rest; that takes no time."""

@@ -97,8 +97,7 @@ def plan_window(world: Kernel, exchange: frame_exchange.Exchange, end_us: int) -
         state.order = frame_exchange.STOPPED
     elif state.earliest_us >= end_us:
         state.order = frame_exchange.ENDED
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.horizon_us = _horizon_us(exchange, group, end_us)
         other.goes = (
             state.order != frame_exchange.READY
@@ -117,8 +116,7 @@ def _find_earliest(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     exchange.groups[HUB].next_us = _next_us(world)
     state = exchange.state[0]
     state.earliest_us = frame_exchange.NEVER_US
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for other in exchange.groups:
         other.earliest_us = other.next_us
     index = world.context[0].outbox.first
     while index != NONE:
@@ -190,8 +188,7 @@ def _is_written_to(exchange: frame_exchange.Exchange, group: int) -> bool:
 def _count_outgoing(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     """How much goes to each group that is written to."""
     is_hub = exchange.state[0].group == HUB
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.events = 0
         other.items = 0
         other.changes = count_unsent_changes(world, group)
@@ -211,8 +208,7 @@ def _lay_out(exchange: frame_exchange.Exchange) -> bool:
     """Give each frame its place; whether there is room for all."""
     words = NOTHING
     fits = True
-    for group in range(len(exchange.groups)):
-        other = exchange.groups[group]
+    for group, other in enumerate(exchange.groups):
         other.first_word = words
         other.words = 0
         if not _is_written_to(exchange, group):

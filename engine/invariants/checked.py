@@ -56,8 +56,7 @@ def count_timers(world: Checked) -> None:
     """Count pending timers by process and kind; those of a process that has died do not count."""
     for index in range(len(world.timers)):
         world.timers[index].pending = 0
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         if 0 <= event.kind < KINDS and event.source == event.destination:
             process = world.processes[event.destination]
             if process.alive and event.asked_us >= process.up_since_us:
