@@ -28,10 +28,9 @@ DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 """
 
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import new_event
+from tidegauge.simulation.events import items_of, new_event
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -140,10 +139,7 @@ def take_metadata(world: Clients, response: MetadataResponse) -> bool:
         return False
     note_metadata(world, client, response.source)
     read_position(response, world.client_metadata[client_of(world, response.destination)])
-    cursor = response.first_item
-    while cursor >= 0:
-        item = view_as(world.items[cursor], PartitionLeader)
-        cursor = item.next
+    for item in items_of(world, response, PartitionLeader):
         index = target_of(world, client, item.partition)
         if index != NONE:
             target = world.client_targets[index]

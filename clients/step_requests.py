@@ -11,7 +11,7 @@ from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item
+from tidegauge.simulation.events import items_of, new_event, new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -203,8 +203,6 @@ def all_answered(world: Clients) -> bool:
 
 @inner_rule
 def _trace_fetch(world: Kernel, response: Event) -> None:
-    cursor = response.first_item
-    while cursor != NONE and traces_all(world):
-        item = view_as(world.items[cursor], client_requests.FetchedRecords)
-        cursor = item.next
-        Consumed.write(world, item, fetch_offset=item.offset)
+    if traces_all(world):
+        for item in items_of(world, response, client_requests.FetchedRecords):
+            Consumed.write(world, item, fetch_offset=item.offset)

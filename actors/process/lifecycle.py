@@ -207,8 +207,7 @@ def end_loading(world: Brokers, broker: int) -> None:
     At the first start these are logs that existed before the run; real files are made for them.
     """
     state = world.brokers[broker]
-    row = state.first_log
-    if state.starts == 1 and row != NONE:
+    if state.starts == 1 and state.first_log != NONE:
         checkpoints.want_files(
             world,
             state,
@@ -216,10 +215,9 @@ def end_loading(world: Brokers, broker: int) -> None:
             | checkpoints.RECOVERY_POINTS_DUE
             | checkpoints.EPOCHS_DUE,
         )
-    while row != NONE:
+    for row in LOGS.of(world, state):
         if world.on_disk[row].exists and not is_offline(world, row):
             _load_log(world, row)
-        row = world.hosted[row].next_log
     run(world, broker)
 
 

@@ -14,7 +14,6 @@ reading a partition takes the longer the more was ever committed.
 from tidegauge.actors.state.brokers import Brokers, GroupMember, runs_of
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.state.request_times import mark_error
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
@@ -190,10 +189,9 @@ def answer_group_append(world: Brokers, request: client_requests.GroupAppendRequ
     error = _group_error(request.kind, request.append.error)
     mark_error(world, request, error)
     response = new_group_response(world, request, request.start, error)
-    cursor = request.first_item
-    while cursor != NONE and error == errors.NONE:
-        asked = view_as(world.items[cursor], client_requests.GroupOffset)
-        cursor = asked.next
+    for asked in items_of(world, request, client_requests.GroupOffset):
+        if error != errors.NONE:
+            break
         index = broker * len(world.commit_keys) + asked.commit_key
         told = new_item(world, response, asked.partition, client_requests.GroupOffset)
         told.offset = world.committed_offsets[index].offset

@@ -201,10 +201,9 @@ def _tell_all(world: ControlPlane, controller: int, request: AlterPartitionReque
 def answer_alter_partition(world: Kernel, request: AlterPartitionRequest, error: int) -> None:
     """Tell the leader what came of each partition, or why of none."""
     response = new_response(world, request, AlterPartitionResponse, error=error)
-    cursor = request.first_item
-    while error == errors.NONE and cursor != NONE:
-        item = view_as(world.items[cursor], AlterPartitionData)
-        cursor = item.next
+    for item in items_of(world, request, AlterPartitionData):
+        if error != errors.NONE:
+            break
         told = new_item(world, response, item.partition, AlterPartitionData)
         told.error = item.error
         told.leader = item.leader

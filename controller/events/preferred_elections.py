@@ -22,8 +22,10 @@ from tidegauge.controller.state.assignments import (
 )
 from tidegauge.controller.state.control_plane import ControlPlane, partition_at, state_at
 from tidegauge.replication.records import contains, first
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import AutoLeaderRebalance
+from tidegauge.simulation.messages.event import PartitionData
 from tidegauge.simulation.messages.zookeeper_requests import ZkResponse
 from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows.codes import OK
@@ -68,12 +70,9 @@ def advance_preferred_election(world: ControlPlane, controller: int) -> None:
 @inner_rule
 def note_preferred_election(world: ControlPlane, controller: int, response: ZkResponse) -> None:
     """Take which partitions /admin/preferred_replica_election names; the others stay."""
-    cursor = response.first_item
-    while cursor != NONE:
-        partition = world.items[cursor].partition
-        cursor = world.items[cursor].next
-        known = partition_at(world, controller, partition)
-        known.selected = known.has_state and _can_be_given_back(world, controller, partition)
+    for named in items_of(world, response, PartitionData):
+        known = partition_at(world, controller, named.partition)
+        known.selected = known.has_state and _can_be_given_back(world, controller, named.partition)
 
 
 @inner_rule

@@ -64,8 +64,8 @@ def handle_elect_leaders(world: Quorum, request: ElectLeadersRequest) -> None:
     response = new_response(world, request, AdminResponse)
     election = partition_target.UNCLEAN if request.is_unclean else partition_target.PREFERRED
     for asked in items_of(world, request, PartitionOutcome):
-        outcome = new_item(world, response, asked.partition, PartitionOutcome)
-        outcome.error = _elect(world, asked.partition, election)
+        error = _elect(world, asked.partition, election)
+        new_item(world, response, asked.partition, PartitionOutcome, error=error)
     respond_when_committed(world, response)
 
 

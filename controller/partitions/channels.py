@@ -122,12 +122,10 @@ def take_control_response(
 
 @inner_rule
 def _deletes_a_topic(world: ControlPlane, controller: int, request: Event) -> bool:
-    cursor = request.first_item
-    while request.kind == controller_requests.StopReplicaRequest.KIND and cursor != NONE:
-        item = view_as(world.items[cursor], controller_requests.StopReplicaPartition)
-        cursor = item.next
-        if item.deletes and is_deleted(world, controller, item.partition):
-            return True
+    if request.kind == controller_requests.StopReplicaRequest.KIND:
+        for item in events.items_of(world, request, controller_requests.StopReplicaPartition):
+            if item.deletes and is_deleted(world, controller, item.partition):
+                return True
     return False
 
 

@@ -20,7 +20,7 @@ answer to the one before.
 from typing import TypeVar
 
 from tidegauge.compiled.filled_records import filled, made_by
-from tidegauge.compiled.records import Record, view_as
+from tidegauge.compiled.records import Record
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.controller.state.control_plane import ControllerPartition, ControlPlane, partition_at
 from tidegauge.replication.records import EMPTY, append, contains, first, rest, without
@@ -268,10 +268,9 @@ def issue_for_children(world: ControlPlane, controller: int, listing: int, delet
 
     A znode's place is taken again once it is deleted; its number tells which one is meant.
     """
-    cursor = world.events[listing].first_item if listing != NONE else NONE
-    while cursor != NONE:
-        child = view_as(world.items[cursor], zookeeper_requests.Child)
-        cursor = child.next
+    if listing == NONE:
+        return
+    for child in items_of(world, world.events[listing], zookeeper_requests.Child):
         if deletes:
             deletion = new_request(world, controller, zookeeper_requests.ZkDeleteRequest)
             deletion.sequence_number = child.sequence_number

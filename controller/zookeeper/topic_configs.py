@@ -145,10 +145,8 @@ def _write_moves(world: ControlPlane, request: zookeeper_requests.ZkThrottleRequ
 
     Source: ReassignPartitionsCommand.calculateLeaderThrottles, calculateFollowerThrottles@2.6.3.
     """
-    cursor = request.first_item
-    while cursor != NONE:
-        _forget_topic(world, world.partitions[world.items[cursor].partition].topic)
-        cursor = world.items[cursor].next
+    for moved in items_of(world, request, zookeeper_requests.NamedPartition):
+        _forget_topic(world, world.partitions[moved.partition].topic)
     for moved in items_of(world, request, zookeeper_requests.NamedPartition):
         facts = world.partitions[moved.partition]
         sources = world.assignments[moved.partition].replicas
