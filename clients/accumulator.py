@@ -19,7 +19,7 @@ from tidegauge.clients.client_state import LISTED
 from tidegauge.clients.sent_batches import add_to_request, watch_deadline
 from tidegauge.clients.sequences import goes_before, may_be_sent, number_batch
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import ProduceRequest
@@ -95,7 +95,7 @@ def offer(world: client_state.Clients, process: int, place: int) -> None:
             _wake_at(world, place, due_us)
         else:
             drain(world, process, target.leader)
-    _watch_expiry(world, process, client, place)
+    _watch_expiry(world, client, place)
 
 
 @inner_rule
@@ -132,9 +132,7 @@ def _wake_at(world: client_state.Clients, place: int, time_us: int) -> None:
 
 
 @inner_rule
-def _watch_expiry(
-    world: client_state.Clients, process: int, client: client_state.Client, place: int
-) -> None:
+def _watch_expiry(world: client_state.Clients, client: client_state.Client, place: int) -> None:
     """Look after the first batch of a partition, if any waits, when it has had its time."""
     target = world.client_targets[place]
     if target.expiry_timer or target.queue_first == NONE:
@@ -143,9 +141,8 @@ def _watch_expiry(
         return
     target.expiry_timer = True
     created_us = world.batches[target.queue_first].created_us
-    timer = new_event(world, process, process, BatchExpires, target=place)
     due_us = max(created_us + client.delivery_timeout_ms * 1000, world.context[0].time_us)
-    set_timer(world, timer, due_us)
+    BatchExpires.at(world, due_us, target=place)
 
 
 @inner_rule
@@ -161,7 +158,7 @@ def drain(world: client_state.Clients, process: int, broker: int) -> None:
         if client.linger_us > 0 and not _any_due(world, client, connection):
             return
         client.requests += 1
-        request = new_event(world, process, broker, ProduceRequest)
+        request = ProduceRequest.to(world, broker)
         request.acks = client.acks
         request.timeout_ms = client.request_timeout_ms
         request.correlation_id = client.requests

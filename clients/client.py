@@ -112,7 +112,7 @@ def _start(world: Clients, timer: timers.ClientStart) -> None:
             request_producer_id(world, process)
         plan_next_batch(world, client, process)
         return
-    begin_to_read(world, client, process)
+    begin_to_read(world, client)
     if consumer_group.commits(client):
         consumer_group.begin_group(world, client)
 

@@ -30,7 +30,7 @@ DefaultMetadataUpdater.maybeUpdate@3.9.0, NetworkClient.handleRebootstrap@4.0.0.
 from tidegauge.clients.client_state import Client, Clients, Connection, Target
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import items_of, new_event
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -74,9 +74,9 @@ def request_metadata(world: Clients, process: int) -> None:
         # The request stays open, so nobody asks before a back-off is over.
         _ask_next_after(world, client, client.reconnect_backoff_ms * 1000)
         return
-    request = new_event(world, process, broker, MetadataRequest)
-    request.correlation_id = client.metadata_request
-    request.partition_count = client.target_count
+    request = MetadataRequest.to(
+        world, broker, correlation_id=client.metadata_request, partition_count=client.target_count
+    )
     write_position(request, world.client_metadata[number])
     now_us = world.context[0].time_us
     client.metadata_sent_us = now_us

@@ -18,7 +18,7 @@ from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.stalls import note_read
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import free_event, items_of, new_event, new_item, set_timer
+from tidegauge.simulation.events import free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -54,7 +54,7 @@ def poll(world: Clients, process: int, broker: int) -> None:
         connection.poll_timer = True
         ConsumerPolls.at(world, client.busy_until_us, broker=broker)
         return
-    request = new_event(world, process, broker, FetchRequest)
+    request = FetchRequest.to(world, broker)
     request.max_wait_ms = client.fetch_max_wait_ms
     request.min_bytes = client.fetch_min_bytes
     request.partition_max_bytes = client.max_partition_fetch_bytes
@@ -266,9 +266,7 @@ def lose_fetch(world: Clients, process: int, broker: int, until_us: int) -> None
     client_metadata.request_metadata(world, process)
     if not connection.poll_timer:
         connection.poll_timer = True
-        timer = new_event(world, process, process, ConsumerPolls, broker=broker)
-        backoff_us = client.retry_backoff_ms * 1000
-        set_timer(world, timer, world.context[0].time_us + backoff_us)
+        ConsumerPolls.after(world, client.retry_backoff_ms * 1000, broker=broker)
 
 
 @inner_rule

@@ -17,7 +17,7 @@ from tidegauge.clients.client_state import Client, Clients
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import items_of, new_event, new_item
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -100,18 +100,18 @@ def handle_group_due(world: Clients, timer: GroupDue) -> None:
     timeout_ms = client.request_timeout_ms
     if client.coordinator == NONE:
         asked = (process + client.group_request) % world.sizes[0].brokers
-        find = new_event(world, process, asked, client_requests.FindCoordinatorRequest)
-        find.partition = client.group_partition
-        find.start = client.restarts
+        find = client_requests.FindCoordinatorRequest.to(
+            world, asked, partition=client.group_partition, start=client.restarts
+        )
         _ask(world, client, find, timeout_ms)
     elif not client.joined:
-        join = new_event(world, process, client.coordinator, client_requests.JoinGroupRequest)
+        join = client_requests.JoinGroupRequest.to(world, client.coordinator)
         _sign(client, join)
         join.append.record_count = 1
         _name_targets(world, client, join)
         _ask(world, client, join, timeout_ms)
     else:
-        heartbeat = new_event(world, process, client.coordinator, client_requests.HeartbeatRequest)
+        heartbeat = client_requests.HeartbeatRequest.to(world, client.coordinator)
         heartbeat.partition = client.group_partition
         heartbeat.member_key = client.member_key
         heartbeat.start = client.restarts
@@ -298,7 +298,7 @@ def handle_commit_due(world: Clients, timer: CommitDue) -> None:
         known = world.client_targets[target]
         if known.processed_us <= now_us:
             known.processed = known.position
-    request = new_event(world, process, client.coordinator, client_requests.OffsetCommitRequest)
+    request = client_requests.OffsetCommitRequest.to(world, client.coordinator)
     _sign(client, request)
     _name_targets(world, client, request)
     request.append.record_count = request.item_count

@@ -25,7 +25,7 @@ from tidegauge.clients.client_state import (
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import items_of, new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
@@ -58,7 +58,7 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
         stalls.skip_batches(world, process, world.context[0].time_us + 1)
     next_us = stalls.due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, timers.ProducerSends), next_us)
+        timers.ProducerSends.at(world, next_us)
 
 
 @CLIENT.handles(timers.ProducerSends)
@@ -126,7 +126,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
     batch.is_renumbered = False
     client.buffered_bytes += batch.size_bytes
     client.records_in_flight += batch.records
-    stalls.watch_batch(world, client, process, batch)
+    stalls.watch_batch(world, client, batch)
     _count_sent(client)
     accumulator.enqueue(world, batch)
     accumulator.offer(world, process, batch.target)

@@ -63,7 +63,7 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
         roll = world.rolls[number]
         if roll.fault == event.fault and roll.gives_back_for == NONE:
             if event.kind == timers.FaultBegin.KIND:
-                _stop_batch(world, number, event.destination)
+                _stop_batch(world, number)
             else:
                 roll.phase = _OVER
 
@@ -75,7 +75,7 @@ def _batch_end(roll: Roll) -> int:
 
 
 @inner_rule
-def _stop_batch(world: Clients, number: int, process: int) -> None:
+def _stop_batch(world: Clients, number: int) -> None:
     roll = world.rolls[number]
     roll.phase = _RESTARTS
     roll.unregistered = 0
@@ -86,7 +86,7 @@ def _stop_batch(world: Clients, number: int, process: int) -> None:
         fault = world.rolled[roll.first_broker + place].fault
         for hit in range(context.process_count):
             if world.fault_roles[fault * context.process_count + hit].side != 0:
-                tell_of_fault(world, process, hit, fault, _TRUE)
+                tell_of_fault(world, hit, fault, _TRUE)
     timers.RollTimesOut.after(world, roll.timeout_us, roll, roll=number)
     _resume_at(world, roll, number, context.time_us + roll.poll_us)
 
@@ -108,7 +108,7 @@ def handle_roll_resume(world: Clients, timer: timers.RollResume) -> None:
         return
     if roll.phase == _PAUSES:
         if roll.gives_back_for == NONE:
-            _stop_batch(world, timer.roll, process)
+            _stop_batch(world, timer.roll)
         else:
             _give_back(world, roll, process)
     elif roll.phase == _WAITS:
@@ -304,7 +304,7 @@ def _ask_for_preferred(world: Clients, roll: Roll, process: int) -> None:
                 new_item(world, election, partition, PartitionOutcome)
         send(world, election, world.context[0].time_us)
         return
-    request = new_preferred_election(world, process)
+    request = new_preferred_election(world)
     for partition in range(world.sizes[0].partitions):
         if _is_to_prefer(world, roll, partition):
             new_item(world, request, partition, NamedPartition)

@@ -19,7 +19,6 @@ from tidegauge.clients.client_state import NUMBERED, Batch, Client, Clients, Tar
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.producer_state import decrement_sequence, increment_sequence
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.client_requests import (
@@ -55,8 +54,7 @@ def request_producer_id(world: Clients, process: int) -> None:
         _request_again_after(world, client, client.reconnect_backoff_ms * 1000)
         return
     client.id_sent_us = world.context[0].time_us
-    request = new_event(world, process, client.id_broker, InitProducerIdRequest)
-    request.correlation_id = client.id_request
+    request = InitProducerIdRequest.to(world, client.id_broker, correlation_id=client.id_request)
     send(world, request, client.id_sent_us)
     connection = world.connections[number * world.sizes[0].brokers + client.id_broker]
     _request_again_after(world, client, request_timeout_us(client, connection))

@@ -33,7 +33,6 @@ from tidegauge.clients.client_metadata import client_of
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.latency_counts import BUCKETS, bucket_of
 from tidegauge.compiled.rules import code, inner_rule
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages.timers import StallLooks
@@ -137,15 +136,15 @@ def handle_stall_looks(world: client_state.Clients, timer: StallLooks) -> None:
     client = world.clients[client_of(world, process)]
     client.stall_timer = False
     if client.kind == client_state.CONSUMER:
-        _look_at_reads(world, client, process)
+        _look_at_reads(world, client)
     else:
-        _look_at_writes(world, client, process)
+        _look_at_writes(world, client)
 
 
 @inner_rule
-def _look_at(world: Kernel, client: client_state.Client, process: int, time_us: int) -> None:
+def _look_at(world: Kernel, client: client_state.Client, time_us: int) -> None:
     client.stall_timer = True
-    set_timer(world, new_event(world, process, process, StallLooks), time_us)
+    StallLooks.at(world, time_us)
 
 
 # Producers.
@@ -155,7 +154,6 @@ def _look_at(world: Kernel, client: client_state.Client, process: int, time_us: 
 def watch_batch(
     world: client_state.Clients,
     client: client_state.Client,
-    process: int,
     batch: client_state.Batch,
 ) -> None:
     """A batch is made: it has no outcome yet, and is the youngest of those."""
@@ -164,7 +162,7 @@ def watch_batch(
     if client.oldest_timely == NONE:
         client.oldest_timely = batch.index
     if not client.stall_timer:
-        _look_at(world, client, process, batch.created_us + STALLED_US)
+        _look_at(world, client, batch.created_us + STALLED_US)
 
 
 @inner_rule
@@ -188,13 +186,13 @@ def forget_batch(
 
 
 @inner_rule
-def _look_at_writes(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _look_at_writes(world: client_state.Clients, client: client_state.Client) -> None:
     """Find the batches that have become overdue, and look again when the next one can be."""
     now_us = world.context[0].time_us
     while client.oldest_timely != NONE:
         batch = world.batches[client.oldest_timely]
         if batch.created_us + STALLED_US > now_us:
-            _look_at(world, client, process, batch.created_us + STALLED_US)
+            _look_at(world, client, batch.created_us + STALLED_US)
             return
         batch.is_overdue = True
         client.oldest_timely = batch.younger
@@ -223,13 +221,13 @@ def _tell_stalled_writes(
 
 
 @inner_rule
-def begin_to_read(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def begin_to_read(world: client_state.Clients, client: client_state.Client) -> None:
     """A consumer starts: from now on it waits for records of each of its partitions."""
     begins_us = max(client.start_us, world.context[0].time_us)
     for place in range(client.first_target, client.first_target + client.target_count):
         world.client_targets[place].answered_us = begins_us
         world.client_targets[place].answered_idle_us = begins_us
-    _look_at(world, client, process, begins_us + _patience_us(client))
+    _look_at(world, client, begins_us + _patience_us(client))
 
 
 @inner_rule
@@ -246,7 +244,7 @@ def note_read(world: client_state.Clients, process: int, target: client_state.Ta
 
 
 @inner_rule
-def _look_at_reads(world: client_state.Clients, client: client_state.Client, process: int) -> None:
+def _look_at_reads(world: client_state.Clients, client: client_state.Client) -> None:
     """Find the partitions that have waited for too long, and look again when the next one can."""
     now_us = world.context[0].time_us
     patience_us = _patience_us(client)
@@ -263,7 +261,7 @@ def _look_at_reads(world: client_state.Clients, client: client_state.Client, pro
         target.reads_stall = True
         target.stalled_since_us = now_us
         _tell_stalled_reads(world, target)
-    _look_at(world, client, process, max(client.busy_until_us, now_us) + left_us)
+    _look_at(world, client, max(client.busy_until_us, now_us) + left_us)
 
 
 @inner_rule

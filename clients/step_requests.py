@@ -11,7 +11,7 @@ from tidegauge.clients.client_state import Answer, Client, Clients, Step
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import items_of, new_event, new_item
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -95,20 +95,20 @@ def request_of(world: Clients, process: int, broker: int) -> bool:
     step = world.steps[client.step]
     client.question += 1
     if step.action == PRODUCES:
-        produce = new_event(world, process, broker, client_requests.ProduceRequest, acks=step.acks)
+        produce = client_requests.ProduceRequest.to(world, broker, acks=step.acks)
         batch = new_item(world, produce, step.partition, client_requests.ProducedBatch)
         batch.append.record_count = step.records
         produce.timeout_ms = step.timeout_us // 1000
         client.records_sent += step.records
         return _send(world, client, step, produce, step.timeout_us)
     if step.action == ASKS_EPOCH:
-        ask = new_event(world, process, broker, client_requests.OffsetsForLeaderEpochRequest)
+        ask = client_requests.OffsetsForLeaderEpochRequest.to(world, broker)
         asked = new_item(world, ask, step.partition, client_requests.EpochAsked)
         asked.leader_epoch = step.leader_epoch
         return _send(world, client, step, ask, _FETCH_TIMEOUT_US)
-    fetch = new_event(world, process, broker, client_requests.FetchRequest)
-    fetch.max_bytes = _FETCH_BYTES
-    fetch.partition_max_bytes = _FETCH_BYTES
+    fetch = client_requests.FetchRequest.to(
+        world, broker, max_bytes=_FETCH_BYTES, partition_max_bytes=_FETCH_BYTES
+    )
     wanted = new_item(world, fetch, step.partition, client_requests.FetchPartition)
     wanted.fetch_offset = step.offset
     return _send(world, client, step, fetch, _FETCH_TIMEOUT_US)

@@ -14,7 +14,6 @@ from tidegauge.clients.rolling_restarts import take_roll_answer
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import EMPTY, first, rest, size
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.faults import tell_of_fault
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -178,17 +177,17 @@ def _take(world: Clients, process: int) -> None:
         _ask_for(world, process, _LEADER)
         return
     if step.action == OBSERVES:
-        _observe(world, client.step, process)
+        _observe(world, client.step)
     elif step.action == RESTARTS_CONSUMERS:
-        _restart_consumers(world, step, process)
+        _restart_consumers(world, step)
     elif step.action in (BEGINS_FAULT, ENDS_FAULT):
-        _tell_of_fault(world, step, process)
+        _tell_of_fault(world, step)
     elif step.action != WAITS and is_kraft(world):
         is_awaited = admin_requests.request_of_controller(world, process)
         _await(world, process, is_awaited)
         return
     elif step.action != WAITS:
-        admin_requests.write_as_operator(world, step, process)
+        admin_requests.write_as_operator(world, step)
     _go_on(world, process)
 
 
@@ -229,25 +228,23 @@ def _await(world: Clients, process: int, is_awaited: bool) -> None:
 
 
 @inner_rule
-def _tell_of_fault(world: Kernel, step: Step, process: int) -> None:
+def _tell_of_fault(world: Kernel, step: Step) -> None:
     count = world.context[0].process_count
     for hit in range(count):
         if world.fault_roles[step.fault * count + hit].side != 0:
-            tell_of_fault(world, process, hit, step.fault, step.action == BEGINS_FAULT)
+            tell_of_fault(world, hit, step.fault, step.action == BEGINS_FAULT)
 
 
 @inner_rule
-def _restart_consumers(world: Kernel, step: Step, process: int) -> None:
+def _restart_consumers(world: Kernel, step: Step) -> None:
     for consumer in range(step.first_process, step.first_process + step.process_count):
-        event = new_event(world, process, consumer, timers.ConsumerRestarts)
-        send(world, event, world.context[0].time_us)
+        send(world, timers.ConsumerRestarts.to(world, consumer), world.context[0].time_us)
 
 
 @inner_rule
-def _observe(world: Cluster, number: int, process: int) -> None:
+def _observe(world: Cluster, number: int) -> None:
     for broker in range(world.sizes[0].brokers):
-        event = new_event(world, process, broker, timers.Observe, step=number)
-        send(world, event, world.context[0].time_us)
+        send(world, timers.Observe.to(world, broker, step=number), world.context[0].time_us)
 
 
 @inner_rule

@@ -17,7 +17,7 @@ from tidegauge.engine.doors import World
 from tidegauge.engine.exchange.frame_exchange import READY, REPORTS, RUNS, Exchange
 from tidegauge.engine.exchange.system_calls import thread_cpu_ns
 from tidegauge.engine.exchange.windows import end_run, go_to_next_run
-from tidegauge.simulation.events import free_event, items_of, new_event, pop, take_first
+from tidegauge.simulation.events import free_event, items_of, pop, take_first
 from tidegauge.simulation.faults import handle_fault, refuse
 from tidegauge.simulation.kernel import BROKER, CLIENT, NONE, RACK_LINK, Kernel
 from tidegauge.simulation.links import FAULTS, arrives, waits_in_process
@@ -190,8 +190,7 @@ def end_fault(world: World, process: int, fault: int, time_us: int) -> None:
     """End a fault in a process that it hits, as the liveness phase begins; none begins any more."""
     _begin_moment(world, process, time_us)
     world.context[0].healing = True
-    end = new_event(world, process, process, FaultEnd, fault=fault)
-    _take_fault(world, end)
+    _take_fault(world, FaultEnd.to(world, process, fault=fault))
 
 
 @rule

@@ -6,7 +6,7 @@ order that happens to be the same each time.
 """
 
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tidegauge.compiled.filled_records import filled, made_by
 from tidegauge.compiled.lists import LinkedList, goes_through
@@ -18,6 +18,7 @@ from tidegauge.simulation.messages.event import (
     AT,
     BODY_FIELDS,
     ENTRY_FIELDS,
+    TO,
     Event,
     EventList,
     EventSlot,
@@ -81,6 +82,25 @@ def new_event(
 
 
 @inner_rule
+def _free_own(world: Kernel, kind: int) -> EventSlot:
+    process = world.context[0].handling
+    return take_slot(world, process, process, kind)
+
+
+@inner_rule
+def _address(_world: Kernel, message: Event, destination: int) -> None:
+    message.destination = destination
+
+
+@made_by(_free_own, then=_address, method=TO)
+def message_to(
+    kind: type[SomeEvent], world: Kernel, destination: int, *sources: Record, **fields: int
+) -> SomeEvent:
+    """A message of a class, from the process that handles the event; it has still to be sent."""
+    return new_event(world, world.context[0].handling, destination, kind, *sources, **fields)
+
+
+@inner_rule
 def _free_response(world: Kernel, request: Event, kind: int) -> EventSlot:
     response = take_slot(world, request.destination, request.source, kind)
     response.asked_us = request.asked_us
@@ -129,10 +149,16 @@ def new_item(
     return filled(_add_slot(world, event, partition, kind.KIND), kind, sources, fields)
 
 
+class Chain(Protocol):
+    """What has entries: an event, or a znode that keeps those of a request."""
+
+    first_item: int
+
+
 @goes_through("items", "first_item", "next")
-def items_of(world: Kernel, event: Event, kind: type[SomeItem]) -> Iterator[SomeItem]:
-    """The entries of an event's chain, each as one of a class."""
-    cursor = event.first_item
+def items_of(world: Kernel, chain: Chain, kind: type[SomeItem]) -> Iterator[SomeItem]:
+    """The entries of a chain, each as one of a class."""
+    cursor = chain.first_item
     while cursor != NONE:
         item = view_as(world.items[cursor], kind)
         cursor = item.next
@@ -231,23 +257,17 @@ def _set_timer_after(world: Kernel, timer: Event, delay_us: int) -> None:
     set_timer(world, timer, world.context[0].time_us + delay_us)
 
 
-@inner_rule
-def _free_timer(world: Kernel, kind: int) -> EventSlot:
-    process = world.context[0].handling
-    return take_slot(world, process, process, kind)
-
-
-@made_by(_free_timer, then=set_timer, method=AT)
+@made_by(_free_own, then=set_timer, method=AT)
 def timer_at(
     kind: type[SomeEvent], world: Kernel, time_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:
     """Have the process that handles the event handle a timer of a class at ``time_us``."""
-    timer = filled(_free_timer(world, kind.KIND), kind, sources, fields)
+    timer = filled(_free_own(world, kind.KIND), kind, sources, fields)
     set_timer(world, timer, time_us)
     return timer
 
 
-@made_by(_free_timer, then=_set_timer_after, method=AFTER)
+@made_by(_free_own, then=_set_timer_after, method=AFTER)
 def timer_after(
     kind: type[SomeEvent], world: Kernel, delay_us: int, *sources: Record, **fields: int
 ) -> SomeEvent:

@@ -15,7 +15,7 @@ of a process has what is special about a kind, with its code beside it.
 
 from tidegauge.compiled.rules import NamedCodes, code, inner_rule
 from tidegauge.simulation import links
-from tidegauge.simulation.events import free_all, new_event, new_response, set_timer, stamp
+from tidegauge.simulation.events import free_all, new_response, set_timer, stamp
 from tidegauge.simulation.kernel import CLIENT, NONE, ZOOKEEPER, FaultRole, Kernel
 from tidegauge.simulation.messages import timers
 from tidegauge.simulation.messages.event import Event
@@ -74,14 +74,12 @@ def handle_fault(world: Kernel, event: timers.FaultChange) -> bool:
 
 
 @inner_rule
-def tell_of_fault(world: Kernel, process: int, hit: int, fault: int, begins: bool) -> None:
+def tell_of_fault(world: Kernel, hit: int, fault: int, begins: bool) -> None:
     """Have a fault begin or end in a process that it hits, because another one says so."""
     if begins:
-        begin = new_event(world, process, hit, timers.FaultBegin, fault=fault)
-        links.send(world, begin, world.context[0].time_us)
+        links.send(world, timers.FaultBegin.to(world, hit, fault=fault), world.context[0].time_us)
     else:
-        end = new_event(world, process, hit, timers.FaultEnd, fault=fault)
-        links.send(world, end, world.context[0].time_us)
+        links.send(world, timers.FaultEnd.to(world, hit, fault=fault), world.context[0].time_us)
 
 
 @inner_rule
@@ -89,7 +87,7 @@ def _announce(world: Kernel, process: int, fault: int, begins: bool) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            known = new_event(world, process, other, timers.FaultKnown)
+            known = timers.FaultKnown.to(world, other)
             known.fault = fault
             known.row_sequence = context.cause_sequence
             known.begins = begins
@@ -204,7 +202,7 @@ def disconnect_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            closed = new_event(world, process, other, timers.Disconnected, until_us=context.time_us)
+            closed = timers.Disconnected.to(world, other, until_us=context.time_us)
             links.send(world, closed, context.time_us)
 
 
@@ -214,7 +212,7 @@ def reset_all(world: Kernel, process: int) -> None:
     context = world.context[0]
     for other in range(context.process_count):
         if other != process:
-            reset = new_event(world, process, other, timers.Disconnected, until_us=context.time_us)
+            reset = timers.Disconnected.to(world, other, until_us=context.time_us)
             delay_us = links.retransmission_us(world, other, process)
             # Beside the stream of what the machine sends on new connections.
             least_us = links.shortest_latency_us(world, process, other)
@@ -255,7 +253,7 @@ def _apply_to_links(world: Kernel, process: int, peer: int, number: int, sign: i
         if link.cut == 0 and link.held.first != NONE:
             # Only what was sent meanwhile has to be sent again, and all that follows waits.
             link.stalled = True
-            release = new_event(world, process, process, timers.LinkRelease, peer=peer)
+            release = timers.LinkRelease.to(world, process, peer=peer)
             delay_us = links.retransmission_us(world, peer, process)
             set_timer(world, release, world.context[0].time_us + delay_us)
 

@@ -5,7 +5,6 @@ long from the end of the broker's process on.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.faults import SLOW_DISK
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
@@ -60,5 +59,5 @@ def end_restart_later(world: Kernel, broker: int, fault: int) -> None:
 @inner_rule
 def tell_controller_of_end(world: Cluster, broker: int, fault: int) -> None:
     """A timed restart ends at a broker: it ends at its controller, too."""
-    end = new_event(world, broker, controller_process(world, broker), FaultEnd, fault=fault)
+    end = FaultEnd.to(world, controller_process(world, broker), fault=fault)
     send(world, end, world.context[0].time_us)

@@ -30,9 +30,7 @@ from tidegauge.simulation.events import (
     free_event,
     items_of,
     move_items,
-    new_event,
     new_response,
-    set_timer,
 )
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -279,7 +277,7 @@ def _expire_produces_at(world: brokers.Brokers, broker: int, time_us: int) -> No
     if 0 < state.produces_expire_us <= time_us:
         return
     state.produces_expire_us = time_us
-    set_timer(world, new_event(world, broker, broker, ProduceExpires), time_us)
+    ProduceExpires.at(world, time_us)
 
 
 @inner_rule

@@ -157,12 +157,8 @@ def name_active(world: Brokers, request: FetchRequest) -> None:
     free_items(world, request)
     width = world.sizes[0].width
     for index in ACTIVE.of(world, world.fetch_sessions[request.fetcher]):
-        told = world.follower_fetches[index]
-        item = new_item(world, request, world.hosted[index // width].partition, FetchPartition)
-        item.topic_id = told.topic_id
-        item.fetch_offset = told.fetch_offset
-        item.leader_epoch = told.leader_epoch
-        item.last_fetched_epoch = told.last_fetched_epoch
+        partition = world.hosted[index // width].partition
+        new_item(world, request, partition, FetchPartition, world.follower_fetches[index])
 
 
 @inner_rule

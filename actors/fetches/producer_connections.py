@@ -32,7 +32,7 @@ from tidegauge.actors.state.brokers import (
 )
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import append_event, free_all, new_event, set_timer
+from tidegauge.simulation.events import append_event, free_all
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
@@ -148,11 +148,13 @@ def _forget_list(world: Brokers, waiting: WatchList) -> None:
 @inner_rule
 def expire_later(world: Kernel, request: FetchRequest) -> None:
     """Answer a fetch after its time-out, whatever there is by then."""
-    timer = new_event(world, request.destination, request.destination, FetchExpires)
-    timer.request_index = request.index
-    timer.request_source = request.source
-    timer.request_sequence = request.sequence
-    set_timer(world, timer, world.context[0].time_us + request.max_wait_ms * 1000)
+    FetchExpires.after(
+        world,
+        request.max_wait_ms * 1000,
+        request_index=request.index,
+        request_source=request.source,
+        request_sequence=request.sequence,
+    )
 
 
 @inner_rule

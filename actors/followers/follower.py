@@ -48,7 +48,7 @@ from tidegauge.replication.high_watermark import (
 from tidegauge.replication.producer_state import decrement_sequence
 from tidegauge.replication.records import UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_ON_FETCH
-from tidegauge.simulation.events import free_event, items_of, new_event, new_item, set_timer
+from tidegauge.simulation.events import free_event, items_of, new_item, set_timer
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import FetcherTimeout, FetcherWakes
@@ -109,7 +109,7 @@ def fetch(world: Brokers, index: int, departure_us: int) -> None:
     """
     fetcher = world.fetchers[index]
     broker = world.brokers[fetcher.broker]
-    request = new_event(world, fetcher.broker, fetcher.source_broker, client_requests.FetchRequest)
+    request = client_requests.FetchRequest.to(world, fetcher.source_broker)
     request.replica_id = fetcher.broker
     if world.rules[fetcher.broker].broker_epochs_checked:
         request.replica_epoch = broker.broker_epoch
@@ -438,9 +438,7 @@ def _look_up_offsets(world: Brokers, index: int, departure_us: int) -> None:
     then perhaps for the other.
     """
     fetcher = world.fetchers[index]
-    request = new_event(
-        world, fetcher.broker, fetcher.source_broker, client_requests.ListOffsetsRequest
-    )
+    request = client_requests.ListOffsetsRequest.to(world, fetcher.source_broker)
     item = new_item(
         world, request, world.hosted[fetcher.looking_up].partition, client_requests.OffsetsAsked
     )

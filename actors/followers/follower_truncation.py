@@ -35,7 +35,7 @@ from tidegauge.replication.leader_epoch_cache import end_offset_for, latest_epoc
 from tidegauge.replication.partition import make_follower
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.replication.release_rules import TRUNCATE_KIP_101
-from tidegauge.simulation.events import free_event, items_of, new_event, new_item
+from tidegauge.simulation.events import free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.controller_requests import LeaderAndIsrPartition
@@ -54,9 +54,7 @@ def truncate_or_ask(world: Brokers, index: int, departure_us: int) -> bool:
     """
     fetcher = world.fetchers[index]
     rules = world.rules[fetcher.broker]
-    request = new_event(
-        world, fetcher.broker, fetcher.source_broker, client_requests.OffsetsForLeaderEpochRequest
-    )
+    request = client_requests.OffsetsForLeaderEpochRequest.to(world, fetcher.source_broker)
     for row in FETCHED.of(world, fetcher):
         state = world.fetch_states[row]
         partition = world.replicas[row]

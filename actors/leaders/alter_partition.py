@@ -96,9 +96,9 @@ def _make_request(world: Brokers, broker: int) -> None:
     Source: DefaultAlterPartitionManager.buildRequest@3.8.0.
     """
     state = world.brokers[broker]
-    request = events.new_event(world, broker, broker, AlterPartitionRequest)
-    request.broker_id = broker
-    request.broker_epoch = state.broker_epoch
+    request = AlterPartitionRequest.to(
+        world, broker, broker_id=broker, broker_epoch=state.broker_epoch
+    )
     for row in LOGS.of(world, state):
         hosted = world.hosted[row]
         if hosted.submitted_isr != EMPTY:
@@ -192,14 +192,14 @@ def _send(world: Brokers, broker: int) -> None:
     request.correlation_id = state.alter_partition_sends
     send(world, events.copy_event(world, request), state.alter_partition_sent_us)
     if not state.alter_partition_deadline:
-        _watch_deadline(world, state, broker)
+        _watch_deadline(world, state)
 
 
 @inner_rule
 def _look_later(world: Brokers, broker: int, delay_us: int) -> None:
     due_us = world.context[0].time_us + delay_us
     world.brokers[broker].alter_partition_due_us = due_us
-    events.set_timer(world, events.new_event(world, broker, broker, AlterPartitionDue), due_us)
+    AlterPartitionDue.at(world, due_us)
 
 
 @BROKER.handles(AlterPartitionDue)
@@ -219,11 +219,10 @@ def handle_alter_partition_due(world: Brokers, timer: AlterPartitionDue) -> None
 
 
 @inner_rule
-def _watch_deadline(world: Kernel, state: Broker, broker: int) -> None:
+def _watch_deadline(world: Kernel, state: Broker) -> None:
     state.alter_partition_deadline = True
-    timer = events.new_event(world, broker, broker, AlterPartitionTimeout)
     timeout_us = state.controller_socket_timeout_ms * 1000
-    events.set_timer(world, timer, state.alter_partition_sent_us + timeout_us)
+    AlterPartitionTimeout.at(world, state.alter_partition_sent_us + timeout_us)
 
 
 @BROKER.handles(AlterPartitionTimeout)
@@ -239,7 +238,7 @@ def handle_alter_partition_timeout(world: Brokers, timer: AlterPartitionTimeout)
         return
     now_us = world.context[0].time_us
     if now_us < state.alter_partition_sent_us + state.controller_socket_timeout_ms * 1000:
-        _watch_deadline(world, state, broker)
+        _watch_deadline(world, state)
     else:
         lose_alter_partition(world, broker, now_us)
 

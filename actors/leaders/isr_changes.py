@@ -191,7 +191,7 @@ def send_isr(world: Brokers, row: int) -> None:
     """
     hosted = world.hosted[row]
     partition = world.replicas[row]
-    request = new_state_write(world, hosted.broker, hosted.partition)
+    request = new_state_write(world, hosted.partition)
     request.version = partition.partition_epoch
     if world.brokers[hosted.broker].isr_written_unconditionally:
         request.version = UNDEFINED

@@ -36,7 +36,7 @@ from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost,
 from tidegauge.actors.storage.log_dirs import is_offline
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, new_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import controller_timers
 from tidegauge.simulation.messages.controller_requests import OfflineReplica
@@ -163,7 +163,7 @@ def handle_controller_looked_for(
 
 @inner_rule
 def _send_registration(world: Brokers, broker: int, controller: int) -> None:
-    request = new_event(world, broker, controller, BrokerRegistrationRequest)
+    request = BrokerRegistrationRequest.to(world, controller)
     request.broker_id = broker
     request.incarnation = world.brokers[broker].starts
     request.previous_broker_epoch = world.lifecycles[broker].previous_epoch
@@ -175,7 +175,7 @@ def _send_registration(world: Brokers, broker: int, controller: int) -> None:
 @inner_rule
 def _send_heartbeat(world: Brokers, broker: int, controller: int) -> None:
     state = world.lifecycles[broker]
-    request = new_event(world, broker, controller, BrokerHeartbeatRequest)
+    request = BrokerHeartbeatRequest.to(world, controller)
     request.broker_id = broker
     request.broker_epoch = world.brokers[broker].broker_epoch
     request.metadata_offset = state.published_offset - 1
@@ -207,7 +207,7 @@ def _name_offline_replicas(world: Brokers, broker: int, request: ControllerReque
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, controller_timers.RegistrationTimeout)
+    timer = controller_timers.RegistrationTimeout.to(world, broker)
     watch(world, state.request, timer, state.request_timeout_us)
 
 

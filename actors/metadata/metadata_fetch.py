@@ -27,7 +27,7 @@ from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.request_times import depart, has_timed_out, is_lost, watch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import move_items, new_event, set_timer
+from tidegauge.simulation.events import move_items, new_event
 from tidegauge.simulation.kernel import NONE, QUORUM_CONTROLLER
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import RaftFetchDue, RaftFetchTimeout
@@ -46,7 +46,7 @@ def fetch_metadata(world: Brokers, broker: int) -> None:
     if state.fetch.number != 0 or world.brokers[broker].ends:
         return
     to = quorum_process(world, _voter_to_ask(world, broker))
-    request = new_event(world, broker, to, quorum_requests.RaftFetchRequest)
+    request = quorum_requests.RaftFetchRequest.to(world, to)
     request.broker_id = broker
     request.current_leader_epoch = state.leader_epoch
     request.fetch_offset = state.log_end_offset
@@ -59,7 +59,7 @@ def _fetch_snapshot(world: Brokers, broker: int, epoch: int, offset: int, positi
     """Ask the leader for a piece of a snapshot."""
     state = world.lifecycles[broker]
     to = quorum_process(world, state.leader)
-    request = new_event(world, broker, to, quorum_requests.FetchSnapshotRequest)
+    request = quorum_requests.FetchSnapshotRequest.to(world, to)
     request.current_leader_epoch = state.leader_epoch
     request.high_watermark = state.high_watermark
     request.snapshot_epoch = epoch
@@ -93,8 +93,7 @@ def _voter_to_ask(world: Brokers, broker: int) -> int:
 @inner_rule
 def _watch(world: Brokers, broker: int) -> None:
     state = world.lifecycles[broker]
-    timer = new_event(world, broker, broker, RaftFetchTimeout)
-    watch(world, state.fetch, timer, state.fetch_request_timeout_us)
+    watch(world, state.fetch, RaftFetchTimeout.to(world, broker), state.fetch_request_timeout_us)
 
 
 @BROKER.handles(RaftFetchTimeout)
@@ -131,9 +130,7 @@ def _fail(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def _fetch_later(world: Brokers, broker: int) -> None:
-    timer = new_event(world, broker, broker, RaftFetchDue)
-    backoff_us = world.lifecycles[broker].fetch_backoff_us
-    set_timer(world, timer, world.context[0].time_us + backoff_us)
+    RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
 
 
 @BROKER.handles(RaftFetchDue)

@@ -46,7 +46,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.partition import is_leader, skips_older_partition_epoch
 from tidegauge.replication.records import contains
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import free_event, new_event, set_timer
+from tidegauge.simulation.events import free_event
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import (
     MetadataPublicationResume,
@@ -146,7 +146,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
     ready_us = world.context[0].time_us
     if world.brokers[broker].starts > 1:
         ready_us += rows.cost_us(world, broker, rows.METADATA_FIRST_PUBLICATION)
-    set_timer(world, new_event(world, broker, broker, ReadyToUnfence), ready_us)
+    ReadyToUnfence.after(world, 0)
 
 
 @inner_rule

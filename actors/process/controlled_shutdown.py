@@ -18,7 +18,6 @@ from tidegauge.actors.storage.disks import backlog_us
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import disconnect_all
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
@@ -76,7 +75,7 @@ def look_for_controller(world: Brokers, broker: int) -> None:
         else:
             _retry_later(world, broker)
         return
-    read_controller(world, broker)
+    read_controller(world)
 
 
 @inner_rule
@@ -98,7 +97,7 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
     state.shutdown_sent_us = world.context[0].time_us
     controller = controller_process(world, controller_broker)
     state.shutdown_controller = controller
-    request = new_event(world, broker, controller, ControlledShutdownRequest)
+    request = ControlledShutdownRequest.to(world, controller)
     request.broker_id = broker
     request.broker_epoch = state.broker_epoch
     request.correlation_id = state.shutdown_request
@@ -106,9 +105,9 @@ def _ask(world: Brokers, broker: int, controller_broker: int) -> None:
         world, broker=broker, to_process=controller, attempt=state.shutdown_attempt
     )
     send(world, request, state.shutdown_sent_us)
-    timer = new_event(world, broker, broker, ShutdownTimeout, attempt=state.shutdown_request)
     timeout_us = state.controller_socket_timeout_ms * 1000
-    set_timer(world, timer, state.shutdown_sent_us + timeout_us)
+    due_us = state.shutdown_sent_us + timeout_us
+    ShutdownTimeout.at(world, due_us, attempt=state.shutdown_request)
 
 
 @BROKER.handles(ControlledShutdownResponse)
@@ -189,14 +188,12 @@ def stop_serving(world: Brokers, broker: int) -> None:
     drop_requests(world, broker)
     empty_fetchers(world, broker)
     disconnect_all(world, broker)
-    timer = new_event(world, broker, broker, BrokerStops)
     if world.rules[broker].stop_interrupts_polls:
         stop_us = rows.cost_us(world, broker, rows.BROKER_STOP_INTERRUPTING)
     else:
         stop_us = rows.cost_us(world, broker, rows.BROKER_STOP)
     # At last all logs are flushed.
-    stop_us = max(stop_us, backlog_us(world, broker))
-    set_timer(world, timer, world.context[0].time_us + stop_us)
+    BrokerStops.after(world, max(stop_us, backlog_us(world, broker)))
 
 
 @BROKER.handles(BrokerStops)

@@ -51,7 +51,6 @@ from tidegauge.replication.leader_epoch_cache import truncate_from_end
 from tidegauge.replication.log import open_log
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import dies, disconnect_all, lives
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import FAULTS, send
@@ -110,7 +109,7 @@ def _begin_lifecycle_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].starts > 1:
         due_us += rows.cost_us(world, broker, rows.BROKER_START_COST)
         due_us += rows.cost_us(world, broker, rows.BROKER_REGISTRATION)
-    set_timer(world, new_event(world, broker, broker, LifecycleBegins), due_us)
+    LifecycleBegins.after(world, 0)
 
 
 @inner_rule
@@ -132,7 +131,7 @@ def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
     broker = timer.destination
     start_us = rows.cost_us(world, broker, rows.BROKER_START_COST)
     until_us = world.context[0].time_us + begin_loading(world, broker, start_us)
-    set_timer(world, new_event(world, broker, broker, timers.LogsLoaded), until_us)
+    timers.LogsLoaded.at(world, until_us)
 
 
 @inner_rule
@@ -230,7 +229,7 @@ def _register_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].session != NONE:
         zookeeper_client.start_controller(world, broker)
     due_us = world.brokers[broker].ready_us
-    set_timer(world, new_event(world, broker, broker, timers.RegistrationDue), due_us)
+    timers.RegistrationDue.at(world, due_us)
 
 
 @BROKER.handles(timers.RegistrationDue)
@@ -306,7 +305,7 @@ def run(world: Brokers, broker: int) -> None:
     checkpoints.schedule_recovery_points(world, broker)
     schedule_retention(world, broker)
     sample_us = now_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, broker, broker, timers.Sample), sample_us)
+    timers.Sample.at(world, sample_us)
 
 
 @inner_rule
@@ -368,7 +367,7 @@ def end(world: Brokers, broker: int, stop: int) -> None:
     if stop != codes.STOP_POWER:
         disconnect_all(world, broker)
     if not is_kraft(world):
-        died = new_event(world, broker, controller_process(world, broker), BrokerDied)
+        died = BrokerDied.to(world, controller_process(world, broker))
         send(world, died, world.context[0].time_us)
     end_restarts_later(world, broker)
 

@@ -19,7 +19,6 @@ from tidegauge.replication.log import (
     increment_log_start_offset,
 )
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.messages.timers import RetentionCheck
 from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.codes import RAISED_BY_RETENTION
@@ -35,7 +34,7 @@ def schedule_retention(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.log_retention_check_interval_ms > 0:
         due_us = world.context[0].time_us + state.log_initial_task_delay_ms * 1000
-        set_timer(world, new_event(world, broker, broker, RetentionCheck), due_us)
+        RetentionCheck.at(world, due_us)
 
 
 @BROKER.handles(RetentionCheck)
@@ -57,7 +56,7 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
                 touch(world, row)
                 raise_log_start(world, row, offset, RAISED_BY_RETENTION)
     interval_us = world.brokers[broker].log_retention_check_interval_ms * 1000
-    set_timer(world, new_event(world, broker, broker, RetentionCheck), now_us + interval_us)
+    RetentionCheck.after(world, interval_us)
 
 
 @inner_rule

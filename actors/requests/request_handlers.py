@@ -109,7 +109,7 @@ def _wake_when_free(world: Brokers, broker: int) -> None:
     if 0 < state.handler_due_us <= due_us:
         return
     state.handler_due_us = due_us
-    events.set_timer(world, events.new_event(world, broker, broker, HandlerFree), due_us)
+    HandlerFree.at(world, due_us)
 
 
 @BROKER.handles(HandlerFree)

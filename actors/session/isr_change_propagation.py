@@ -17,7 +17,7 @@ from tidegauge.actors.state.brokers import ISR_CHANGES, Broker, Brokers, BrokerS
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication.isr_update import should_propagate_isr_changes
-from tidegauge.simulation.events import new_event, new_item
+from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import Kernel
 from tidegauge.simulation.messages.controller_timers import HeartbeatDue
 from tidegauge.simulation.messages.timers import IsrChangePropagation
@@ -125,7 +125,7 @@ def _write_notification(world: Kernel, state: Broker, stats: BrokerStats) -> Non
 def send_notification(world: Brokers, broker: int) -> None:
     """Send the write of a notification; again, if the session is gone."""
     state = world.brokers[broker]
-    request = new_event(world, broker, zookeeper_process(world), ZkCreateRequest)
+    request = ZkCreateRequest.to(world, zookeeper_process(world))
     row = state.first_changed
     for _ in range(state.propagating):
         new_item(world, request, world.hosted[row].partition, NamedPartition)

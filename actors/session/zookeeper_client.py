@@ -14,7 +14,7 @@ from tidegauge.actors.state.brokers import LOGS, Brokers, BrokerTopic
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import items_of, new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
 from tidegauge.simulation.messages.controller_timers import (
@@ -57,9 +57,7 @@ def connect(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     state.session = UNDEFINED
     state.connects += 1
-    request = new_event(
-        world, broker, zookeeper_process(world), zookeeper_requests.ZkConnectRequest
-    )
+    request = zookeeper_requests.ZkConnectRequest.to(world, zookeeper_process(world))
     request.correlation_id = state.connects
     request.session_timeout_ms = state.zookeeper_session_timeout_ms
     send_in_session(world, request, UNDEFINED)
@@ -88,10 +86,9 @@ def reconnect(world: Brokers, broker: int) -> None:
         sleep_us += _ONE_SERVER_SPIN_US
     connecting_us = timeout_us // state.zookeeper_servers
     since_us = max(0, now_us - lost_us) % (sleep_us + connecting_us)
-    timer = new_event(world, broker, broker, SessionReconnects, session=state.session)
     state.reconnecting = True
     world.zookeeper_stats[broker].disconnects += 1
-    set_timer(world, timer, now_us + max(0, sleep_us - since_us))
+    SessionReconnects.after(world, max(0, sleep_us - since_us), session=state.session)
 
 
 @inner_rule
@@ -101,9 +98,7 @@ def close_session(world: Brokers, broker: int) -> None:
     Source: ZooKeeperClient.close@2.4.0.
     """
     if world.brokers[broker].session != UNDEFINED:
-        request = new_event(
-            world, broker, zookeeper_process(world), zookeeper_requests.ZkCloseRequest
-        )
+        request = zookeeper_requests.ZkCloseRequest.to(world, zookeeper_process(world))
         send_in_session(world, request, UNDEFINED)
 
 
@@ -115,15 +110,15 @@ def register(world: Brokers, broker: int) -> None:
 
     Source: KafkaZkClient.registerBroker@2.4.0 (KIP-380).
     """
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
+    request = zookeeper_requests.ZkCreateRequest.to(world, zookeeper_process(world))
     request.sets_data = world.rules[broker].bounced_brokers_detected
     send_in_session(world, request, broker_znode(world, broker))
 
 
 @inner_rule
-def new_state_write(world: Brokers, broker: int, partition: int) -> zookeeper_requests.ZkSetRequest:
+def new_state_write(world: Brokers, partition: int) -> zookeeper_requests.ZkSetRequest:
     """A write of a partition's state, which is the caller's to fill and to send."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkSetRequest)
+    request = zookeeper_requests.ZkSetRequest.to(world, zookeeper_process(world))
     request.partition = partition
     return request
 
@@ -135,24 +130,23 @@ def send_state_write(world: Brokers, request: zookeeper_requests.ZkSetRequest) -
 
 
 @inner_rule
-def read_controller(world: Brokers, broker: int) -> None:
+def read_controller(world: Brokers) -> None:
     """Ask who is controller."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkGetRequest)
+    request = zookeeper_requests.ZkGetRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, CONTROLLER_ZNODE)
 
 
 @inner_rule
 def create_log_dir_event(world: Brokers, broker: int, directory: int) -> None:
     """Source: KafkaZkClient.propagateLogDirEvent@2.6.0."""
-    request = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkCreateRequest)
+    request = zookeeper_requests.ZkCreateRequest.to(world, zookeeper_process(world))
     send_in_session(world, request, log_dir_event_znode(world, broker, directory))
 
 
 @inner_rule
 def tell_controller_of_loss(world: Brokers, broker: int) -> None:
     """Tell the controller on the same broker that the session has expired."""
-    news = new_event(world, broker, controller_process(world, broker), SessionLost)
-    send(world, news, world.context[0].time_us)
+    send(world, SessionLost.to(world, controller_process(world, broker)), world.context[0].time_us)
 
 
 @inner_rule
@@ -164,7 +158,7 @@ def start_controller(world: Brokers, broker: int) -> None:
     state = world.brokers[broker]
     if state.told_session != state.session:
         state.told_session = state.session
-        news = new_event(world, broker, controller_process(world, broker), ControllerStart, state)
+        news = ControllerStart.to(world, controller_process(world, broker), state)
         send(world, news, world.context[0].time_us)
 
 
@@ -178,12 +172,11 @@ def ping_later(world: Brokers, broker: int) -> None:
     Source: ClientCnxn.SendThread.run of ZooKeeper 3.5.9.
     """
     state = world.brokers[broker]
-    timer = new_event(world, broker, broker, SessionPing)
     third_us = state.zookeeper_session_timeout_ms * 1000 // 3
     due_us = state.zookeeper_sent_us + third_us
     if due_us <= world.context[0].time_us:
         due_us = world.context[0].time_us + third_us
-    set_timer(world, timer, due_us)
+    SessionPing.at(world, due_us)
 
 
 @BROKER.handles(SessionPing)
@@ -194,13 +187,13 @@ def handle_session_ping(world: Brokers, timer: SessionPing) -> None:
     state = world.brokers[broker]
     idle_us = world.context[0].time_us - state.zookeeper_sent_us
     if state.session != UNDEFINED and idle_us >= state.zookeeper_session_timeout_ms * 1000 // 3:
-        _ping(world, broker)
+        _ping(world)
     ping_later(world, broker)
 
 
 @inner_rule
-def _ping(world: Brokers, broker: int) -> None:
-    ping = new_event(world, broker, zookeeper_process(world), zookeeper_requests.ZkPingRequest)
+def _ping(world: Brokers) -> None:
+    ping = zookeeper_requests.ZkPingRequest.to(world, zookeeper_process(world))
     send_in_session(world, ping, UNDEFINED)
 
 
@@ -214,7 +207,7 @@ def read_topic_configs(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     if state.reads_topic_configs and state.session != UNDEFINED:
-        _ping(world, broker)
+        _ping(world)
     state.reads_topic_configs = False
 
 
@@ -247,5 +240,5 @@ def _tell_controller(world: Brokers, broker: int, topic: int) -> None:
     """A controller elects at once in a topic that allows unclean election, from 2.1 on."""
     if world.rules[broker].unclean_switch_elects and world.brokers[broker].broker_epoch >= 0:
         controller = controller_process(world, broker)
-        enabled = new_event(world, broker, controller, UncleanElectionEnabled, topic=topic)
+        enabled = UncleanElectionEnabled.to(world, controller, topic=topic)
         send(world, enabled, world.context[0].time_us)

@@ -18,7 +18,7 @@ from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation import rows
-from tidegauge.simulation.events import items_of, new_event, new_item, new_response, set_timer
+from tidegauge.simulation.events import items_of, new_item, new_response
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import client_requests
@@ -151,9 +151,7 @@ def hear(world: Brokers, broker: int, key: int) -> None:
     if member.watched:
         return
     member.watched = True
-    timer = new_event(world, broker, broker, MemberExpires, member_key=key)
-    timeout_us = world.commit_keys[key].session_timeout_us
-    set_timer(world, timer, world.context[0].time_us + timeout_us)
+    MemberExpires.after(world, world.commit_keys[key].session_timeout_us, member_key=key)
 
 
 @inner_rule

@@ -19,7 +19,7 @@ from tidegauge.controller.state.control_plane import (
     partition_at,
 )
 from tidegauge.replication.records import EMPTY, contains, first, rest, without
-from tidegauge.simulation.events import append_event, free_event, items_of, new_event, new_item
+from tidegauge.simulation.events import append_event, free_event, items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_requests import AlterReassignmentsRequest
 from tidegauge.simulation.messages.zookeeper_requests import (
@@ -181,7 +181,7 @@ def _ask_less(world: ControlPlane, controller: int, response: ZkResponse) -> Non
 def _look_again(world: ControlPlane, controller: int) -> None:
     """Watch for the next reassignment, which may be there already: an event for the queue."""
     process = controller_process(world, controller)
-    event = new_event(world, process, process, ZkWatch)
-    event.time_us = world.context[0].time_us
-    event.phase = REASSIGNMENT_ASKED_FOR
+    event = ZkWatch.to(
+        world, process, time_us=world.context[0].time_us, phase=REASSIGNMENT_ASKED_FOR
+    )
     append_event(world, world.controllers[controller].queue, event)

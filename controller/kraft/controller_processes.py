@@ -21,7 +21,7 @@ from tidegauge.controller.kraft.state import QUORUM, Quorum, forget_controller_s
 from tidegauge.controller.raft import processes
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.simulation import faults
-from tidegauge.simulation.events import free_all, free_event, new_event, set_timer
+from tidegauge.simulation.events import free_all, free_event
 from tidegauge.simulation.messages.controller_timers import QuorumStart, VoterStopped
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.kinds import IS_REFUSED
@@ -65,7 +65,7 @@ def _start(world: Quorum, process: int) -> None:
     """Begin the process: it listens once it has replayed its log."""
     faults.lives(world, process)
     due_us = world.context[0].time_us + cost_us(world, process, BROKER_START_COST)
-    set_timer(world, new_event(world, process, process, QuorumStart), due_us)
+    QuorumStart.at(world, due_us)
 
 
 @QUORUM.handles(QuorumStart)

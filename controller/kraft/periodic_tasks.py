@@ -15,7 +15,6 @@ from tidegauge.controller.kraft.event_queue import new_event_row
 from tidegauge.controller.kraft.state import QUORUM, WRITES, Quorum
 from tidegauge.controller.raft.replication import append_offset
 from tidegauge.controller.raft.state import name_of_voter, this_voter
-from tidegauge.simulation.events import new_event, set_timer
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.controller_timers import FencingCheck, NoOpDue, QuorumSample
@@ -77,9 +76,8 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 @inner_rule
 def sample_later(world: Quorum) -> None:
     """Have the log looked at again."""
-    process = world.context[0].handling
     due_us = world.context[0].time_us + world.context[0].sample_period_us
-    set_timer(world, new_event(world, process, process, QuorumSample), due_us)
+    QuorumSample.at(world, due_us)
 
 
 @inner_rule

@@ -13,8 +13,6 @@ from tidegauge.simulation.events import (
     append_event,
     free_event,
     items_of,
-    new_event,
-    set_timer,
     take_first,
 )
 from tidegauge.simulation.kernel import NONE
@@ -67,9 +65,8 @@ def follow(world: Raft, epoch: int, leader: int) -> None:
 def tell_stopped(world: Raft) -> None:
     """The voter may stop now."""
     this_voter(world).stops = False
-    process = world.context[0].handling
     transitions.wait_until(world, NONE)
-    set_timer(world, new_event(world, process, process, VoterStopped), world.context[0].time_us)
+    VoterStopped.after(world, 0)
 
 
 @inner_rule
@@ -77,9 +74,7 @@ def fetch_from_leader(world: Raft) -> None:
     """Send the follower's next fetch."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(
-        world, process, quorum_process(world, voter.leader), quorum_requests.RaftFetchRequest
-    )
+    request = quorum_requests.RaftFetchRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.fetch_offset = voter.drained_offset
@@ -93,9 +88,7 @@ def fetch_snapshot(world: Raft, epoch: int, offset: int, position: int) -> None:
     """Send a fetch for a piece of the leader's snapshot instead."""
     voter = this_voter(world)
     process = world.context[0].handling
-    request = new_event(
-        world, process, quorum_process(world, voter.leader), quorum_requests.FetchSnapshotRequest
-    )
+    request = quorum_requests.FetchSnapshotRequest.to(world, quorum_process(world, voter.leader))
     request.voter = voter_of(world, process)
     request.current_leader_epoch = voter.epoch
     request.snapshot_epoch = epoch
@@ -119,8 +112,7 @@ def _send_fetch(world: Raft, request: ControllerRequest) -> None:
 @inner_rule
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).fetch_watch = True
-    process = world.context[0].handling
-    set_timer(world, new_event(world, process, process, VoterFetchTimeout), due_us)
+    VoterFetchTimeout.at(world, due_us)
 
 
 @RAFT.handles(VoterFetchTimeout)

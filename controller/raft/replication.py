@@ -324,12 +324,7 @@ def _name_epoch(
 @inner_rule
 def _watch(world: Raft, due_us: int) -> None:
     this_voter(world).voter_fetch_timer = True
-    process = world.context[0].handling
-    events.set_timer(
-        world,
-        events.new_event(world, process, process, controller_timers.VoterFetchExpires),
-        due_us,
-    )
+    controller_timers.VoterFetchExpires.at(world, due_us)
 
 
 @RAFT.handles(controller_timers.VoterFetchExpires)

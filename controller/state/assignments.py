@@ -86,10 +86,8 @@ def list_assignments(
     """
     for partition in range(world.sizes[0].partitions):
         if world.partitions[partition].topic == topic:
-            listed = new_item(world, response, partition, zookeeper_requests.TopicPartition)
-            listed.replicas = world.assignments[partition].replicas
-            listed.adding = world.assignments[partition].adding
-            listed.removing = world.assignments[partition].removing
+            assignment = world.assignments[partition]
+            new_item(world, response, partition, zookeeper_requests.TopicPartition, assignment)
 
 
 @inner_rule

@@ -57,7 +57,7 @@ def restore_preexisting_states(world: ControlPlane) -> None:
 
 
 @inner_rule
-def end_former_session(world: ControlPlane, zookeeper: int) -> None:
+def end_former_session(world: ControlPlane) -> None:
     """Delete the former controller's /controller, if that is still there."""
     node = world.znodes[CONTROLLER_ZNODE]
     if not node.exists or node.session != FORMER_SESSION:
@@ -65,7 +65,7 @@ def end_former_session(world: ControlPlane, zookeeper: int) -> None:
     now_us = world.context[0].time_us
     reason = BROKER_SESSION_EXPIRED
     znode = CONTROLLER_ZNODE
-    delete_znode(world, zookeeper, znode, UNDEFINED, reason, now_us)
+    delete_znode(world, znode, UNDEFINED, reason, now_us)
 
 
 #: So long nothing is written where everything has come to rest.

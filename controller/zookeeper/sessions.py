@@ -153,17 +153,17 @@ def is_expired(world: ControlPlane, number: int) -> bool:
 
 
 @inner_rule
-def check_sessions(world: ControlPlane, zookeeper: int) -> None:
+def check_sessions(world: ControlPlane) -> None:
     """Expire every session whose tick has come, in the order of brokers."""
     for broker in range(world.sizes[0].brokers):
         for number in SESSIONS.of(world, world.ensemble[0]):
             session = world.zookeeper_sessions[number]
             if session.broker == broker and session.expires_us <= world.context[0].time_us:
-                _expire(world, zookeeper, number)
+                _expire(world, number)
 
 
 @inner_rule
-def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
+def _expire(world: ControlPlane, number: int) -> None:
     session = world.zookeeper_sessions[number]
     now_us = world.context[0].time_us
     written = SessionExpired.new(
@@ -171,7 +171,7 @@ def _expire(world: ControlPlane, zookeeper: int, number: int) -> None:
     )
     because_of(world, written, session.broker, session.heard_us)
     rows.record_row(world, written)
-    _end(world, zookeeper, number, codes.BROKER_SESSION_EXPIRED, now_us)
+    _end(world, number, codes.BROKER_SESSION_EXPIRED, now_us)
 
 
 @inner_rule
@@ -183,13 +183,12 @@ def close_session(
     Source: PrepRequestProcessor (OpCode.closeSession), ZooKeeper 3.5.
     """
     SessionClosed.write(world, request)
-    zookeeper = request.destination
     reason = codes.BROKER_SESSION_CLOSED
-    _end(world, zookeeper, request.session, reason, departure_us)
+    _end(world, request.session, reason, departure_us)
 
 
 @inner_rule
-def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departure_us: int) -> None:
+def _end(world: ControlPlane, number: int, reason: int, departure_us: int) -> None:
     """Delete what a session owns, and forget what it has watched."""
     session = world.zookeeper_sessions[number]
     session.open = False
@@ -199,7 +198,7 @@ def _end(world: ControlPlane, zookeeper: int, number: int, reason: int, departur
     for znode in (broker_znode(world, session.broker), CONTROLLER_ZNODE):
         node = world.znodes[znode]
         if node.exists and node.session == number:
-            delete_znode(world, zookeeper, znode, UNDEFINED, reason, departure_us)
+            delete_znode(world, znode, UNDEFINED, reason, departure_us)
 
 
 @inner_rule

@@ -25,7 +25,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.state.control_plane import SESSIONS, ControlPlane
 from tidegauge.replication.records import contains, without
 from tidegauge.replication.replication_quota import UNLIMITED
-from tidegauge.simulation.events import items_of, new_event, new_item
+from tidegauge.simulation.events import items_of, new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages import zookeeper_requests
@@ -51,10 +51,7 @@ def configure_topic(
     )
     for number in SESSIONS.of(world, world.ensemble[0]):
         session = world.zookeeper_sessions[number]
-        news = new_event(
-            world, request.destination, session.broker, zookeeper_requests.ConfigChanged
-        )
-        news.session = number
+        news = zookeeper_requests.ConfigChanged.to(world, session.broker, session=number)
         _add_settings(world, news, topic)
         send(world, news, departure_us)
 
@@ -88,7 +85,7 @@ def write_throttles(
     else:
         _remove_all(world)
     for number in SESSIONS.of(world, world.ensemble[0]):
-        tell_throttles(world, request.destination, number, departure_us)
+        tell_throttles(world, number, departure_us)
 
 
 @inner_rule
@@ -98,10 +95,10 @@ def _is_reassigning(world: ControlPlane) -> bool:
 
 
 @inner_rule
-def tell_throttles(world: ControlPlane, zookeeper: int, session: int, departure_us: int) -> None:
+def tell_throttles(world: ControlPlane, session: int, departure_us: int) -> None:
     """Tell a broker its rates, and which of its replicas are throttled; all others are not."""
     broker = world.zookeeper_sessions[session].broker
-    news = new_event(world, zookeeper, broker, zookeeper_requests.ThrottlesChanged)
+    news = zookeeper_requests.ThrottlesChanged.to(world, broker)
     news.session = session
     news.leader_rate = world.throttled_rates[broker].leader_rate
     news.follower_rate = world.throttled_rates[broker].follower_rate

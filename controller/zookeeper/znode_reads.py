@@ -92,12 +92,7 @@ def _tell_data(
 ) -> None:
     """Tell a partition's state, or whatever else a znode holds."""
     node = world.znodes[request.znode]
-    data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData)
-    data.leader = node.leader
-    data.leader_epoch = node.leader_epoch
-    data.controller_epoch = node.controller_epoch
-    data.isr = node.isr
-    data.version = node.version
+    data = new_item(world, response, request.partition, zookeeper_requests.ZnodeData, node)
     if request.partition != UNDEFINED:
         data.replicas = world.assignments[request.partition].replicas
         topic = world.partitions[request.partition].topic

@@ -52,9 +52,8 @@ def handle_delete(world: ControlPlane, request: zookeeper_requests.ZkDeleteReque
     if response.error == codes.OK and znodes.is_there(
         world, request.znode, request.sequence_number
     ):
-        zookeeper = request.destination
         reason = codes.BROKER_DELETED
-        znodes.delete_znode(world, zookeeper, request.znode, request.broker, reason, departure_us)
+        znodes.delete_znode(world, request.znode, request.broker, reason, departure_us)
     elif response.error == codes.OK:
         response.error = codes.NO_NODE
     send(world, response, departure_us)
@@ -169,8 +168,8 @@ def _create(
     if parent == zookeeper_tree.BROKER_IDS_ZNODE and request.sets_data:
         node.version = 1
         znodes.write_znode_row(world, request.broker, znode, codes.STATE_WRITTEN)
-    znodes.fire_watches(world, request.destination, znode, departure_us)
-    znodes.fire_child_watches(world, request.destination, parent, departure_us)
+    znodes.fire_watches(world, znode, departure_us)
+    znodes.fire_child_watches(world, parent, departure_us)
 
 
 @inner_rule
@@ -222,4 +221,4 @@ def _set(
     node.version += 1
     response.version = node.version
     znodes.write_znode_row(world, request.broker, request.znode, codes.STATE_WRITTEN)
-    znodes.fire_watches(world, request.destination, request.znode, departure_us)
+    znodes.fire_watches(world, request.znode, departure_us)

@@ -24,7 +24,6 @@ from tidegauge.controller.state.control_plane import (
 )
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
@@ -145,36 +144,32 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
 
 
 @inner_rule
-def fire_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's data or existence, and forget them."""
     node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
-def fire_child_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_child_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's children, and forget them."""
     if znode == NONE:
         return
     node = world.znodes[znode]
     index = node.first_child_watch
     node.first_child_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
-def _tell_watchers(
-    world: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
-) -> None:
+def _tell_watchers(world: ControlPlane, znode: int, index: int, departure_us: int) -> None:
     ensemble = world.ensemble[0]
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        news = new_event(
-            world, zookeeper, watch.process, ZkWatch, watch, znode=znode, is_created=is_created
-        )
+        news = ZkWatch.to(world, watch.process, watch, znode=znode, is_created=is_created)
         send(world, news, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -305,7 +300,6 @@ def write_znode_row(
 @inner_rule
 def delete_znode(
     world: ControlPlane,
-    zookeeper: int,
     znode: int,
     writer: int,
     reason: int,
@@ -326,8 +320,8 @@ def delete_znode(
         _free_notification(world, znode)
     elif holds_chain(world, znode):
         _free_chain(world, node)
-    fire_watches(world, zookeeper, znode, departure_us)
-    fire_child_watches(world, zookeeper, parent, departure_us)
+    fire_watches(world, znode, departure_us)
+    fire_child_watches(world, parent, departure_us)
 
 
 @inner_rule

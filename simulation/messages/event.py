@@ -38,14 +38,14 @@ class EventList(Record):
     length: i64
 
 
-#: ``timer_at`` and ``timer_after`` of ``events.py``.
-AT, AFTER = RecordMethod(), RecordMethod()
+#: ``timer_at``, ``timer_after`` and ``message_to`` of ``events.py``.
+AT, AFTER, TO = RecordMethod(), RecordMethod(), RecordMethod()
 
 
 class Event(Record, head=True):
     """A message, a timer or a fault: what all kinds of them have."""
 
-    at, after = AT, AFTER
+    at, after, to = AT, AFTER, TO
 
     #: When it is handled; of a response that is not sent yet, when its request came.
     time_us: i64
