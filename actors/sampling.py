@@ -1,4 +1,4 @@
-"""What is looked at every sample_every: the ends of a broker's logs, and its gauges.
+"""Samples, taken every sample_every: the ends of a broker's logs, and its gauges.
 
 The gauges are those of ReplicaManager. From 2.5 on (KIP-352) the replicas that a reassignment adds
 are not missed: a partition that moves is counted as ReassigningPartitions, and as

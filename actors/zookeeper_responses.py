@@ -1,4 +1,4 @@
-"""What a broker does with ZooKeeper's answers: sessions, its registration, writes of ISRs."""
+"""A broker's handling of ZooKeeper's answers: sessions, its registration, writes of ISRs."""
 
 from tidegauge.actors.leaders.isr_changes import send_isr, take_isr_answer
 from tidegauge.actors.process.controlled_shutdown import ask_controller, look_for_controller

@@ -6,9 +6,9 @@ own question here, :data:`QUESTIONS`, asked of what is known of the cluster at t
 (``cluster_course.py``): what silenced this broker, which fault had taken this replica out, for what
 is the old leader gone. Several faults share what several did.
 
-What no fault has a part in has a reason instead: start-up, a preferred election, a step. Leadership
-that returns to the preferred leader is not a consequence of the fault that had moved it: Kafka or
-an operator has decided to do so, at a time of their own.
+An effect that no fault has a part in has a reason instead: start-up, a preferred election, a step.
+Leadership that returns to the preferred leader is not a consequence of the fault that had moved it:
+Kafka or an operator has decided to do so, at a time of their own.
 
 A run with one fault alone is the test (``tests/analysis/test_attribution.py``).
 """

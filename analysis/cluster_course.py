@@ -81,6 +81,7 @@ class PartitionCourse:
         self.min_isr = min_isr
         #: The step that reassigns it, so that replicas join the ISR and leave it.
         self.reassigned_by = Charge()
+        self._is_moving = False
         self.isr: frozenset[int] = fault_reach.NOBODY
         self.leader = -1
         #: Why replicas that were in the ISR are not.
@@ -103,8 +104,12 @@ class PartitionCourse:
         """Take another assignment, or another order of it."""
         if row.own["replicas"]:
             self.replicas = tuple(self._brokers[slot] for slot in _slots(row.own["replicas"]))
-        if row.own["adding"] or row.own["removing"]:
-            self.reassigned_by = Charge(reason=STEP)
+        was_moving, self._is_moving = (
+            self._is_moving,
+            bool(row.own["adding"] or row.own["removing"]),
+        )
+        # The state that completes a reassignment is the step's, too: it takes replicas out.
+        self.reassigned_by = Charge(reason=STEP) if was_moving or self._is_moving else Charge()
 
     def missing(self) -> Charge:
         """Why replicas are not in the ISR."""
@@ -209,6 +214,7 @@ class ClusterCourse:
     def unfence(self, broker: int) -> None:
         """Take a broker for active."""
         del self._absent_by[broker]
+        self._silent_us.pop(broker, None)
 
     def forget(self, number: int) -> None:
         """Take a partition that is deleted for one that was never there."""
@@ -225,7 +231,7 @@ class ClusterCourse:
             return absent_by
         if stopping := self.reach.on(broker, fault_reach.PLANNED, now_us, now_us):
             return Charge(stopping)
-        since_us = now_us - self._silent_us.pop(broker, self._roles.session_us)
+        since_us = now_us - self._silent_us.get(broker, self._roles.session_us)
         silent = self.silent(broker, since_us, now_us, (self._control_plane,))
         return silent or self.uncontrolled(since_us, now_us) or absent_by
 

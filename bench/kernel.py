@@ -60,8 +60,8 @@ def loop_seconds(scenario: str) -> tuple[int, float, float]:
 def cost_by_kind(scenario: str) -> dict[str, tuple[int, float]]:
     """Of each kind of event how many there were, and nanoseconds for one, as a mean.
 
-    The loop is asked for one event at a time. What a call from Python costs by itself is
-    measured beside each, with a horizon at which nothing is due, and taken off.
+    The loop is asked for one event at a time. The cost of a call from Python itself is measured
+    beside each, with a horizon at which nothing is due, and taken off.
     """
     group = new_group(scenario)
     end_us = group.plan.scenario.duration_us

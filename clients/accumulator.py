@@ -211,7 +211,7 @@ def _fill(
         if client.is_idempotent:
             number_batch(world, client, target, batch)
         add_to_request(world, client, connection, request, batch)
-        # What it has left comes behind the others.
+        # Its remaining batches come behind the others.
         _unlist(world, number, place)
         if target.queue_first != NONE:
             _list_at(world, number, place, request.destination)

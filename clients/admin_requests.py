@@ -7,7 +7,7 @@ Outcomes of single partitions that are errors have a row each.
 
 Source: KafkaAdminClient, ReassignPartitionsCommand, LeaderElectionCommand@4.1.0.
 
-What a step commands the control plane, as Kafka's tools do, without waiting for a response.
+Commands of a step to the control plane, as Kafka's tools give them, without waiting for a response.
 
 Topics are created and deleted, settings changed, preferred elections and moves of replicas asked
 for, throttles set and removed.
@@ -171,14 +171,9 @@ def take_admin_response(world: Clients, response: quorum_requests.AdminResponse)
     for outcome in items_of(world, response, quorum_requests.PartitionOutcome):
         if outcome.error != errors.NONE:
             error = outcome.error if error == errors.NONE else error
-            _trace_outcome(world, client.step, outcome)
+            StepPartitionAnswered.write(world, outcome, step=client.step)
     end_with(world, client.step, response.source, error)
     return True
-
-
-@inner_rule
-def _trace_outcome(world: Kernel, step: int, outcome: quorum_requests.PartitionOutcome) -> None:
-    StepPartitionAnswered.write(world, outcome, step=step)
 
 
 # Step.action

@@ -1,4 +1,4 @@
-"""What clients remember: producers, consumers, and the operator who takes the steps."""
+"""The state of clients: producers, consumers, and the operator who takes the steps."""
 
 from tidegauge.clients.latency_counts import LatencyCount
 from tidegauge.compiled.lists import LinkedList
@@ -123,7 +123,7 @@ class Client(Record):
     # Consumers whose group commits (``consumer_group.py``).
     #: The partition of __consumer_offsets that is their group's; -1: it does not commit.
     group_partition: i64 = -1
-    #: What records of it are about that say whether this one is a member (``CommitKey``).
+    #: The key of its records that say whether this one is a member (``CommitKey``).
     member_key: i64
     auto_commit_interval_ms: i64
     heartbeat_interval_ms: i64
@@ -142,7 +142,7 @@ class Client(Record):
     coordinator_lost_us: i64
     #: It is a member, and knows from where on to read.
     joined: flag
-    #: What it has asked last of all that concerns the group, whether the answer is waited for,
+    #: Its last request that concerns the group, whether the answer is waited for,
     #: and whom it asked when.
     group_request: i64
     group_waits: flag
@@ -203,7 +203,7 @@ class Client(Record):
     #: Grows with each question, so that late answers are recognised.
     question: i64
     topics_created: flag
-    #: Whom the request of a step has gone to, and when.
+    #: The receiver of a step's request, and its time.
     asked: i64
     asked_us: i64
     #: When it gives up a request to the active controller of a quorum.
@@ -285,7 +285,7 @@ class Target(Record):
     #: Its batches that have a sequence number and are not done, in their order.
     first_numbered: i64 = -1
     last_numbered: i64 = -1
-    #: What was appended last is not known: a batch that had been sent has expired.
+    #: The last append is not known: a batch that had been sent has expired.
     is_unresolved: flag
     #: Its numbers begin with 0 in the next epoch.
     needs_new_numbers: flag
@@ -384,7 +384,7 @@ class Step(Record):
     condition_leader: i64
     first_member: i64
     member_count: i64
-    #: What: one of ``STEP_CODES``.
+    #: The action: one of ``STEP_CODES``.
     action: i64
     #: The broker that is asked; -1: whoever leads.
     to: i64
@@ -458,13 +458,13 @@ class Roll(Record):
     #: gives leadership back to them. -1: it is a rolling restart itself.
     gives_back_for: i64 = -1
 
-    #: What it does, and how many brokers it is done with.
+    #: Its action, and how many brokers it is done with.
     phase: i64
     position: i64
     #: The question that is under way, and how many answers it still waits for.
     question: i64
     answers: i64
-    #: What it has found so far: brokers that are not registered, partitions that are
+    #: Its findings so far: brokers that are not registered, partitions that are
     #: under-replicated.
     unregistered: i64
     under_replicated: i64
@@ -488,9 +488,9 @@ class Throttled(Record):
 
 
 class Answer(Record):
-    """What the control plane has just answered to a question of the operator, in either mode."""
+    """The control plane's last answer to a question of the operator, in either mode."""
 
-    #: Who asked: STEPS, or the number of a rolling restart; and which of its questions it is.
+    #: The asker: STEPS, or the number of a rolling restart; and which of its questions it is.
     asker: i64
     question: i64
     #: It is about live brokers: ``Clients.live_brokers`` has them.
@@ -543,7 +543,7 @@ class Clients(Cluster, part=4):
 
     pool: Records[BatchPool]
     clients: Records[Client]
-    #: What each client knows of the cluster.
+    #: Each client's metadata of the cluster.
     client_metadata: Records[MetadataPosition]
     client_targets: Records[Target]
     connections: Records[Connection]

@@ -125,7 +125,7 @@ def _watch_deadline(world: Kernel, connection: Connection, broker: int) -> None:
 @CLIENT.handles(ConsumerPolls)
 @inner_rule
 def handle_consumer_polls(world: Clients, timer: ConsumerPolls) -> None:
-    """What was fetched is processed: fetch on."""
+    """The fetched records are processed: fetch on."""
     number = client_metadata.client_of(world, timer.destination)
     world.connections[number * world.sizes[0].brokers + timer.broker].poll_timer = False
     poll(world, timer.destination, timer.broker)
@@ -230,7 +230,7 @@ def _take_records(world: Clients, client: Client, item: FetchedRecords) -> int:
 
 @inner_rule
 def _note_processed(world: Kernel, client: Client, known: Target, records: int) -> None:
-    """What was taken before is processed by now, or will be together with these records."""
+    """Records taken before are processed by now, or will be together with these records."""
     now_us = world.context[0].time_us
     if known.processed_us <= now_us:
         known.processed = known.position

@@ -52,7 +52,7 @@ def begin_group(world: Kernel, client: Client) -> None:
     """Look for the coordinator, and be looked at every sample_every."""
     client.coordinator_lost_us = world.context[0].time_us
     _turn_after(world, client, _AT_ONCE_US)
-    _sample_later(world)
+    ConsumerSample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule
@@ -132,7 +132,7 @@ def _ask(world: Kernel, client: Client, request: Event, timeout_ms: int) -> None
 
 @inner_rule
 def _sign(client: Client, request: client_requests.GroupAppendRequest) -> None:
-    """Who asks, of which group."""
+    """The asking member, and its group."""
     request.partition = client.group_partition
     request.member_key = client.member_key
     request.start = client.restarts
@@ -231,7 +231,7 @@ def _take_coordinator(
 
 @inner_rule
 def _note_answer(world: Kernel, client: Client) -> None:
-    """Whom it was told of does coordinate the group: metadata may be old, and a broker dead."""
+    """Whether the named broker coordinates the group: metadata may be old, and a broker dead."""
     if client.coordinator_answers or client.coordinator == NONE:
         return
     client.coordinator_answers = True
@@ -388,11 +388,6 @@ def lose_group_requests(world: Kernel, client: Client, broker: int, until_us: in
         lose_coordinator(world, client, error)
 
 
-@inner_rule
-def _sample_later(world: Kernel) -> None:
-    ConsumerSample.after(world, world.context[0].sample_period_us)
-
-
 @CLIENT.handles(ConsumerSample)
 @inner_rule
 def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
@@ -401,4 +396,4 @@ def handle_consumer_sample(world: Clients, timer: ConsumerSample) -> None:
     for target in range(client.first_target, client.first_target + client.target_count):
         known = world.client_targets[target]
         ConsumerSampled.write(world, known, offset=known.position, committed_offset=known.committed)
-    _sample_later(world)
+    ConsumerSample.after(world, world.context[0].sample_period_us)

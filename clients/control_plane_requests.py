@@ -37,7 +37,7 @@ from tidegauge.simulation.topology import (
 )
 from tidegauge.simulation.trace_rows import codes
 
-#: Who asks, as the request's continuation: the steps; else the number of a rolling restart.
+#: The asker, as the request's continuation: the steps; else the number of a rolling restart.
 STEPS = code(-1)
 #: So long an answer of a quorum's controller is waited for.
 ANSWER_US = code(1_000_000)

@@ -44,7 +44,7 @@ def _look_at_topics(world: Clients, process: int, delay_us: int) -> None:
 def create_topics(world: Clients, client: Client, process: int) -> None:
     """Create the topics that no step creates, as soon as all brokers that are up are live.
 
-    What a quorum's controller has not answered after a while is asked for once more.
+    A request that a quorum's controller has not answered after a while is sent once more.
     """
     if live_count(world) < world.pool[0].brokers_awaited:
         return

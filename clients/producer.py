@@ -52,7 +52,7 @@ _MOST_EXPIRED = 64
 def plan_next_batch(world: Clients, client: Client, process: int) -> None:
     """Set the timer for the next batch.
 
-    What would have been made while the client was stopped, or waited for memory, is not.
+    No batch is made for the time in which the client was stopped, or waited for memory.
     """
     if stalls.due_us(client, client.sent + client.skipped) < world.context[0].time_us:
         stalls.skip_batches(world, process, world.context[0].time_us + 1)
@@ -362,10 +362,10 @@ def lose_produce_requests(world: Clients, process: int, broker: int, until_us: i
     number = client_of(world, process)
     connection = world.connections[number * world.sizes[0].brokers + broker]
     timeout_us = world.clients[number].request_timeout_ms * 1000
-    # What is sent to the broker meanwhile is not lost with it.
+    # Requests sent to the broker meanwhile are not lost with it.
     before_us = min(until_us + 1, world.context[0].time_us)
     while _was_sent_before(world, connection, timeout_us, before_us):
-        # What the broker had answered came before.
+        # The broker's answers came before.
         world.batches[connection.flight_first].unanswered -= 1
         _fail_attempt(
             world, process, sent_batches.first_lost(world, connection), errors.NETWORK_EXCEPTION

@@ -169,7 +169,7 @@ def _look(world: Clients, number: int, process: int) -> None:
             ask_state(world, process, partition, number, roll.question)
             roll.answers += 1
     if is_kraft(world):
-        # What a controller of a quorum does not answer is asked again.
+        # A request that a quorum's controller does not answer is sent again.
         timers.RollResume.after(world, ANSWER_US, roll, roll=number)
 
 
@@ -222,7 +222,8 @@ def _unregistered(world: Clients, roll: Roll) -> int:
 def _is_under_replicated(world: Clients, roll: Roll, state: Answer) -> bool:
     """Whether a partition with a replica on the batch has replicas that are not in its ISR.
 
-    Who gives leadership back looks at the batch's own replicas only: the next batch may be down.
+    A tool that gives leadership back looks at the batch's own replicas only: the next batch may be
+    down.
 
     Source: TopicCommand.PartitionDescription.isUnderReplicated@2.6.0.
     """

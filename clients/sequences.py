@@ -171,7 +171,7 @@ def _is_next(target: Target, sequence: int) -> bool:
     return sequence - target.last_acked_sequence == 1
 
 
-# What an error means.
+# The meaning of an error.
 
 
 @inner_rule
@@ -194,7 +194,7 @@ def may_retry_numbered(
     # UNKNOWN_PRODUCER_ID.
     if append.log_start_offset != NONE and not batch.is_renumbered:
         if target.last_acked_offset < append.log_start_offset:
-            # What it has written was deleted: its numbers begin anew.
+            # Its records were deleted: its numbers begin anew.
             _renumber(world, target)
         elif client.bumps_epoch:
             _need_bump(client, target)

@@ -1,4 +1,4 @@
-"""What an application offers to its producer: each batch that is due, also those that never leave.
+"""Batches offered to a producer by its application: each that is due, also those that never leave.
 
 Batches are due at a steady rate. One that is due while the application waits for memory is not
 made: it is *unsent*, and so are its records. At any time
@@ -113,7 +113,7 @@ def close_client(world: client_state.Clients, process: int) -> None:
 
 @inner_rule
 def _close_producer(world: client_state.Clients, client: client_state.Client, process: int) -> None:
-    """What has no outcome counts with the time for which it has waited."""
+    """A batch without an outcome counts with the time for which it has waited."""
     now_us = world.context[0].time_us
     if client.blocked:
         client.blocked_us += min(now_us, client.stop_us) - client.blocked_since_us

@@ -1,6 +1,6 @@
 """The codes of what a step waits for, and of what it does: ``Step.start``, ``Step.action``.
 
-What a step asks of a broker: a batch is produced, a fetch, the end of a leader epoch.
+Requests of a step to a broker: a batch is produced, a fetch, the end of a leader epoch.
 
 A request goes to the leader that the control plane names, as a test harness would send it, or to
 the broker that the step names, and is not repeated.

@@ -1,6 +1,6 @@
 """The operator: creates the topics and takes the scenario's steps, one after the other.
 
-The operator is a client of the control plane and of the brokers. What a step waits for (who leads,
+The operator is a client of the control plane and of the brokers. A step's condition (who leads,
 who is in the ISR, who is registered) it asks the control plane, and watches; requests go to the
 leader that the control plane names, as a test harness would send them. Faults that a step begins
 or ends reach the processes that they hit as messages.
@@ -440,7 +440,7 @@ def _asks_another(world: Clients, client: Client, process: int) -> bool:
 @OPERATOR.handles(timers.Disconnected)
 @inner_rule
 def handle_operator_disconnected(world: Clients, event: timers.Disconnected) -> None:
-    """Who was asked is gone: take the next step if it waits for that, or ask another one."""
+    """The broker asked is gone: take the next step if it waits for that, or ask another one."""
     process = event.destination
     client = world.clients[client_of(world, process)]
     step_requests.give_up_unattended(world, event)

@@ -46,7 +46,7 @@ class CompilationError(Exception):
 
 
 class Compilation(NamedTuple):
-    """What :func:`compile_all` did."""
+    """The result of :func:`compile_all`."""
 
     rules: int  #: how many rules there are
     compiled: int  #: how many of them were not kept yet

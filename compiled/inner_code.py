@@ -139,7 +139,7 @@ def _stands_in_for(library: Any, function: Callable[..., Any]) -> None:
 
 
 def _not_callable(fndesc: Any, env: Any, library: Any) -> Any:
-    """What Numba knows an inner rule by; to call it from Python is a TypeError."""
+    """Numba's object for an inner rule; to call it from Python is a TypeError."""
     address = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
     return _dynfunc.make_function(
         fndesc.lookup_module(),

@@ -1,12 +1,12 @@
-"""Linked lists of records, and loops over them and over packed lists.
+"""Linked lists of records, and loops through them.
 
 A :class:`LinkedList` is declared once: the table of its records, the field of a record that names
 the next one, and the fields of a list's *head* that name its first and its last. A place below 0 is
 none. ``for place in LOGS.of(world, broker)`` goes through the places of one; :func:`goes_through`
 makes a loop through the records themselves, as a class that the caller names.
 
-The next place is read before the loop's body runs, so the body may take out the record that it is
-about. Compiled, a loop is the ``while`` that one would write.
+The next place is read before the body of the loop runs, so the body may take out its record.
+Compiled, a loop is as fast as a ``while`` over the fields.
 """
 
 from collections.abc import Callable, Iterator
@@ -91,34 +91,31 @@ def goes_through(table: str, first: str, following: str) -> Callable[[Function],
     """
 
     def register(function: Function) -> Function:
-        _register(function, table, first, following)
+        @type_callable(function)  # type: ignore[untyped-decorator]
+        def _typed(context: Any) -> Any:
+            def typer(world: Any, _head: Any, kind: Any = None) -> Any:
+                records = context.resolve_getattr(world, table)
+                return _Cursor(records, following, types.int64 if kind is None else kind.record)
+
+            return typer
+
+        def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            world, head, *_ = signature.args
+            records = context.get_getattr(world, table)(
+                context, builder, world, arguments[0], table
+            )
+            place = context.get_getattr(head, first)(context, builder, head, arguments[1], first)
+            cursor = context.make_helper(builder, signature.return_type)
+            cursor.place = cgutils.alloca_once_value(builder, place)
+            array = context.make_array(signature.return_type.table)(context, builder, records)
+            cursor.records = builder.bitcast(array.data, cgutils.voidptr_t)
+            return cursor._getvalue()  # noqa: SLF001 - how Numba's own iterators are made
+
+        for behind in ((), (RecordClassType,)):
+            lower_builtin(function, types.Any, types.Record, *behind)(lowered)
         return function
 
     return register
-
-
-def _register(function: Any, table: str, first: str, following: str) -> None:
-
-    @type_callable(function)  # type: ignore[untyped-decorator]
-    def _typed(context: Any) -> Any:
-        def typer(world: Any, _head: Any, kind: Any = None) -> Any:
-            records = context.resolve_getattr(world, table)
-            return _Cursor(records, following, types.int64 if kind is None else kind.record)
-
-        return typer
-
-    def lowered(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        world, head, *_ = signature.args
-        records = context.get_getattr(world, table)(context, builder, world, arguments[0], table)
-        place = context.get_getattr(head, first)(context, builder, head, arguments[1], first)
-        cursor = context.make_helper(builder, signature.return_type)
-        cursor.place = cgutils.alloca_once_value(builder, place)
-        array = context.make_array(signature.return_type.table)(context, builder, records)
-        cursor.records = builder.bitcast(array.data, cgutils.voidptr_t)
-        return cursor._getvalue()  # noqa: SLF001 - how Numba's own iterators are made
-
-    for behind in ((), (RecordClassType,)):
-        lower_builtin(function, types.Any, types.Record, *behind)(lowered)
 
 
 class LinkedList:
@@ -158,7 +155,7 @@ class LinkedList:
         self.append: Callable[[Any, Record, int], None] = self._made("append")
         #: ... or behind the one at another place; below 0: before all others.
         self.insert: Callable[[Any, Record, int, int], None] = self._made("insert")
-        #: Take the record at a place out of a list, if it is in it.
+        #: Take the record at a place out of its list; one without links back may be in none.
         self.remove: Callable[[Any, Record, int], None] = self._made(
             "remove" if previous is None else "remove_known"
         )

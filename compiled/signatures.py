@@ -1,4 +1,4 @@
-"""What a rule takes, as Numba types: read off the annotations of its parameters.
+"""The parameters of a rule as Numba types: read off their annotations.
 
 A rule takes integers, flags, records, arrays of records and :class:`Tables`. Each rule is
 compiled for the one form that its annotations name.
@@ -8,7 +8,7 @@ How compiled code sees tables: a list of addresses and lengths.
 Numba's own struct counts references to every array that is taken out of it, atomically, and
 that was a third of the kernel's time. A view here is a plain array of numbers: for each
 table where its array begins and how many records it has. Compiled code makes an array of
-them that nobody counts. What keeps the memory alive is the Python object behind the view.
+them that nobody counts. The Python object behind the view keeps the memory alive.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def handle_controlled_shutdown(world: ControlPlane, request: ControlledShutdownR
 @CONTROLLER.handles(AlterPartitionRequest)
 @inner_rule
 def handle_alter_partition(world: ControlPlane, request: AlterPartitionRequest) -> bool:
-    """Who is not controller says so at once, whatever its event thread waits for.
+    """A broker that is not the controller answers so at once, whatever its event thread waits for.
 
     Source: KafkaApis.handleAlterIsrRequest@2.7.0, handleAlterPartitionRequest@3.8.0.
     """

@@ -133,7 +133,7 @@ def _begin_next(world: ControlPlane, controller: int) -> None:
         free_event(world, event)
     process = controller_process(world, controller)
     cost = rows.CONTROLLER_ELECTION if state.event == codes.ELECT else rows.CONTROLLER_EVENT_COST
-    _work(world, controller, rows.cost_us(world, process, cost))
+    ControllerWorks.after(world, rows.cost_us(world, process, cost), world.controllers[controller])
 
 
 @inner_rule
@@ -158,12 +158,6 @@ def _note_content(world: ControlPlane, controller: int, event: Event) -> None:
         )
     elif event.phase == codes.REASSIGNMENT_ISR_CHANGE:
         note_isr_change(world, controller, view_as(event, ZkWatch).znode)
-
-
-@inner_rule
-def _work(world: ControlPlane, controller: int, work_us: int) -> None:
-    """Let the controller's own work take its time, then go on."""
-    ControllerWorks.after(world, work_us, world.controllers[controller])
 
 
 @inner_rule
@@ -300,7 +294,7 @@ def go_on(world: ControlPlane, controller: int) -> None:
         work_us = state.work_us + state.answers * partition_us
         state.answers = 0
         state.work_us = 0
-        _work(world, controller, work_us)
+        ControllerWorks.after(world, work_us, world.controllers[controller])
 
 
 @inner_rule

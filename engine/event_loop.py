@@ -145,7 +145,7 @@ _handle = FAULTS.dispatcher(__name__, "_handle", World, Event)
 
 @inner_rule
 def _take_fault(world: World, event: Event) -> None:
-    """What nothing can hold back: faults, and what begins or is released after them."""
+    """Events that nothing holds back: faults, and what begins or is released after them."""
     _handle(world, event)
     free_event(world, event)
 
@@ -214,7 +214,7 @@ def heal_process(world: World, process: int, time_us: int, restart_us: int) -> N
 
 @inner_rule
 def _begin_moment(world: Kernel, process: int, time_us: int) -> None:
-    """What a process does now is done from outside: nothing has caused it."""
+    """An act from outside: nothing has caused it."""
     context = world.context[0]
     context.handling = process
     context.time_us = time_us

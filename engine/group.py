@@ -368,7 +368,7 @@ class Group:
         if len(self.world.rows) < 2 * row_reserve:
             self.world.rows = new_records(RowSlot, 2 * row_reserve)
 
-    # What is planned before anything happens.
+    # Events that are planned before the run.
 
     def _plan_beginning(self) -> None:
         """Plan the starts of brokers, clients and the quorum, and the first tick of ZooKeeper."""
@@ -423,7 +423,7 @@ class Group:
 
 
 def _new_validator(plan: ClusterPlan) -> Validator | None:
-    """What looks at the group's state, if that is to be validated."""
+    """The validator of the group's state, if that is to be validated."""
     # In plain Python a look takes as long as many events.
     if _CHECKED != "1" and not (_CHECKED == "windows" and COMPILED):
         return None

@@ -69,9 +69,9 @@ _SHOWN_CHARACTERS = 80
 
 
 class CheckpointFormat(Enum):
-    """Who reads a checkpoint; the value is the first release that reads it so.
+    """The reader of a checkpoint; the value is the first release that reads it so.
 
-    All write alike. What differs is how they judge a file that they did not write.
+    All write alike. They differ in how they judge a file that they did not write.
     """
 
     #: ``OffsetCheckpoint``, up to 0.10.2: compares the count with the number of *distinct*
@@ -97,7 +97,7 @@ class CheckpointFormat(Enum):
 
 
 class CheckpointFlaw(Enum):
-    """What can be wrong with a checkpoint, by the exception that Kafka throws for it."""
+    """The defects of a checkpoint, by the exception that Kafka throws for each."""
 
     UNRECOGNIZED_VERSION = "unrecognized_version"
     MALFORMED_LINE = "malformed_line"

@@ -28,7 +28,7 @@ NOT_FETCHED = code(0)
 TRUNCATING = code(1)
 FETCHING = code(2)
 
-# What a follower does to its log when its fetch offset is out of range.
+# A follower's change of its log when its fetch offset is out of range.
 KEEP_LOG = code(0)
 TRUNCATE_TO = code(1)
 TRUNCATE_FULLY_AND_START_AT = code(2)

@@ -1,4 +1,4 @@
-"""Who is in sync: leaving the ISR, entering it, and what the gauges count.
+"""In-sync replicas: leaving the ISR, entering it, and what the gauges count.
 
 A follower is *out of sync* by time and enters by offset. It leaves when it has not been
 caught up for longer than ``replica.lag.time.max.ms`` (the ``isr-expiration`` task looks

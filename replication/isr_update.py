@@ -13,7 +13,7 @@ expand pending  isr            isr and the replica that joins: more must acknowl
 shrink pending  isr            isr: who leaves still counts until the controller has agreed
 ==============  =============  ============================================================
 
-What the answer does to the pending change:
+The answer decides about the pending change:
 
 ===============================================================  =======================
 answer                                                           outcome

@@ -1,4 +1,4 @@
-"""What a broker answers to those who read: fencing, divergence, read limits.
+"""Responses to readers: fencing, divergence, read limits.
 
 The order matters. First the leader epoch that the request was made in, then whether this
 broker leads, then whether there is a log, then where the logs part, then the offset range.
@@ -11,7 +11,7 @@ from tidegauge.replication.leader_epoch_cache import end_offset_for
 from tidegauge.replication.partition import is_leader
 from tidegauge.replication.release_rules import ReleaseRules
 
-# Who reads, and with it up to where.
+# The kinds of readers; each has its read limit.
 FOLLOWER = code(0)  #: up to the log end offset
 READ_UNCOMMITTED = code(1)  #: a consumer: up to the high watermark
 READ_COMMITTED = code(2)  #: a consumer: up to the last stable offset

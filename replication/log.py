@@ -1,10 +1,10 @@
 """A replica's log: its records by epoch, its ends, its leader-epoch cache.
 
-A log needs no payloads here. What was really written is kept as epoch runs: (leader epoch,
-first offset), each reaching to the next one's start and the last to the log end offset.
-Beside them lies the leader-epoch cache, which is what the *protocol* knows: nothing at all
-before 0.11, and from 2.0.1 on also an epoch whose leader has not written yet. Truncation
-decides by the cache; whether records were lost is judged by the runs.
+A log needs no payloads here. The records that were really written are kept as epoch runs: (leader
+epoch, first offset), each reaching to the next one's start and the last to the log end offset.
+Beside them lies the leader-epoch cache, which is what the *protocol* knows: nothing at all before
+0.11, and from 2.0.1 on also an epoch whose leader has not written yet. Truncation decides by the
+cache; whether records were lost is judged by the runs.
 
 ``runs`` and ``entries`` are the replica's own arrays for the two, with room for one more
 than ``partition.run_count`` and ``partition.epoch_count`` say are in use.

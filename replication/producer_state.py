@@ -1,4 +1,4 @@
-"""What a replica knows of idempotent producers: sequences in order, duplicates, fenced epochs.
+"""A replica's state of idempotent producers: sequences in order, duplicates, fenced epochs.
 
 An idempotent producer numbers its records in each partition, from 0 on. A leader appends a batch
 only if its first sequence number follows the last one that the log has of this producer. A batch

@@ -98,7 +98,7 @@ class ReplicaLog:
         return latest_epoch(self.entries, self.partition.epoch_count)
 
     def end_offset_for(self, epoch: int) -> tuple[int, int]:
-        """What the cache knows of where an epoch ended."""
+        """The cache's answer about where an epoch ended."""
         return end_offset_for(
             self.rules,
             self.entries,
@@ -108,7 +108,7 @@ class ReplicaLog:
         )
 
     def epoch_runs(self) -> list[tuple[int, int, int]]:
-        """What the log holds: (leader epoch, first offset, offset after the last)."""
+        """The log's records: (leader epoch, first offset, offset after the last)."""
         partition = self.partition
         runs = [self.runs[index] for index in range(partition.run_count)]
         starts = [*(int(run.start_offset) for run in runs), int(partition.log_end_offset)]
@@ -127,7 +127,7 @@ class ReplicaLog:
         ]
 
     def log_end_and_cache(self) -> tuple[int, list[tuple[int, int]]]:
-        """What decides on the next question of a follower that truncates."""
+        """The state that decides on the next request of a follower that truncates."""
         return int(self.partition.log_end_offset), self.cache()
 
     def first_difference(self, other: ReplicaLog) -> int:
@@ -152,7 +152,7 @@ def _copied(entries: Records[records.EpochEntry], length: int) -> Records[record
 
 @dataclass(slots=True)
 class Reconciliation:
-    """What happened until the follower had fetched all that the leader has."""
+    """The course of a meeting, until the follower had fetched all that the leader has."""
 
     #: Offsets passed to truncation, in order; at the log end or above nothing is removed.
     truncations: list[int] = field(default_factory=list)

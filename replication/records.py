@@ -146,7 +146,7 @@ class EpochEntry(Record):
 
 
 class RemoteReplica(Record):
-    """What a leader knows of one follower (Kafka: ``Replica``, ``ReplicaState``)."""
+    """A leader's state of one follower (Kafka: ``Replica``, ``ReplicaState``)."""
 
     #: Id of the follower's broker.
     broker: i64
@@ -268,7 +268,7 @@ class BatchMetadata(Record):
 
 
 class ProducerStateEntry(Record):
-    """What a replica knows of one idempotent producer (Kafka: ``ProducerStateEntry``)."""
+    """A replica's state of one idempotent producer (Kafka: ``ProducerStateEntry``)."""
 
     producer_id: i64 = -1
     #: NO_PRODUCER_EPOCH, -1, while nothing is known of the producer.

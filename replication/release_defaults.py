@@ -23,7 +23,7 @@ from tidegauge.replication.release_versions import (
 
 # fmt: off
 DEFAULTS: Table = {
-    # Who is in sync, and what must be.
+    # In-sync replicas, and how many there must be.
     "replica.lag.time.max.ms": (
         Cell("0.10.2.0", 10_000, "KafkaConfig.ReplicaLagTimeMaxMs@0.10.2.0"),
         Cell("2.5.0", 30_000, "KIP-537, KafkaConfig.ReplicaLagTimeMaxMs@2.5.0"),
@@ -100,7 +100,7 @@ DEFAULTS: Table = {
     "producer.purgatory.purge.interval.requests": (
         Cell("0.10.2.0", 1_000, "KafkaConfig.ProducerPurgatoryPurgeIntervalRequests@0.10.2.0"),
     ),
-    # What is on disk, and since when.
+    # Records on disk, and since when.
     "replica.high.watermark.checkpoint.interval.ms": (
         Cell("0.10.2.0", 5_000, "KafkaConfig.ReplicaHighWatermarkCheckpointIntervalMs@0.10.2.0"),
     ),
@@ -118,7 +118,7 @@ DEFAULTS: Table = {
     "log.initial.task.delay.ms": (
         Cell("0.10.2.0", 30_000, "LogManager.InitialTaskDelayMs@0.10.2.0"),
     ),
-    # What groups of consumers commit.
+    # Commits of groups of consumers.
     "offsets.topic.num.partitions": (
         Cell("0.10.2.0", 50, "OffsetConfig.DefaultOffsetsTopicNumPartitions@0.10.2.0"),
     ),

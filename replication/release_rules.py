@@ -163,7 +163,7 @@ class ReleaseRules(Record):
     #: OFFSET_OUT_OF_RANGE below the log end ends the broker unless unclean is allowed.
     out_of_range_can_stop_broker: flag
 
-    # What a leader answers (leader_read.py).
+    # A leader's responses (leader_read.py).
     #: Below the log start comes before divergence.
     log_start_checked_before_divergence: flag
     #: ListOffsets waits for the high watermark to reach the leader's epoch (KIP-207).

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal, NamedTuple, Self
 
-#: What keeps the state of a cluster: ZooKeeper, or a quorum of controllers.
+#: The keeper of a cluster's state: ZooKeeper, or a quorum of controllers.
 Mode = Literal["zookeeper", "kraft"]
 ZOOKEEPER_MODE: Final = "zookeeper"
 KRAFT_MODE: Final = "kraft"
@@ -160,7 +160,7 @@ class Release:
         return self.metadata_version(setting) if mode == KRAFT_MODE else self.protocol(setting)
 
     def protocol(self, setting: str | None = None) -> ProtocolVersion:
-        """What a broker of this release speaks if ``inter.broker.protocol.version`` is set so.
+        """The protocol of a broker of this release if ``inter.broker.protocol.version`` is set so.
 
         Unset, it is the last version of the release's line, and a release knows none beyond:
         trial versions, such as 3.9-IV0 in 3.8, do not count. The setting is gone with ZooKeeper.

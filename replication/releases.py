@@ -323,7 +323,7 @@ RULE_CELLS: Table = {
         Cell("0.10.2.0", True, "ReplicaFetcherThread.handleOffsetOutOfRange@0.10.2.0"),
         Cell("2.0.1", False, "KAFKA-7414, ReplicaFetcherThread.handleOffsetOutOfRange@2.0.1"),
     ),
-    # What a leader answers.
+    # A leader's responses.
     "log_start_checked_before_divergence": (
         Cell("0.10.2.0", False, "Partition.readRecords@2.7.0"),
         Cell("2.7.2", True, "KAFKA-12996, Partition.readRecords@2.7.2"),

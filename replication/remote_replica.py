@@ -1,4 +1,4 @@
-"""What a leader knows of its followers (Kafka: ``Replica``, from 3.3 ``ReplicaState``).
+"""A leader's state of its followers (Kafka: ``Replica``, from 3.3 ``ReplicaState``).
 
 A follower's fetch offset *is* its log end offset: by asking for offset o it says that it
 has everything below o. So there are two copies of each follower's LEO: its own, which

@@ -35,7 +35,7 @@ GENERATION_NAMES = {
     int(release_rules.TRUNCATE_ON_FETCH): "truncation on fetch (KIP-595)",
 }
 
-# What a follower does with an answer to OffsetsForLeaderEpoch.
+# A follower's action upon a response to OffsetsForLeaderEpoch.
 TAKE_ANSWER = code(1)
 RETRY_AFTER_BACKOFF = code(2)
 DROP_ANSWER = code(3)
@@ -131,7 +131,7 @@ def epoch_answer_action(
     requested_in_epoch: int,
     current_leader_epoch: int,
 ) -> int:
-    """What to do with an answer to OffsetsForLeaderEpoch, or with the error in it.
+    """The action upon a response to OffsetsForLeaderEpoch, or upon the error in it.
 
     The leader epoch may have changed while the request was under way.
 

@@ -416,8 +416,8 @@ class ClusterPlan:
     def tree_ranges(self) -> tuple[range, ...]:
         """The numbers in ZooKeeper's tree, by sort.
 
-        What only a step that moves replicas or deletes a topic changes, or only the failure of a
-        log directory, is left out where there is none: nobody watches it then.
+        Paths that only a step that moves replicas or deletes a topic changes, or only the failure
+        of a log directory, are left out where there is none: nobody watches them then.
         """
         is_administered = any(isinstance(step, AdminStep) for step in self.scenario.steps)
         directories_fail = any(

@@ -106,7 +106,7 @@ _RETENTION_TIMES = (
 
 
 class Retention(NamedTuple):
-    """What is kept of the logs of a topic; None: no limit."""
+    """The retention of the logs of a topic; None: no limit."""
 
     segment_bytes: int
     bytes: int | None

@@ -25,7 +25,7 @@ from tidegauge.simulation.quantities import UNLIMITED, format_bandwidth
 
 
 class BrokerLoad(NamedTuple):
-    """What a broker's network has to move while all replicas are in sync, in bytes per second."""
+    """The load of a broker's network while all replicas are in sync, in bytes per second."""
 
     incoming: float
     outgoing: float

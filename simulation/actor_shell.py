@@ -1,14 +1,14 @@
-"""What an actor of Ray is here: a name, and something that it hosts.
+"""The shell of an actor of Ray: a name, and something that it hosts.
 
 The shells themselves are in ``actors/broker_actor.py`` and ``controller/controller_actor.py``: they
-hold no rule and no state. What they host is handed to them by whoever starts them
+hold no rule and no state. Their content is handed to them by whoever starts them
 (``engine/hosted_group.py``), since it joins handlers of both rooms.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-#: What Ray is told of a shell. It is never restarted, nor is a step repeated: both would go on with
+#: Ray's options of a shell. It is never restarted, nor is a step repeated: both would go on with
 #: blank state. While a step runs the group ``watch`` answers who asks how far it is.
 ACTOR_OPTIONS: dict[str, Any] = {
     "max_restarts": 0,

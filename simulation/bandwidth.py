@@ -13,7 +13,7 @@ passes on what it has received so far), so it ends with the last of them, not af
 
 The receiver of a message learns of its transfer when that is over: a message arrives with its last
 byte. By then the transfer has had those moments of the time in which it flowed that others left
-idle (:func:`received_us`). What it needs beyond is work that is left: it ends when that is done,
+idle (:func:`received_us`). Its need beyond is work that is left: it ends when that is done,
 together with the work that others have left, or when it has had its share.
 """
 

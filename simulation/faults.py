@@ -5,7 +5,7 @@ others learn of that row, so that whoever decides something because a peer was s
 say which fault was the reason (:func:`because_of`). This is bookkeeping beside the
 simulated cluster: no rule of Kafka reads it.
 
-What a process has to do when it dies or is started again is known to its own room
+The work of a process that dies or is started again is known to its own room
 (``actors/process/lifecycle.py``); here stands only whether it runs (:func:`dies`, :func:`lives`).
 
 The kind of a fault is a class of the scenario (``scenario/model/fault.py`` says how to add one). It
@@ -105,7 +105,7 @@ def handle_known_fault(world: Kernel, event: timers.FaultKnown) -> None:
     """
     count = world.context[0].process_count
     if event.begins and world.faults[event.fault].kind == POWER_LOSS:
-        # What its machine had not sent by then never comes.
+        # Messages that its machine had not sent by then never come.
         link = world.links[event.source * count + event.destination]
         link.lost_from_us = event.asked_us
         link.lost_below = event.sequence
@@ -225,7 +225,7 @@ def reset_all(world: Kernel, process: int) -> None:
 def refuse(world: Kernel, event: Event) -> None:
     """A message for a process that does not run, or did not yet: its sender may be told.
 
-    Who had sent it before the process died is told anyway, as all are.
+    Its sender before the process died is told anyway, as all are.
     """
     state = world.processes[event.destination]
     is_request = IS_REFUSED[event.kind]

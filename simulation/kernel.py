@@ -8,7 +8,7 @@ be cut into *groups* that run apart (``engine/exchange/frames.py``) and come to 
 
 All state lies in tables (``compiled/rules.py``), of which :class:`Kernel` is the one
 that every handler takes first. An event is a slot of ``Kernel.events`` and is used again
-once it was handled. What it carries of partitions hangs on it as a chain of
+once it was handled. Its partitions hang on it as a chain of
 :class:`PartitionData`, as the requests of Kafka's protocol have it.
 
 Tables never grow while a handler runs: ``reserve`` slots are kept free, and the loop
@@ -91,7 +91,7 @@ class Process(Record):
     #: How many faults make its disks slow, and how many delays of appends were drawn for them.
     slow_disks: i64
     disk_draws: i64
-    #: What has come in while it was stopped, and has still to be read.
+    #: Messages that came in while it was stopped, and have still to be read.
     held: EventList
     #: A broker's network threads (``transfers.py``), and when the last of them is free that
     #: is blocked.
@@ -101,7 +101,7 @@ class Process(Record):
 
 
 class Role(Record):
-    """What processes of one role do: addresses of rules (``compiled/rule_calls.py``)."""
+    """The rules of processes of one role: addresses (``compiled/rule_calls.py``)."""
 
     #: With an event that reaches one.
     handle: i64
@@ -166,7 +166,7 @@ class NetworkThread(Record):
 
 
 class Context(Record):
-    """What the kernel knows of the moment: one record."""
+    """The kernel's state of the moment: one record."""
 
     seed: i64
     #: Virtual time.
@@ -200,7 +200,7 @@ class Context(Record):
     racks: i64
     first_rack_link: i64 = -1
     group: i64
-    #: What brokers are told of the cluster (``metadata_log.py``): how much there is, and where
+    #: News of the cluster for brokers (``metadata_log.py``): how much there is, and where
     #: that begins which the other groups of processes have not been sent.
     metadata_changes: i64
     first_unsent_change: i64
@@ -238,7 +238,7 @@ class Fault(Record):
     #: It hits the links between the processes of its two sides.
     is_between: flag
     is_over_at_once: flag
-    #: What is added to each message.
+    #: The delay added to each message.
     delay_us: i64
     #: The table in ``Kernel.quantiles`` from which the delay of each append is drawn.
     delay_table: i64
@@ -256,7 +256,7 @@ class Fault(Record):
 
 
 class FaultRole(Record):
-    """What one process has to do with one fault, and what it knows of it."""
+    """One process's part in one fault, and its state."""
 
     #: 0: nothing, else bit 0: it is on the first side (or hit), bit 1: on the second.
     side: i64
@@ -297,9 +297,9 @@ class MetadataHead(Record):
 
 
 class OffsetCommit(Record):
-    """What one record of __consumer_offsets says (``offset_commits.py``)."""
+    """The content of one record of __consumer_offsets (``offset_commits.py``)."""
 
-    #: What it is about.
+    #: Its key.
     key: i64
     #: The record: leader epoch and offset within its partition.
     leader_epoch: i64
@@ -313,7 +313,7 @@ class OffsetCommit(Record):
 
 
 class CommitKey(Record):
-    """What records of __consumer_offsets are about: partitions that groups read, then clients."""
+    """The keys of records of __consumer_offsets: partitions that groups read, then clients."""
 
     #: The partition of __consumer_offsets in which they are; -1: it is never committed.
     partition: i64
@@ -361,7 +361,7 @@ class Kernel(Tables):
     quantile_uses: Records[QuantileUse]
     rows: Records[RowSlot]
     faults: Records[Fault]
-    #: What processes have to do with faults: at ``fault * process_count + process``.
+    #: The parts of processes in faults: at ``fault * process_count + process``.
     fault_roles: Records[FaultRole]
     kind_counts: Records[KindCount]
     metadata_changes: Records[MetadataChange]

@@ -1,4 +1,4 @@
-"""Who handles faults, and what begins or is released after them: ``@FAULTS.handles(...)``.
+"""The handlers of faults, and of what begins or is released after them: ``@FAULTS.handles(...)``.
 
 Links: how messages travel, and what slows, cuts and heals do to them.
 
@@ -143,7 +143,7 @@ def take_rack_link_fault(_world: Kernel, _event: FaultChange) -> None:
 def release_process(world: Kernel, process: int) -> None:
     """Hand a process that goes on its own timers, and let it read its messages after them.
 
-    What its own clocks had in store for it fires as soon as it runs, a task of a fixed rate as
+    Its own timers fire as soon as it runs, a task of a fixed rate as
     often as it has missed its time; messages have to be read, and come after that (real
     brokers ran overdue isr-expirations before a produce request that had come in meanwhile).
     """

@@ -1,9 +1,9 @@
-"""What brokers know of the cluster: one log of changes, and a position in it for each broker.
+"""Brokers' metadata of the cluster: one log of changes, and a position in it for each broker.
 
 An UpdateMetadata tells every broker the same. So what a controller tells is written down
 once, as a list of *changes*: of a partition's leader, of a broker being alive. The request
-itself only says how far in the list its receiver may look. What a broker knows of a partition
-is the newest change of it up to that place, and a thousand brokers need no copy of a million
+itself only says how far in the list its receiver may look. A broker's knowledge of a partition is
+the newest change of it up to that place, and a thousand brokers need no copy of a million
 partitions each.
 
 A place is (controller epoch, position). A broker that hears from another controller has not

@@ -1,9 +1,9 @@
-"""What the records of __consumer_offsets say: one journal of all that groups have committed.
+"""The content of __consumer_offsets: one journal of all that groups have committed.
 
 A log here has no payloads (``replication/log.py``): a record is a leader epoch and an offset, which
 tell it apart from every other record of its partition. So what a coordinator appends is written
 down once, under that name, and a broker that becomes coordinator looks up which of it its own log
-has. What was truncated, or never replicated, is thus not found.
+has. Truncated records, and those never replicated, are thus not found.
 
 A *key* is what a record is about: the offset of one partition that one group reads, or the
 membership of one consumer. Compaction keeps the newest record of a key, so nobody asks for others.
@@ -27,7 +27,7 @@ from tidegauge.simulation.metadata_log import is_news
 def log_commit(world: Kernel, key: int, leader_epoch: int, offset: int, committed: int) -> None:
     """Write down what a record says that a coordinator has appended.
 
-    What says again what the newest record of the key says is left out: whoever has it has that one.
+    A record equal to the newest one of its key is left out: whoever has it has that one.
     """
     newest = world.commit_keys[key].newest
     if newest != NONE:
@@ -72,7 +72,7 @@ def _is_older(one: OffsetCommit, other: OffsetCommit) -> bool:
 
 @inner_rule
 def newest_commit(world: Kernel, key: int, partition: Partition, runs: Records[EpochEntry]) -> int:
-    """What the newest record of a key says that a log has; NONE if it has none."""
+    """The content of the newest record of a key in a log; NONE if it has none."""
     index = world.commit_keys[key].newest
     while index != NONE:
         commit = world.offset_commits[index]

@@ -27,7 +27,7 @@ TRACE_TRANSITIONS = code(1)
 #: Every row is.
 TRACE_ALL = code(2)
 
-#: What the rolling hash of a process without rows is.
+#: The rolling hash of a process without rows.
 EMPTY_HASH = code(0)
 
 

@@ -13,14 +13,14 @@ A histogram is ``BUCKETS`` records in a row.
 
 Averages, maxima and rates of the last minute, as Kafka's own metrics keep them.
 
-What is recorded goes into one of two samples. When the newer one is 30 s old, the next value begins
+A value goes into one of two samples. When the newer one is 30 s old, the next value begins
 a new one in place of the older. A sample that is a minute old does not count any more. So an
 average is that of the last 30 to 60 s.
 
 Source: SampledStat, Rate.windowSize@4.1.0, with metrics.num.samples = 2 and
 metrics.sample.window.ms = 30000.
 
-What a node has sent and received as a client of the quorum's voters (``raft-channel-metrics``).
+A node's requests and responses as a client of the quorum's voters (``raft-channel-metrics``).
 
 Requests and responses are those that are simulated. Their bytes are those that Kafka's protocol
 takes for them, with one topic, one partition, a client id of 16 letters and no hosts' names.

@@ -1,4 +1,4 @@
-"""Who is who in the cluster: numbers that the scenario fixes and every group knows.
+"""The topology of the cluster: numbers that the scenario fixes and every group knows.
 
 Brokers have an index, topic partitions a number, and each partition a table of its brokers
 by slot (``replication/records.py``). Processes are numbered in one row: brokers, then in

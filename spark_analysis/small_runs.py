@@ -107,5 +107,5 @@ class SmallRuns:
 
 
 def in_order(table: ResultTable) -> list[Column]:
-    """What the rows of a table are ordered by in its files."""
+    """The order of a table's rows in its files."""
     return [f.col(name).asc_nulls_last() for name in table.order]

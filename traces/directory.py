@@ -3,8 +3,8 @@
 ``scenario/cluster_directory.py`` writes it, once for each run. A process has a role and a number
 within this role, which is the index of the broker for a broker and for its controller. A member of
 the cluster is a broker by its index, or behind these a controller of a KRaft quorum. A partition
-has its topic, the brokers in its slots and its need for in-sync replicas. What ZooKeeper holds has
-numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
+has its topic, the brokers in its slots and its need for in-sync replicas. All that ZooKeeper holds
+has numbers, too: a range for each sort (``simulation/zookeeper_tree.py``).
 """
 
 from collections.abc import Iterable, Mapping

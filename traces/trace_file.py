@@ -55,7 +55,7 @@ if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
     from tidegauge.simulation.trace_rows.row import RowSlot
 
-#: What a header says that it is of.
+#: The format's name in a header.
 FORMAT = "tidegauge-trace"
 
 #: The columns of every row, before those of its kind.
@@ -166,7 +166,7 @@ class TraceWriter:
     ) -> None:
         self.close()
 
-    # What the thread does.
+    # The work of the thread.
 
     def _sort(self, array: NDArray[np.void]) -> None:
         """Put rows behind those of their kind that wait, and write the frames that are full."""
@@ -373,7 +373,7 @@ def _objects_in(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any, int]]:
 
 
 def not_a_trace(path: Path) -> TraceError:
-    """What to say of a file that does not begin with the header of a trace."""
+    """The error about a file that does not begin with the header of a trace."""
     return TraceError(f"{path}: not a trace of Tidegauge: it does not begin as one")
 
 
@@ -436,7 +436,7 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:
-    """What to tell someone whose file was written by a later release, ``writer``."""
+    """The error about a file that was written by a later release, ``writer``."""
     return (
         f"{path}: has schema version {schema_version}, and Tidegauge {schema.tidegauge_version()}"
         f" reads up to {schema.SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later"

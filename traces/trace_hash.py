@@ -22,7 +22,7 @@ from tidegauge.simulation.random_streams import mix
 from tidegauge.simulation.rows import EMPTY_HASH
 from tidegauge.traces.trace_file import Table, TraceError, TraceKind
 
-#: What is folded after the kind's number and before the kind's own columns.
+#: The columns that are folded between the kind's number and the kind's own columns.
 FOLDED = (
     "time_us",
     "sequence",
@@ -32,7 +32,7 @@ FOLDED = (
     "because_sequence",
 )
 
-#: What the hash covers of a process without canonical rows, as (count, hash).
+#: The part of a process without canonical rows, as (count, hash).
 NO_ROWS = (0, int(EMPTY_HASH))
 
 

@@ -1,8 +1,8 @@
-"""What a leader reads for a fetch, and the answer it makes of it.
+"""Reads of a leader for a fetch, and the response.
 
 A follower reads up to the log end, a consumer up to the high watermark; between a reader's
-limit and the log end there is nothing to read and no error. What was read lies in the
-entries of the request itself; the answer brings, for each partition, the records as runs of
+limit and the log end there is nothing to read and no error. The records lie in the entries of the
+request itself; the answer brings, for each partition, the records as runs of
 one leader epoch each.
 """
 
@@ -192,7 +192,7 @@ def answer_fetch(world: Brokers, request: client_requests.FetchRequest, waited: 
             if counts_sent:
                 count_sent(world, row, item.size_bytes)
         if traces_all(world):
-            _trace_answer(world, request, item, waited)
+            FetchAnswered.write(world, item, to_process=request.source, waited=1 if waited else 0)
         if _is_named(world, request, item):
             mark_error(world, request, item.error)
             _add_records(world, response, item)
@@ -215,7 +215,7 @@ def _send_response(
         return
     begin_us = departure_from_thread_us(world, response, departure_us)
     read_us = _read_from_disks(world, request, begin_us)
-    # What is read is sent at the same time, so the slower of the two counts.
+    # Records are read and sent at the same time, so the slower of the two counts.
     response.transfer_us = read_us - begin_us
     send(world, response, begin_us)
     block_network_thread(world, request.destination, request.source, read_us)
@@ -313,13 +313,3 @@ def _add_records(world: Brokers, response: Event, read: client_requests.FetchPar
         and world.hosted[row].first_producer != NONE
     ):
         tell_batches(world, row, response, first, end_offset)
-
-
-@inner_rule
-def _trace_answer(
-    world: Kernel,
-    request: client_requests.FetchRequest,
-    item: client_requests.FetchPartition,
-    waited: bool,
-) -> None:
-    FetchAnswered.write(world, item, to_process=request.source, waited=1 if waited else 0)

@@ -2,8 +2,8 @@
 
 A fetcher names all of its partitions once; from then on its requests name only those whose
 fetch offset has moved, and the leader looks only at those that are *active*. A partition rests
-once its follower is in the ISR and has all that there is, high watermark included. What happens
-to it on the leader's side makes it active again (:func:`touch`), and so does a request that
+once its follower is in the ISR and has all that there is, high watermark included. A change on the
+leader's side makes it active again (:func:`touch`), and so does a request that
 names it.
 
 That a resting follower has fetched at the log end again is kept once for its session

@@ -122,7 +122,7 @@ def forget_moves(world: Brokers, fetcher: Fetcher) -> None:
 
 @inner_rule
 def leave_session(world: Brokers, fetcher: Fetcher) -> None:
-    """What a fetcher fetches is to change: its next request names all of it."""
+    """A fetcher's partitions change: its next request names all of it."""
     fetcher.in_session = False
     forget_moves(world, fetcher)
 

@@ -14,7 +14,7 @@ reached its last record; each also waits no longer than its time-out. A waiting 
 *watched* by every partition that can complete it. It lies in its event's slot, and its
 watches are taken out when it completes, so there is nothing to purge.
 
-What wakes it (``delayed_operations.py``):
+Its waking (``delayed_operations.py``):
 
 * an append wakes fetches of the partition. From 2.4 on Kafka wakes them once the high
   watermark has been tried, from 2.7 on after the request's other work is done: within one
@@ -65,14 +65,9 @@ def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
         if connection.free_us <= world.context[0].time_us:
             connection.busy = True
             return False
-        _read_later(world, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
     append_event(world, connection.waiting, request)
     return True
-
-
-@inner_rule
-def _read_later(world: Brokers, place: int) -> None:
-    ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
 
 
 @inner_rule
@@ -85,7 +80,7 @@ def free_connection(world: Brokers, request: ProduceRequest) -> None:
     connection.busy = False
     connection.free_us = world.context[0].time_us + request.cost_us
     if connection.waiting.first != NONE:
-        _read_later(world, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
 
 
 @inner_rule

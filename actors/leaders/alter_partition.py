@@ -1,12 +1,12 @@
 """AlterPartition at a broker: how what its leaders propose reaches the controller (KIP-497).
 
-A proposal is queued, one per partition. At most one request is on its way, with all that is
-queued; what is queued meanwhile goes into the next one. The request goes to the controller that
-the metadata cache names, in KRaft mode to the leader of the quorum. It is never given up: if its
+A proposal is queued, one per partition. At most one request is on its way, with all that is queued;
+what is queued meanwhile goes into the next one. The request goes to the controller that the
+metadata cache names, in KRaft mode to the leader of the quorum. It is never given up: if its
 connection fails, if it is not answered within controller.socket.timeout.ms or whom it asked is not
 controller (any more), it is sent again as it is, to whom the broker knows then; if the controller
-refuses it as a whole, a new one is made after 50 ms. What the answer does to a partition stands in
-``isr_changes.py``.
+refuses it as a whole, a new one is made after 50 ms. The effect of the response on a partition
+stands in ``isr_changes.py``.
 
 Simplified: after NOT_CONTROLLER 2.7 asks the same broker again at once, here after 50 ms, too.
 

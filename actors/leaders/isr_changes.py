@@ -7,7 +7,7 @@ answer comes nothing else gets at the partition: produces, fetches, the next run
 ZooKeeper does not answer, that is for ever, and each request that waits takes one of
 num.io.threads with it.
 
-What was written is gathered and told the controller later (``session/isr_change_propagation.py``).
+The changes are gathered and told the controller later (``session/isr_change_propagation.py``).
 
 With AlterPartition (protocol 2.7-IV2 and later) nothing waits: the change is pending until the
 controller has answered (``replication/isr_update.py``), and goes to it with all others of the
@@ -207,7 +207,7 @@ def send_isr(world: Brokers, row: int) -> None:
 def take_isr_answer(world: Brokers, row: int, answer: ZkResponse) -> None:
     """Take ZooKeeper's answer to a write, and let go of the partition's lock.
 
-    ``answer.version`` is the version written. Who waited goes on afterwards
+    ``answer.version`` is the version written. Waiting requests resume afterwards
     (``requests/request_handlers.py``).
 
     Source: Partition.updateIsr@0.10.2.0 and @2.4.0, ReplicaManager.recordIsrChange@2.4.0.

@@ -222,7 +222,7 @@ def become_leader(world: brokers.Brokers, row: int, state: LeaderAndIsrPartition
     )
     if is_new_leader:
         _forget_accounts(world, row)
-    # What a term begins with: all that it exposes and acknowledges lies in this log and behind it.
+    # A term's first log: all that it exposes and acknowledges lies in this log and behind it.
     write_log_runs(world, row, codes.REASON_LEADER)
     BecameLeader.write(
         world,

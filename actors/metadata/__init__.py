@@ -11,8 +11,8 @@ file                       subject
 ..                         and what a publication does to the replicas that the broker hosts
 =========================  =======================================================================
 
-In a KRaft cluster no controller sends state to a broker: the broker fetches the metadata log. What
-it knows of the cluster is a position in one log of changes (``simulation/metadata_log.py``), here
+In a KRaft cluster no controller sends state to a broker: the broker fetches the metadata log. Its
+metadata is a position in one log of changes (``simulation/metadata_log.py``), here
 an offset. The entries of a fetch's response name the replicas that it hosts. In ZooKeeper mode
 nothing of this room runs.
 

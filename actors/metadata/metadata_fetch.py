@@ -13,8 +13,8 @@ The broker fetches that piece by piece, publishes what it has missed at once, an
 from there on.
 
 Simplified: after a response that names no other leader the broker waits for
-controller.quorum.retry.backoff.ms, where Kafka's asks again at once. What of its log is not
-committed has no contents here: its log ends where that of the newest leader does.
+controller.quorum.retry.backoff.ms, where Kafka's asks again at once. Uncommitted records of its log
+have no contents here: its log ends where that of the newest leader does.
 
 Source: KafkaRaftClient.pollFollowerAsObserver, pollUnattachedAsObserver, handleFetchResponse,
 handleFetchSnapshotResponse and maybeHandleCommonResponse@3.9.0; RequestManager@3.9.0.
@@ -115,7 +115,7 @@ def lose_metadata_fetch(world: Brokers, broker: int, process: int, until_us: int
     """The connection to a controller is gone: what was sent to it up to ``until_us`` is lost."""
     if is_lost(world.lifecycles[broker].fetch, process, until_us):
         _fail(world, broker)
-        _fetch_later(world, broker)
+        RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
 
 
 @inner_rule
@@ -126,11 +126,6 @@ def _fail(world: Brokers, broker: int) -> None:
     was_leader = state.leader != NONE and state.fetch.to == quorum_process(world, state.leader)
     # If another one was asked, the next one may be the leader again.
     state.leader_failed = was_leader
-
-
-@inner_rule
-def _fetch_later(world: Brokers, broker: int) -> None:
-    RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
 
 
 @BROKER.handles(RaftFetchDue)
@@ -151,7 +146,7 @@ def handle_raft_fetch_response(world: Brokers, response: quorum_requests.RaftFet
         _fetch_snapshot(world, broker, response.snapshot_epoch, response.snapshot_offset, 0)
         return
     _note_fetched(world, world.lifecycles[broker], response)
-    # What an earlier leader had, and this one has not, is truncated.
+    # Records of an earlier leader that this one has not are truncated.
     _take(world, broker, response, response.log_end_offset, response.high_watermark)
 
 
@@ -193,7 +188,7 @@ def _has_answer(world: Brokers, broker: int, response: quorum_requests.RaftRespo
         if is_news and state.leader != NONE:
             fetch_metadata(world, broker)
         else:
-            _fetch_later(world, broker)
+            RaftFetchDue.after(world, world.lifecycles[broker].fetch_backoff_us)
         return False
     state.leader_expires_us = world.context[0].time_us + state.fetch_timeout_us
     return True

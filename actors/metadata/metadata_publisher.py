@@ -1,4 +1,4 @@
-"""What a broker has fetched of the metadata log is published, as one delta after the other.
+"""Fetched records of the metadata log are published, one delta after the other.
 
 All that has come when a publication begins is one delta. The metadata cache has it at once; the
 replicas change when the work for it is done (costs ``metadata_publication`` and
@@ -9,7 +9,7 @@ start of a run finds none.
 
 Source: MetadataLoader, BrokerMetadataPublisher.onMetadataUpdate and initializeManagers@4.1.0.
 
-What a delta of the metadata log does to the replicas that a broker hosts.
+The effect of a delta of the metadata log on the replicas that a broker hosts.
 
 Replicas that are not there any more are deleted, and those of a topic that was created again under
 its name; then the broker becomes leader, then follower. Of a partition only the newest entry of a
@@ -191,7 +191,7 @@ def apply_delta(world: Brokers, broker: int, delta: Event) -> None:
     _change(world, broker, delta, _TRUE)
     _change(world, broker, delta, _FALSE)
     stop_idle_fetchers(world, broker)
-    # What one delta gives to a fetcher is fetched together from the start.
+    # Partitions that one delta gives to a fetcher are fetched together from the start.
     start_fetchers(world, broker)
 
 

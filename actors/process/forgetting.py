@@ -1,4 +1,4 @@
-"""What a broker forgets when its process ends: everything but what is on disk.
+"""A broker's memory ends with its process: all but what is on disk.
 
 The requests that it held are gone with their events, the fetchers and purgatories are empty,
 and no partition is hosted until the first LeaderAndIsr of the next process.

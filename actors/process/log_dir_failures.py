@@ -1,4 +1,4 @@
-"""What a broker does when a log directory has failed (``ReplicaManager.handleLogDirFailure``).
+"""The failure of a log directory at a broker (``ReplicaManager.handleLogDirFailure``).
 
 With inter.broker.protocol.version 1.0 and later (KIP-112) the replicas in it go offline: they are
 taken out of their fetchers, requests about them are answered KAFKA_STORAGE_ERROR, and a child of
@@ -7,7 +7,7 @@ name the directory (KIP-858). The others stay. A
 broker whose last directory fails halts, and before that any broker does. A directory comes back
 only with the next start of the broker, if it can be read then.
 
-Who waits in a purgatory for a replica that goes offline is told nothing and waits for the end of
+A request in a purgatory for a replica that goes offline gets no response and waits for the end of
 its time, as in 2.6.
 
 Deleting a replica's log: what a StopReplica, or the metadata log of KRaft, can ask for.
@@ -21,7 +21,7 @@ from tidegauge.actors.process.forgetting import forget_replica, stop_hosting
 from tidegauge.actors.process.lifecycle import halt
 from tidegauge.actors.session.isr_change_propagation import report_offline_directory
 from tidegauge.actors.session.zookeeper_client import create_log_dir_event
-from tidegauge.actors.state.brokers import LOGS, Broker, Brokers
+from tidegauge.actors.state.brokers import LOGS, Brokers
 from tidegauge.actors.state.handlers import BROKER
 from tidegauge.actors.storage.checkpoints import checkpoint_recovery_points
 from tidegauge.actors.storage.group_offsets import stop_coordinating
@@ -166,17 +166,11 @@ def delete_log(world: Brokers, row: int) -> None:
     LogDeleted.write(world, partition=hosted.partition, log_end_offset=partition.log_end_offset)
     stop_coordinating(world, row)
     forget_replica(world, row)
-    _take_out(broker, world, row)
+    LOGS.remove(world, broker, row)
     _empty(world, row)
     wake_produces(world, row)
     wake_fetches(world, row)
     checkpoint_recovery_points(world, hosted.broker)
-
-
-@inner_rule
-def _take_out(broker: Broker, world: Brokers, row: int) -> None:
-    """It is none of the broker's logs any more."""
-    LOGS.remove(world, broker, row)
 
 
 @inner_rule

@@ -87,7 +87,7 @@ def handle_heartbeat(world: Brokers, request: client_requests.HeartbeatRequest) 
 
 @inner_rule
 def _group_status(world: Brokers, broker: int, partition: int) -> int:
-    """What a broker has against coordinating a group; NONE if nothing.
+    """A broker's error as it is asked to coordinate a group; NONE if none.
 
     Source: GroupCoordinator.validateGroupStatus@2.6.0.
     """
@@ -101,7 +101,7 @@ def _group_status(world: Brokers, broker: int, partition: int) -> int:
 
 @inner_rule
 def _member_status(world: Brokers, request: Event, partition: int, key: int, start: int) -> int:
-    """What a coordinator has against a request of a member, or of who joins; NONE if nothing.
+    """A coordinator's error for a request of a member, or of a joining consumer; NONE if none.
 
     Source: GroupCoordinator.doCommitOffsets@2.6.0.
     """

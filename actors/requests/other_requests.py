@@ -1,6 +1,6 @@
 """Small requests that a broker answers at once: epochs, offsets, metadata.
 
-What a harness reads off a broker: the files of its logs, and what it would answer itself.
+A harness's view of a broker: the files of its logs, and what it would answer itself.
 
 A step ``observe`` asks for it. It is written down whether the broker runs or not, for the
 files are there either way; only a broker that runs can say what its high watermarks are.
@@ -85,18 +85,15 @@ def handle_offsets_for_leader_epoch(
             item.leader_epoch = epoch
             item.end_offset = end_offset
         mark_error(world, request, item.error)
-        _write_epoch_answer(world, request, asked.leader_epoch, item)
+        EpochAnswered.write(
+            world,
+            item,
+            to_process=request.source,
+            asked_epoch=asked.leader_epoch,
+            epoch=item.leader_epoch,
+        )
     _respond(world, request, response, request.item_count)
     return True
-
-
-@inner_rule
-def _write_epoch_answer(
-    world: Kernel, request: Event, asked_epoch: int, item: client_requests.EpochEndOffset
-) -> None:
-    EpochAnswered.write(
-        world, item, to_process=request.source, asked_epoch=asked_epoch, epoch=item.leader_epoch
-    )
 
 
 @REQUESTS.handles(client_requests.ListOffsetsRequest)

@@ -1,6 +1,6 @@
 """isr-change-propagation: how a leader tells the controller which ISRs it has written.
 
-What was written to ZooKeeper is gathered, and named later in one child of
+ISR changes in ZooKeeper are gathered, and named later in one child of
 /isr_change_notification. When that is due says ``replication/isr_update.py``.
 With AlterPartition the controller knows anyway, and the task does not run.
 
@@ -137,7 +137,7 @@ def send_notification(world: Brokers, broker: int) -> None:
 def take_notification_answer(world: Brokers, broker: int) -> None:
     """The notification is written: forget what it named.
 
-    What has changed meanwhile stays for the next one: in Kafka it waits for the lock of
+    Later changes stay for the next one: in Kafka it waits for the lock of
     the set.
 
     Source: ReplicaManager.maybePropagateIsrChanges@2.4.0.

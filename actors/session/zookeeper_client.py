@@ -33,7 +33,7 @@ from tidegauge.simulation.zookeeper_tree import (
     state_znode,
 )
 
-#: What passes before the only server of an ensemble is tried again.
+#: The time before the only server of an ensemble is tried again.
 _ONE_SERVER_SPIN_US = code(1_000_000)
 _MOST_SLEEP_US = code(1_000_000)
 
@@ -213,7 +213,7 @@ def read_topic_configs(world: Brokers, broker: int) -> None:
 
 @inner_rule
 def topic_config(world: Brokers, broker: int, partition: int) -> BrokerTopic:
-    """What a broker knows of the settings of a partition's topic."""
+    """A broker's knowledge of the settings of a partition's topic."""
     topic = world.partitions[partition].topic
     return world.broker_topics[broker * world.sizes[0].topics + topic]
 

@@ -1,4 +1,4 @@
-"""What a broker counts of its requests, topic by topic (Kafka: ``BrokerTopicStats``).
+"""A broker's counts of its requests, topic by topic (Kafka: ``BrokerTopicStats``).
 
 Nothing in a run depends on these: they are for whoever scrapes the broker. They are counts of its
 process, and begin at 0 with each start.
@@ -29,7 +29,7 @@ from tidegauge.simulation.topology import slot_of
 
 @inner_rule
 def topic_stats(world: Brokers, broker: int, partition: int) -> BrokerTopicStats:
-    """What a broker counts of the topic of a partition."""
+    """A broker's counts of the topic of a partition."""
     topic = world.partitions[partition].topic
     return world.topic_stats[broker * world.sizes[0].topics + topic]
 

@@ -1,4 +1,4 @@
-"""What a broker remembers: its tables, one record per broker, replica, fetcher, thread.
+"""The state of a broker: its tables, one record per broker, replica, fetcher, thread.
 
 Tables cover the whole cluster, and a group touches the rows of the brokers that it hosts.
 A replica's *row* is its place in ``Topology.slots``.
@@ -45,7 +45,7 @@ NEVER_US = code(2**62)
 
 
 class BrokerMemory(Record):
-    """What a broker's process has in its memory: gone with the process, reset as a whole."""
+    """A broker's memory: gone with the process, reset as a whole."""
 
     # Request handlers.
     #: Requests that wait for one.
@@ -221,20 +221,20 @@ class Broker(BrokerMemory):
     # Counted over all its processes.
     failed_isr_updates: i64
     notifications: i64
-    #: What replicas have appended that a reassignment adds.
+    #: Bytes appended by replicas that a reassignment adds.
     reassignment_bytes: i64
     #: Records that a retry has brought again, and that were not appended again.
     records_deduplicated: i64
 
 
 class BrokerStats(Record):
-    """What a broker's process counts for JMX (``broker_stats.py``)."""
+    """Counts of a broker's process for JMX (``broker_stats.py``)."""
 
     isr_shrinks: i64
     isr_expands: i64
     failed_isr_updates: i64
     isr_change_notifications: i64
-    #: What followers have appended, what they were sent; and of it what a reassignment asks for.
+    #: Bytes appended by followers, and sent to them; and of it those of reassignments.
     replication_bytes_in: i64
     replication_bytes_out: i64
     reassignment_bytes_in: i64
@@ -242,9 +242,9 @@ class BrokerStats(Record):
 
 
 class BrokerTopicStats(Record):
-    """What a broker's process counts of a topic (Kafka: ``BrokerTopicMetrics``)."""
+    """Counts of a broker's process about a topic (Kafka: ``BrokerTopicMetrics``)."""
 
-    #: What producers have had appended, and consumers were sent.
+    #: Bytes appended for producers, and sent to consumers.
     messages_in: i64
     bytes_in: i64
     bytes_out: i64
@@ -255,7 +255,7 @@ class BrokerTopicStats(Record):
 
 
 class ReplicaMemory(Record):
-    """What a broker's process keeps of a replica in its memory."""
+    """The memory of a broker's process about a replica."""
 
     # The partition's lock: an ISR write is made inside it.
     #: Requests that wait for the lock.
@@ -312,7 +312,7 @@ class ReplicaMemory(Record):
     moved: flag
     next_moved: i64
 
-    # What its leader has acknowledged since the last row about it: one range per acks.
+    # Ranges acknowledged by its leader since the last row about it: one per acks.
     acknowledged_all_first: i64
     acknowledged_all_end: i64
     acknowledged_leader_first: i64
@@ -320,7 +320,7 @@ class ReplicaMemory(Record):
 
 
 class HostedReplica(ReplicaMemory):
-    """What a broker keeps of a replica beside the replica itself."""
+    """A broker's state of a replica beside the replica itself."""
 
     broker: i64
     partition: i64
@@ -332,14 +332,14 @@ class HostedReplica(ReplicaMemory):
 
 
 class CommittedOffset(Record):
-    """What a coordinator has in its cache of an offset that a group commits."""
+    """A coordinator's cache of an offset that a group commits."""
 
     #: -1: none.
     offset: i64 = -1
 
 
 class GroupMember(Record):
-    """What a coordinator knows of a consumer."""
+    """A coordinator's state of a consumer."""
 
     #: It is a member, in this of its starts (``Client.restarts``).
     present: flag
@@ -357,7 +357,7 @@ class BrokerTopic(Record):
 
 
 class LogOnDisk(Record):
-    """What of a replica outlives its broker's process beside the log itself.
+    """The state of a replica, beside its log, that outlives its broker's process.
 
     The leader-epoch cache is written to its file at each change, so the cache is the file.
     """
@@ -367,7 +367,7 @@ class LogOnDisk(Record):
     directory: i64
     #: The id of its topic, with KRaft; a topic that is created again under its name has another.
     topic_id: i64 = -1
-    #: What the checkpoints say; -1: it is not in them.
+    #: Values of the checkpoints; -1: it is not in them.
     high_watermark: i64 = -1
     recovery_point_checkpoint: i64 = -1
     #: Up to here the log was flushed (Kafka: ``Log.recoveryPoint``).
@@ -405,7 +405,7 @@ class AppendMark(Record):
 
 
 class KeptLog(Record):
-    """What a scenario says that a replica's log keeps through a loss of power."""
+    """The end of a replica's log that a scenario pins through a loss of power."""
 
     fault: i64
     row: i64
@@ -413,7 +413,7 @@ class KeptLog(Record):
 
 
 class FollowerFetch(Record):
-    """What a leader keeps of one follower's fetches of a partition (Kafka: ``CachedPartition``)."""
+    """A leader's state of one follower's fetches of a partition (Kafka: ``CachedPartition``)."""
 
     #: It is in the session of this fetcher, and the next of that in no particular order.
     in_session: flag
@@ -424,7 +424,7 @@ class FollowerFetch(Record):
     next_active: i64
     #: It has to be read before it may rest.
     unread: flag
-    #: What the follower has asked for last.
+    #: The follower's last request.
     topic_id: i64 = -1
     fetch_offset: i64
     leader_epoch: i64
@@ -469,7 +469,7 @@ class Fetcher(Record):
 
 
 class FetchSession(Record):
-    """What a leader keeps of a fetcher of another broker (``fetches/fetch_sessions.py``).
+    """A leader's state of a fetcher of another broker (``fetches/fetch_sessions.py``).
 
     Partitions are places in ``Brokers.follower_fetches``.
     """
@@ -572,7 +572,7 @@ class Brokers(Cluster, part=2):
     #: How far each broker has read what controllers tell all brokers
     #: (``simulation/metadata_log.py``).
     known_metadata: Records[MetadataPosition]
-    #: What a client knows that asks one of them, while that is compared: one record.
+    #: A client's knowledge while it is compared with theirs: one record.
     asked_metadata: Records[MetadataPosition]
     #: At ``broker * topic_count + topic``.
     broker_topics: Records[BrokerTopic]
@@ -597,7 +597,7 @@ class Brokers(Cluster, part=2):
     kept_logs: Records[KeptLog]
     #: A copy of one replica's epochs, as a start reads them: as many as it has room for.
     epochs_read: Records[records.EpochEntry]
-    #: What a LeaderAndIsr says of one partition, while a rule looks at it: one record.
+    #: One partition of a LeaderAndIsr, while a rule looks at it: one record.
     told_state: Records[records.LeaderAndIsr]
     #: By broker; none in ZooKeeper mode.
     lifecycles: Records[Lifecycle]

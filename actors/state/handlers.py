@@ -1,6 +1,6 @@
 """The handlers of a broker's events, which enter themselves by ``@BROKER.handles`` where they are.
 
-What a broker is asked has handlers of its own: they run on num.io.threads, and return whether they
+Requests to a broker have handlers of their own: they run on num.io.threads, and return whether they
 are done. The rules that choose among them are made in ``broker.py`` and ``request_handlers.py``.
 """
 

@@ -1,4 +1,4 @@
-"""What a broker of a KRaft cluster remembers of its registration and of the metadata log.
+"""The state of a KRaft cluster's broker: its registration and its metadata log.
 
 In ZooKeeper mode there is none of these records.
 """
@@ -39,12 +39,12 @@ class RequestInFlight(Record):
 
 
 class LifecycleMemory(Record):
-    """What is gone with the process."""
+    """Memory that is gone with the process."""
 
     #: The registration or heartbeat, whose channel stays connected to whom it was sent to.
     request: RequestInFlight
     fetch: RequestInFlight
-    #: What it measures of itself as an observer (Kafka: ``KafkaRaftMetrics``).
+    #: Measures of itself as an observer (Kafka: ``KafkaRaftMetrics``).
     channel: ChannelStats
     fetched_records: SampledStat
 
@@ -83,7 +83,7 @@ class LifecycleMemory(Record):
     #: The epoch of the leader that it has fetched from last.
     fetched_epoch: i64
 
-    #: Whom the channel of AlterPartition is connected to, a process; -1: none.
+    #: The process that the channel of AlterPartition is connected to; -1: none.
     isr_controller: i64 = -1
 
     # Publications (BrokerMetadataPublisher).

@@ -1,4 +1,4 @@
-"""What a broker keeps of its requests for JMX, type by type (Kafka: ``RequestMetrics``)."""
+"""A broker's counts of its requests for JMX, type by type (Kafka: ``RequestMetrics``)."""
 
 from tidegauge.compiled.records import i64
 from tidegauge.compiled.rules import code
@@ -23,7 +23,7 @@ class RequestStats(Measured):
 
 
 class ZooKeeperClientStats(Measured):
-    """What a broker's process counts of its ZooKeeper client (Kafka: ``ZooKeeperClient``)."""
+    """Counts of a broker's process about its ZooKeeper client (Kafka: ``ZooKeeperClient``)."""
 
     #: Sessions that were opened, connections lost, sessions that expired.
     sync_connects: i64

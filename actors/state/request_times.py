@@ -15,7 +15,7 @@ Nothing in a run depends on these: they are served as metrics, and are kept only
 are asked for (``ClusterPlan.is_measured``). As other counts they are those of a process, and begin
 at 0 with each start.
 
-What a request waits for on its thread: a partition's lock, a slow disk, its own work.
+Waits of a request on its thread: a partition's lock, a slow disk, its own work.
 
 Kafka writes an ISR to ZooKeeper inside ``leaderIsrUpdateLock``. A request that meets it
 waits on its thread, however long ZooKeeper takes.

@@ -12,7 +12,7 @@ quarter of the cache.
 The cache is the machine's: it outlives the broker's process, and a loss of power empties it.
 
 Simplified: records that were read from disk are not kept in memory, so those who read the same old
-records one after the other read them from disk each. What is deleted or cut leaves its room
+records one after the other read them from disk each. Deleted and cut records leave their room
 unused.
 
 The disks of a broker: reads of old records, and the operating system's writing.

@@ -1,11 +1,11 @@
-"""What a coordinator knows of its groups (Kafka: ``GroupMetadataManager``).
+"""A coordinator's state of its groups (Kafka: ``GroupMetadataManager``).
 
 The broker that leads a partition of __consumer_offsets coordinates the groups whose ids belong
 there. When it becomes leader it reads the partition from its log into its cache, one partition
-after the other in one thread; until then it answers COORDINATOR_LOAD_IN_PROGRESS. What it appends
-afterwards comes into the cache when all in-sync replicas have it, or fails as a produce does.
+after the other in one thread; until then it answers COORDINATOR_LOAD_IN_PROGRESS. Later appends
+come into the cache when all in-sync replicas have it, or fails as a produce does.
 
-What records of a log say is in the journal of ``simulation/offset_commits.py``.
+The content of a log's records is in the journal of ``simulation/offset_commits.py``.
 
 Simplified: a record of a group is that of one member. Nothing expires, and nothing is compacted, so
 reading a partition takes the longer the more was ever committed.
@@ -64,7 +64,7 @@ def begin_loading(world: Brokers, row: int) -> None:
 def handle_offsets_loaded(world: Brokers, timer: OffsetsLoaded) -> None:
     """The partition is read: its groups are coordinated here, if it is led here still.
 
-    What is in the cache already stays as it is there.
+    Cached offsets stay as they are.
 
     Source: GroupMetadataManager.loadGroupsAndOffsets, loadGroup@2.6.0.
     """
@@ -134,7 +134,7 @@ def stop_coordinating(world: Brokers, row: int) -> None:
 
 @inner_rule
 def member_at(world: Brokers, broker: int, key: int) -> GroupMember:
-    """What a coordinator knows of the consumer that a key is about."""
+    """A coordinator's state of the consumer that a key is about."""
     clients = _clients(world)
     targets = len(world.commit_keys) - clients
     return world.group_members[broker * clients + key - targets]
@@ -210,7 +210,7 @@ def new_group_response(
 
 @inner_rule
 def _group_error(kind: int, error: int) -> int:
-    """What a consumer is told when an append to __consumer_offsets has failed."""
+    """The error for a consumer when an append to __consumer_offsets has failed."""
     if error in (
         errors.UNKNOWN_TOPIC_OR_PARTITION,
         errors.NOT_ENOUGH_REPLICAS,

@@ -1,6 +1,6 @@
-"""What happens to a replica's log as a whole: it is cut, begun anew, written down.
+"""A replica's log as a whole: it is cut, begun anew, written down.
 
-What of a log is on disk: flushes, and the operating system's own writing.
+The part of a log on disk: flushes, and the operating system's own writing.
 
 Kafka flushes a log every log.flush.interval.messages (never, by default) and at a clean stop,
 and leaves the rest to the operating system, which writes what has been in memory for its
@@ -72,7 +72,7 @@ def empty_log(world: Brokers, row: int, offset: int) -> None:
 
 @inner_rule
 def _lower_recovery_point(world: Brokers, row: int) -> None:
-    """What is cut is not on disk any more: the checkpoint says so at once.
+    """Cut records are not on disk any more: the checkpoint says so at once.
 
     Source: LogManager.truncateTo@0.10.2.0 and @2.4.0.
     """

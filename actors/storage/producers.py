@@ -1,4 +1,4 @@
-"""What a replica knows of idempotent producers (Kafka: ``ProducerStateManager``).
+"""A replica's state of idempotent producers (Kafka: ``ProducerStateManager``).
 
 It is a function of the log: a leader learns of a batch when it appends it, a follower from its
 fetch, and what is cut off is forgotten. Producer snapshots keep it through every end of a process,

@@ -125,7 +125,7 @@ def _settings(tables: RunTables) -> dict[str, RunSetting]:
 def _values(tables: RunTables) -> Iterator[tuple[str, _Figure, float]]:
     """The figures of all runs; of runs that ended also how long producers waited."""
     for row in tables.rows(_VALUES):
-        # What the logs of a real cluster do not tell is no figure of it.
+        # A figure that the logs of a real cluster do not give is left out.
         if row["value"] is None:
             continue
         yield row["run"], (row["place"], row["figure"], row["unit"]), float(row["value"])
@@ -175,7 +175,7 @@ _MOST_AXES = 6
 _FAULTS = "faults"
 #: Scenarios of different names are compared as wholes.
 _NAME = ("name",)
-#: What decides about much else in a scenario: defaults, and which settings there are.
+#: Fields that decide about much else in a scenario: defaults, and which settings there are.
 _DECIDING = (("mode",), ("release",))
 #: The text for a value that a scenario does not have.
 _NOT_SET = "not set"

@@ -1,4 +1,4 @@
-"""Who acts as leader of each partition: there can be two, of different epochs."""
+"""The acting leaders of each partition: there can be two, of different epochs."""
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 

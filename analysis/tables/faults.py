@@ -1,9 +1,9 @@
 """The active times of each fault, and the service that clients got in them; steps of the scenario.
 
 The service is that of the time from a fault's begin until it is over, and its last effect
-(``fault_costs``). What producers got in that time is told whatever it is due to: faults that
-overlap share it. The time before a fault is as long as its own, but at least 10 s and at most a
-minute, and begins with the second after the first acknowledgement of the run at the earliest.
+(``fault_costs``). The service that producers got in that time is given whatever its cause: faults
+that overlap share it. The time before a fault is as long as its own, but at least 10 s and at most
+a minute, and begins with the second after the first acknowledgement of the run at the earliest.
 
 A partition that is at or under min ISR although no replica is missing is so by its settings: that
 is taken off the outages of a fault.

@@ -111,7 +111,7 @@ _PARTS = " ".join(
     for name, (_, _, sql) in _COUNTS.items()
 )
 
-#: What the logs of a real cluster do not tell; of a run that is made of them it is null.
+#: Columns that the logs of a real cluster do not give; null in a run that is made of them.
 _NOT_IN_LOGS = {
     *("records_lost", "records_unavailable", "records_truncated", "batches_given_up"),
     *("stalled_us", "longest_stall_us", "reads_stalled_us"),

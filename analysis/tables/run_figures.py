@@ -190,7 +190,7 @@ _COLUMNS = (
     _column("records_acknowledged_unavailable", "bigint"),
 )
 
-#: What the logs of a real cluster do not tell; of a run that is made of them it is null.
+#: Columns that the logs of a real cluster do not give; null in a run that is made of them.
 _NOT_IN_LOGS = {
     *(each.name for condition in OF_CLIENTS for each in _of_stalls(condition)),
     *("isr_notifications", "controller_busy_seconds", *_OF_CLIENTS),

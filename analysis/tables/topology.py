@@ -109,7 +109,7 @@ TOPOLOGY = frozenset(_SCHEMAS)
 
 
 class _Run(NamedTuple):
-    """What a run says about itself."""
+    """A run's own description."""
 
     name: str
     manifest: Mapping[str, Any]

@@ -3,12 +3,12 @@
 One request names partitions of one leader (KIP-497). Those that pass by what the controller
 knows itself (``partitions/leader_and_isr.py``) are written to ZooKeeper, all in one go, each on the
 condition that its state still has the version that the leader knows. Leader and leader epoch
-stay; the controller epoch is that of this controller. What was written is read back, all
+stay; the controller epoch is that of this controller. The written state is read back, all
 brokers are told of every partition that was asked for, and the leader is answered for each.
 
 Source: KafkaController.processAlterIsr@2.7.0, tryProcessAlterPartition@3.3.0 and @3.8.0.
 
-What a controller does with isr_change_notifications.
+A controller's handling of isr_change_notifications.
 
 It reads the children of /isr_change_notification, reads the states of all partitions that
 they name, tells every live broker of them and deletes the children. Leaders and epochs do

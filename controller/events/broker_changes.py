@@ -8,7 +8,7 @@ Scala set instead, whose order decides which of two dead members is left in an I
 
 A broker asks to be taken out of everything (``KafkaController.doControlledShutdown``).
 
-What it leads is led by others from then on, as far as there are others in the ISR, and it is
+Its partitions are led by others from then on, as far as there are others in the ISR, and it is
 taken out of the ISRs that it follows in. Only partitions with more than one replica count.
 The answer says how many partitions it still leads; with these it may ask again.
 
@@ -223,7 +223,7 @@ def _tell_new_replicas(
         if is_replica and control_plane.broker_at(world, controller, broker).change == change:
             row = facts.first_slot + slot
             resume_deletion(world, controller, facts.topic)
-            # Who is new will be told when the reassignment goes on.
+            # New replicas get it when the reassignment continues.
             was_new = control_plane.replica_at(world, controller, row).state == NEW_REPLICA
             bring_replica_online(world, controller, row)
             if control_plane.partition_at(world, controller, partition).has_state and not was_new:

@@ -203,7 +203,7 @@ def _advance_failover(world: control_plane.ControlPlane, controller: int, phase:
     elif phase == _READ_STATES:
         _read_everything(world, controller)
     elif phase == _TELL:
-        # Who is alive first: brokers follow only a leader that they know as alive.
+        # Live brokers first: brokers follow only a leader that they know as alive.
         send_update_metadata_request(world, controller)
         _start_replicas(world, controller)
         state.tells_all = True

@@ -1,11 +1,11 @@
-"""What a controller does when log directories of brokers have failed (KIP-112).
+"""A controller's work when log directories of brokers have failed (KIP-112).
 
 The broker has written a child of /log_dir_event_notification, which says no more than its id. The
 controller sends it a LeaderAndIsr of all its replicas, and the broker answers KAFKA_STORAGE_ERROR
 for those that are offline. That answer is an event of its own: partitions that were led there get
-other leaders, and the replicas leave the ISRs that they are in. What is offline stays so until the
-broker registers anew. A new controller tells all replicas their roles anyway and learns so what is
-offline; the children that it finds it deletes unread.
+other leaders, and the replicas leave the ISRs that they are in. An offline replica stays so until
+the broker registers anew. A new controller tells all replicas their roles anyway and learns so what
+is offline; the children that it finds it deletes unread.
 
 Only answers that name replicas become events here; in Kafka all do.
 

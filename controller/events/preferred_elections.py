@@ -1,10 +1,10 @@
 """Giving leadership back to preferred replicas: on demand, and automatically.
 
-Who wants it writes the partitions to /admin/preferred_replica_election, which the controller
-watches, reads, carries out and deletes, whatever came of it. And every
+A tool that wants it writes the partitions to /admin/preferred_replica_election, which the
+controller watches, reads, carries out and deletes, whatever came of it. And every
 leader.imbalance.check.interval.seconds, and first 5 s after it has become controller, the
-controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage
-of the partitions that a broker should lead are led by others.
+controller looks, broker by broker, whether more than leader.imbalance.per.broker.percentage of the
+partitions that a broker should lead are led by others.
 
 Source: KafkaController.processZkPreferredReplicaLeaderElection, onReplicaElection,
 checkAndTriggerAutoLeaderRebalance@2.6.3, PreferredReplicaPartitionLeaderSelector@1.0.0.

@@ -24,8 +24,8 @@ are dead, or come later, keep a partition in A; a broker that comes makes the co
 there again. So does a new controller, which finds everything in the assignment.
 
 AlterPartitionReassignments replaces what is on its way, or cancels it: then the target is what was
-there before, so nothing is added or removed any more. What /admin/reassign_partitions says of such
-a partition does not count from then on.
+there before, so nothing is added or removed any more. The entry of such a partition in
+/admin/reassign_partitions does not count from then on.
 
 Before 2.4 a partition whose new replicas are all in sync goes to B3 at once. The assignment does
 not say what is added and removed, so another controller finds what to go on with in the znode
@@ -58,7 +58,7 @@ from tidegauge.replication.records import EMPTY, contains, first, rest, single, 
 from tidegauge.simulation.events import new_item
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages.zookeeper_requests import TopicPartition, ZkSetRequest
-from tidegauge.simulation.topology import Cluster, broker_of
+from tidegauge.simulation.topology import broker_of
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.controller_rows import ReassignmentBegun, ReassignmentDone
 from tidegauge.simulation.zookeeper_tree import reassign_partitions_znode, topic_znode
@@ -161,7 +161,7 @@ def _check(world: control_plane.ControlPlane, controller: int) -> None:
         state.phase = _MOVE_LEADER
         if not is_begun:
             known = control_plane.partition_at(world, controller, state.moving)
-            _write_begun(world, state.moving, known)
+            ReassignmentBegun.write(world, known, partition=state.moving)
 
 
 @inner_rule
@@ -230,12 +230,7 @@ def _update_current_reassignment(
     if not is_noted:
         _write_assignment(world, controller, state.moving)
     if state.event != codes.REASSIGNMENT_ISR_CHANGE:
-        _write_begun(world, state.moving, known)
-
-
-@inner_rule
-def _write_begun(world: Cluster, partition: int, known: control_plane.ControllerPartition) -> None:
-    ReassignmentBegun.write(world, known, partition=partition)
+        ReassignmentBegun.write(world, known, partition=state.moving)
 
 
 @inner_rule

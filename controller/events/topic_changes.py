@@ -2,9 +2,9 @@
 
 Which replicas a controller is asked to move, by a znode or by AlterPartitionReassignments.
 
-What /admin/reassign_partitions names stays there until it is done, so whoever wants to know whether
-anything is being moved looks whether it is there. What is asked of the controller itself replaces
-what the znode says of a partition (``reassignments.py`` does what is asked).
+A partition in /admin/reassign_partitions stays there until it is done, so whoever wants to know
+whether anything is being moved looks whether it is there. A request to the controller itself
+replaces what the znode says of a partition (``reassignments.py`` does what is asked).
 """
 
 from tidegauge.compiled.rules import code, inner_rule

@@ -15,7 +15,7 @@ phase                 what it does
 ====================  ========================================================================
 
 A topic of which a replica is on a dead broker has its other logs deleted at once; its znodes stay
-until that broker is back and has deleted its log, too. What is asked for is looked at again
+until that broker is back and has deleted its log, too. A requested deletion is examined again
 whenever something may have changed: brokers have answered, come or gone, replicas were moved.
 
 Source: TopicDeletionManager.resumeDeletions, onTopicDeletion, onPartitionDeletion and
@@ -78,7 +78,7 @@ def is_any_topic_deleted(world: control_plane.ControlPlane, controller: int) -> 
 
 @inner_rule
 def resume_deletion(world: control_plane.ControlPlane, controller: int, topic: int) -> None:
-    """What a deletion has waited for may be over.
+    """The wait of a deletion may be over.
 
     Source: TopicDeletionManager.resumeDeletionForTopics@2.6.3.
     """

@@ -130,7 +130,11 @@ def _claim(world: Quorum) -> None:
     _recall_topics(world)
     _recall_brokers(world)
     _recall_partitions(world)
-    _write_active(world, name_of_voter(world, world.context[0].handling))
+    ControllerActive.write(
+        world,
+        broker=name_of_voter(world, world.context[0].handling),
+        controller_epoch=this_voter(world).claimed_epoch,
+    )
     begin_tasks(world, is_first)
 
 
@@ -157,13 +161,8 @@ def forget_claim(world: Quorum) -> None:
     own = voter_of(world, world.context[0].handling)
     if voter.claimed_epoch != NONE and state.voter == own:
         state.voter = NONE
-        _write_active(world, NONE)
+        ControllerActive.write(world, broker=NONE, controller_epoch=this_voter(world).claimed_epoch)
     voter.claimed_epoch = NONE
-
-
-@inner_rule
-def _write_active(world: Quorum, name: int) -> None:
-    ControllerActive.write(world, broker=name, controller_epoch=this_voter(world).claimed_epoch)
 
 
 @inner_rule

@@ -5,7 +5,7 @@ leader.imbalance.per.broker.percentage says. Every unclean.leader.election.inter
 it tries partitions without a leader whose topic allows unclean election. A run makes at most 1000
 elections; the next follows at once while there may be more.
 
-What a change of a broker does to its partitions, in one batch with the broker's own record.
+A broker's change and its partitions, in one batch with the broker's own record.
 
 =====================  ==================================================  ======================
 a broker               partitions that are looked at                       order of records
@@ -173,7 +173,7 @@ def append_broker(world: Quorum, broker: int, reason: int) -> None:
 
 @inner_rule
 def control_state_of(world: Quorum, broker: int) -> int:
-    """What a registered broker is taken for in memory: one of BROKER_STATES."""
+    """The state of a registered broker in memory: one of BROKER_STATES."""
     known = world.quorum_brokers[broker]
     if known.fenced:
         return codes.BROKER_FENCED

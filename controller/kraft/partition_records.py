@@ -7,8 +7,8 @@ here.
 
 ISRs that leaders propose (Kafka: AlterPartition, ReplicationControlManager.alterPartition).
 
-``alter_partition.py`` says what is refused. What is taken completes a reassignment if it can, and
-is answered, once it is committed, with the new state.
+``alter_partition.py`` says what is refused. An accepted proposal completes a reassignment if it
+can, and is answered, once it is committed, with the new state.
 """
 
 from tidegauge.compiled.records import view_as
@@ -189,7 +189,7 @@ def handle_alter_partition(world: Quorum, request: AlterPartitionRequest) -> Non
         decided.leader_epoch = registration.leader_epoch
         decided.isr = registration.isr
         decided.partition_epoch = registration.partition_epoch
-        _write_down(world, request, decided)
+        IsrAltered.write(world, decided, leader=request.broker_id, version=decided.partition_epoch)
     respond_when_committed(world, response)
 
 
@@ -247,8 +247,3 @@ def _eligible_members(
         if member.broker_epoch not in (NONE, known.broker_epoch):
             eligible = without(eligible, single(member.replica))
     return eligible
-
-
-@inner_rule
-def _write_down(world: Quorum, request: AlterPartitionRequest, decided: AlterPartitionData) -> None:
-    IsrAltered.write(world, decided, leader=request.broker_id, version=decided.partition_epoch)

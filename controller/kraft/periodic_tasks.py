@@ -1,4 +1,4 @@
-"""What the active controller does from time to time.
+"""Periodic tasks of the active controller.
 
 From 4.0 on tasks are periodic: one that still has work runs again in 10 ms. Before, brokers are
 fenced by an exact timer, and the elections are planned whenever there is a reason for them.

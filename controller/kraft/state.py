@@ -1,12 +1,12 @@
-"""Who handles which kind of event: ``@QUORUM.handles(...)``, ``@WRITES.handles(...)``.
+"""The handlers of events: ``@QUORUM.handles(...)``, ``@WRITES.handles(...)``.
 
 Records of partitions: sorts of records of the metadata log, and how one is copied.
 
-What a controller counts and measures of its events; nothing in a run reads it.
+Counts and measures of a controller's events; nothing in a run reads it.
 
 Source: QuorumController.handleEventEnd, updateEventStartMetricsAndGetTime@4.1.0.
 
-What the active controller of a KRaft quorum remembers.
+The state of the active controller of a KRaft quorum.
 
 ``registrations``, ``quorum_brokers`` and ``quorum_topics`` are its state in memory: all records
 that it has appended are in it, committed or not (Kafka: the timeline structures of
@@ -102,7 +102,7 @@ FORMER_INCARNATION = -2
 
 
 class ActiveController(Record):
-    """What the active controller decides by, and counts: one record.
+    """The active controller's settings, state and counts: one record.
 
     It is that of the controller that has claimed last. One that was active before, and has not
     heard of its successor, has no state of its own: nothing that it decides is ever committed.
@@ -133,7 +133,7 @@ class ActiveController(Record):
     #: Each heartbeat of a broker that leaves renews the offset that others have to reach
     #: (KAFKA-14292; 3.3.1).
     shutdown_offset_grows: flag
-    #: Who registers again under the same incarnation keeps its epoch (KAFKA-16952; 3.9).
+    #: A broker that registers again under the same incarnation keeps its epoch (KAFKA-16952; 3.9).
     incarnation_keeps_epoch: flag
     #: A registration takes the broker out of ISRs in which it still is (KAFKA-18106; 4.0).
     registration_clears_isr: flag
@@ -171,7 +171,7 @@ class ActiveController(Record):
 
 
 class ControllerStats(Measured):
-    """What a controller's process counts for JMX (Kafka: ``QuorumControllerMetrics``)."""
+    """Counts of a controller's process for JMX (Kafka: ``QuorumControllerMetrics``)."""
 
     #: Events that its thread has taken, and heartbeats that it has taken too late.
     events: i64
@@ -309,7 +309,7 @@ class Quorum(Raft, part=6):
     #: partition as it is then. Empty ones (NoOpRecord, LeaderChange) are in logs only.
     metadata_records: Records[MetadataRecord]
     recorded_registrations: Records[PartitionRegistration]
-    #: What pure rules work on: one record each.
+    #: Operands of pure rules: one record each.
     kraft_switches: Records[KRaftSwitches]
     partition_target: Records[PartitionTarget]
     #: The replicas of all brokers, broker by broker.

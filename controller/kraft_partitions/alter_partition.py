@@ -1,6 +1,6 @@
 """The rules of KRaft's controller that differ between releases, metadata versions and features.
 
-What KRaft's controller answers to a leader that asks for another ISR (AlterPartition).
+The response of KRaft's controller to a leader that asks for another ISR (AlterPartition).
 
 The first line that applies decides:
 
@@ -85,7 +85,7 @@ def alter_partition_error(
 
 @rule
 def altered_partition_error(partition: PartitionRegistration, sender: int) -> int:
-    """What the leader ``sender`` gets once its ISR is taken: perhaps that it leads no longer.
+    """The response to the leader ``sender`` once its ISR is taken: perhaps that it leads no longer.
 
     Source: ReplicationControlManager.alterPartition@4.1.0.
     """

@@ -34,7 +34,7 @@ from tidegauge.replication import records
 #: ``leader`` of a partition without a leader.
 NO_LEADER = code(-1)
 
-# What a change came to. From LEADER_NAMED on, the record names a leader.
+# The result of a change. From LEADER_NAMED on, the record names a leader.
 UNCHANGED = code(0)  #: there is no record
 CHANGED = code(1)  #: the leader epoch stays
 LEADER_NAMED = code(2)  #: a leader from the ISR, none, or the one that leads already

@@ -35,7 +35,7 @@ UNCLEAN = code(2)  #: ... and if there is none, any replica that is acceptable
 
 
 class PartitionTarget(Record):
-    """What a change aims at, and works on (Kafka: fields of ``PartitionChangeBuilder``)."""
+    """The target of a change, and its operands (Kafka: fields of ``PartitionChangeBuilder``)."""
 
     #: The replicas and the part of them that is added and removed; replica lists.
     replicas: i64

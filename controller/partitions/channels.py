@@ -6,11 +6,11 @@ until the broker is removed because it is gone from ZooKeeper.
 
 Source: ControllerChannelManager and RequestSendThread@0.10.2.0 and @2.4.0.
 
-What a controller has to tell brokers, gathered and then sent (``ControllerBrokerRequestBatch``).
+Messages of a controller to brokers, gathered and then sent (``ControllerBrokerRequestBatch``).
 
 The changes of one step make one LeaderAndIsr for each broker with replicas among them, one
 UpdateMetadata for every live broker, and one StopReplica for each broker of which replicas are
-to stop; they are sent in this order. What an UpdateMetadata says is written down once for all
+to stop; they are sent in this order. The content of an UpdateMetadata is written down once for all
 brokers (``simulation/metadata_log.py``).
 
 Source: ControllerBrokerRequestBatch.sendRequestsToBrokers@0.10.2.0 and @2.4.0.
@@ -63,7 +63,7 @@ def _send_first(world: ControlPlane, controller: int, broker: int) -> None:
     known = broker_at(world, controller, broker)
     request = world.events[known.queue.first]
     copy = events.copy_event(world, request)
-    # What is sent again later was still decided for the same reason.
+    # A request that is sent again keeps its reason.
     copy.cause_process = request.cause_process
     copy.cause_sequence = request.cause_sequence
     known.requests += 1
@@ -207,7 +207,7 @@ def close_channel(world: ControlPlane, controller: int, broker: int) -> None:
 
 @inner_rule
 def _drop_unsent(world: Kernel, known: ControllerBroker) -> None:
-    """What was being put together will not be sent."""
+    """The unfinished batch will not be sent."""
     if known.building != NONE:
         events.free_event(world, world.events[known.building])
         known.building = NONE
@@ -308,7 +308,7 @@ def add_stop_replica_request(
 ) -> None:
     """Put a partition into the StopReplica that is being made for a broker.
 
-    ``deletes``: its log is to be deleted, too. Who is not alive is told nothing.
+    ``deletes``: its log is to be deleted, too. A broker that is not alive gets no request.
 
     Source: ControllerBrokerRequestBatch.addStopReplicaRequestForBrokers@2.6.3.
     """
@@ -373,7 +373,7 @@ def _add_to_live_replicas(world: ControlPlane, controller: int, partition: int) 
     for slot in range(facts.slot_count):
         broker = world.slots[facts.first_slot + slot].broker
         known = broker_at(world, controller, broker)
-        # Who is about to stop is told what was decided for that reason only.
+        # A broker that is about to stop gets only what was decided for that reason.
         is_told = broker != removing and not (elects and known.shutting_down)
         is_replica = is_assigned(world, controller, partition, slot)
         if known.alive and is_told and is_replica:

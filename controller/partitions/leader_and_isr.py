@@ -23,8 +23,8 @@ A partition's leader and ISR as the controller changes them.
 
 Every change that the controller makes adds one to the leader epoch, whether the leader
 changes or not: taking a dead follower out of the ISR does too. The order of the ISR is
-kept. What a leader changes itself (shrink, expand) leaves the leader epoch alone, also if it is
-the controller who writes it (AlterPartition). What it may ask for then:
+kept. A change by the leader itself (shrink, expand) leaves the leader epoch alone, also if it is
+the controller who writes it (AlterPartition). Its proposals then:
 
 ===============================================  ==============================================
 what a leader proposes                           its answer

@@ -14,8 +14,8 @@ ControllerApis, RequestMetrics  ``measured.py``: how responses are sent and coun
 start and end of a process      ``processes.py``
 ==============================  =========================================================
 
-A record is known by its epoch and its offset, as one leader writes all records of an epoch. What
-is in it does not matter here: the room ``kraft`` keeps that, and learns by timers of its own
+A record is known by its epoch and its offset, as one leader writes all records of an epoch. Its
+content does not matter here: the room ``kraft`` keeps that, and learns by timers of its own
 process that the leader has committed more, that it may act as the controller, that it may not any
 more (``simulation/messages/controller_timers.py``).
 

@@ -1,4 +1,4 @@
-"""What a voter does when its time in a state is over (Kafka: KafkaRaftClient.pollCurrentState).
+"""The deadlines of a voter's states (Kafka: KafkaRaftClient.pollCurrentState).
 
 Elections: who asks for votes, who gets one, and what a lost election leads to.
 

@@ -1,4 +1,4 @@
-"""What a voter measures of itself: records, commits, elections, its thread, its channel.
+"""A voter's measures of itself: records, commits, elections, its thread, its channel.
 
 Nothing in a run reads it. As all that JMX has it ends with the process.
 
@@ -7,8 +7,8 @@ onBecomeCandidate, onBecomeFollower@4.1.0.
 
 Responses of a controller: each is sent here, and its request counted for JMX.
 
-Source: ControllerApis@4.1.0, RequestChannel.Request.updateRequestMetrics@4.1.0. What a request
-waits for, the controller's queue, its disk and the commit of its records, is RemoteTimeMs there: a
+Source: ControllerApis@4.1.0, RequestChannel.Request.updateRequestMetrics@4.1.0. The wait of a
+request for the controller's queue, its disk and the commit of its records is RemoteTimeMs there: a
 request handler only hands it to the controller's thread, which takes no simulated time.
 """
 

@@ -46,7 +46,7 @@ def found_quorum(world: Raft) -> None:
 def start_voter(world: Raft) -> None:
     """The process has begun: the voter is what its disk says that it was.
 
-    Who was a leader may not be one in the same epoch again.
+    A former leader may not lead the same epoch again.
     """
     voter = this_voter(world)
     own = voter_of(world, world.context[0].handling)

@@ -1,6 +1,6 @@
 """The log of a leader: it is appended to, fetched by the other voters, and committed.
 
-What its controller appends waits for company for controller.quorum.append.linger.ms, is written,
+Appended records wait for company for controller.quorum.append.linger.ms, is written,
 and is flushed while followers fetch it already. The leader counts itself up to where its log is
 flushed, a follower from its next fetch on, since it has flushed what it had got before that. A
 record is committed once a majority has it, and only together with one of the leader's own epoch.

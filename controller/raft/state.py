@@ -1,6 +1,6 @@
-"""Who handles which kind of event of Raft: ``@RAFT.handles(...)``.
+"""The handlers of events of Raft: ``@RAFT.handles(...)``.
 
-What the voters of a KRaft quorum remember: one record each.
+The state of the voters of a KRaft quorum: one record each.
 
 On disk are the epoch, the leader and the vote of a voter (Kafka: the file quorum-state), and its
 log. A crash takes all the rest, a power failure also what was not flushed of the log.
@@ -62,7 +62,7 @@ class Voter(Record):
     epoch: i64
     leader: i64 = -1
     voted_for: i64 = -1
-    #: Who has answered a candidate, and how: bits of voters.
+    #: Voters that have answered a candidate, and how: bits.
     votes_granted: i64
     votes_rejected: i64
     #: How many elections in a row it has lost, and whether it waits before the next one.
@@ -85,7 +85,7 @@ class Voter(Record):
     epoch_start_offset: i64
     #: Its controller was told that it may act.
     claimed: flag
-    #: Who has fetched since the quorum was checked last: bits of voters.
+    #: Voters that have fetched since the quorum was checked last: bits.
     fetched_voters: i64
     #: A timer looks for fetches of voters that have waited for long enough.
     voter_fetch_timer: flag
@@ -188,7 +188,7 @@ class ControllerRequestStats(sampled_stats.Measured):
 
 
 class VoterStats(Record):
-    """What a voter's process measures of itself for JMX (Kafka: ``KafkaRaftMetrics``)."""
+    """Measures of a voter's process for JMX (Kafka: ``KafkaRaftMetrics``)."""
 
     channel: sampled_stats.ChannelStats
     #: Records that it has fetched as a follower, and appended as a leader.

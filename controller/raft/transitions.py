@@ -53,8 +53,8 @@ NO_TIME_US = code(0)
 def become_unattached(world: Raft, epoch: int, voted_for: int) -> None:
     """Know no leader of an epoch; of a later one than that of the voter if it does not vote.
 
-    Who waits for an election already waits no longer because of a later epoch, but once more
-    when it has voted.
+    A voter that waits for an election already waits no longer because of a later epoch, but once
+    more when it has voted.
     """
     voter = this_voter(world)
     waits = (

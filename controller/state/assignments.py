@@ -1,7 +1,7 @@
 """Assignments of replicas, as /brokers/topics/<topic> holds them and controllers know them.
 
 From 2.4 on (KIP-455) an assignment also says which replicas are being added and which will be
-removed; all of them are among the replicas. What a reassignment ends with comes first, in the
+removed; all of them are among the replicas. The last replicas of a reassignment come first, in the
 order in which it was asked for. So it can be taken up by another controller, and its end is
 known from it: the replicas without those that will be removed.
 

@@ -1,4 +1,4 @@
-"""What ZooKeeper and the controllers remember.
+"""The state of ZooKeeper and of the controllers.
 
 ZooKeeper is one process: znodes with versions, ephemeral owners and one-shot watches, and a
 session per broker. Each broker has a controller context beside it; at most one of them is
@@ -78,7 +78,7 @@ class ThrottledRates(Record):
 
 
 class Assignment(Record):
-    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+    """The content of /brokers/topics/<topic> about one partition: replica lists."""
 
     replicas: i64
     #: ... of these, what a reassignment adds, and what it will remove.
@@ -158,7 +158,7 @@ class Controller(Record):
     epoch_version: i64
     #: How many changes it has told all brokers (``simulation/metadata_log.py``).
     told: i64
-    #: What it tells them next is about every partition.
+    #: Its next message to them is about every partition.
     tells_all: flag
     # Settings.
     auto_leader_rebalance_enable: flag
@@ -169,7 +169,7 @@ class Controller(Record):
 
     #: The event queue.
     queue: EventList
-    #: What is being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
+    #: The event being processed: ELECT, ... of ``simulation/trace_rows/codes.py``; -1 nothing.
     event: i64 = -1
     #: How far it has come, and when it was taken from the queue.
     phase: i64
@@ -189,7 +189,7 @@ class Controller(Record):
     listing: i64 = -1
     #: ... and that of failed log directories.
     log_dir_listing: i64 = -1
-    #: What the last answer said.
+    #: The last answer.
     answer_error: i64
     answer_version: i64
     answer_broker: i64
@@ -203,7 +203,7 @@ class Controller(Record):
     #: Partitions that have still to be moved: a list.
     first_move: i64 = -1
     last_move: i64 = -1
-    #: What somebody asks for cannot be done, of some partitions.
+    #: A request cannot be met for some partitions.
     moves_refused: flag
     #: The topic that is being deleted, and how many brokers have been looked at; -1 none.
     deleting: i64 = -1
@@ -230,25 +230,25 @@ class Controller(Record):
 
     #: How often it became controller.
     failovers: i64
-    # What its process counts for JMX: leaders that it gave partitions, and uncleanly so.
+    # Counts of its process for JMX: leaders that it gave partitions, and uncleanly so.
     leader_elections: i64
     unclean_elections: i64
 
 
 class ControllerBroker(Record):
-    """What a controller knows of one broker."""
+    """A controller's state of one broker."""
 
     #: It is among the live brokers, as last read.
     alive: flag
     #: It has asked for a controlled shutdown.
     shutting_down: flag
-    #: What all brokers were told last: 1 that it is alive, 0 that it is not, -1 nothing.
+    #: The last news to all brokers: 1 that it is alive, 0 that it is not, -1 none.
     told_alive: i64
     #: czxid of its registration, as last read.
     broker_epoch: i64 = -1
     #: The event being processed is about a log directory of it.
     log_dir_failed: flag
-    #: What the broker change being processed says of it: APPEARED, BOUNCED or GONE.
+    #: Its part in the broker change being processed: APPEARED, BOUNCED or GONE.
     change: i64
     #: czxid in the list of brokers just read; -1 if it is not in it.
     listed_epoch: i64 = -1
@@ -268,7 +268,7 @@ class ControllerBroker(Record):
 
 
 class ControllerPartition(Record):
-    """What a controller knows of one partition beside its leader and ISR."""
+    """A controller's state of one partition beside its leader and ISR."""
 
     #: It has been created: its topic is known.
     known: flag
@@ -301,7 +301,7 @@ class ControllerPartition(Record):
     is_followed: flag
     #: unclean.leader.election.enable of its topic, as last read.
     unclean_enabled: flag
-    #: What was written and is not confirmed yet, and the leader before it.
+    #: The written state that is not confirmed yet, and the leader before it.
     written_leader: i64
     written_epoch: i64
     written_isr: i64
@@ -309,7 +309,7 @@ class ControllerPartition(Record):
 
 
 class ControllerTopic(Record):
-    """What a controller knows of a topic that is to be deleted."""
+    """A controller's state of a topic that is to be deleted."""
 
     #: Somebody has asked for it.
     deleted: flag
@@ -320,7 +320,7 @@ class ControllerTopic(Record):
 
 
 class ControllerReplica(Record):
-    """What a controller knows of one replica."""
+    """A controller's state of one replica."""
 
     #: *_REPLICA of ``partitions/replica_state_machine.py``; 0: it has none yet.
     state: i64
@@ -329,7 +329,7 @@ class ControllerReplica(Record):
 
 
 class ContextOwner(Record):
-    """Whose context it is (Kafka: ``ControllerContext``).
+    """The owner of a context (Kafka: ``ControllerContext``).
 
     Only who is controller has one, so that a thousand brokers do not need room for a thousand
     times what one of them has to know. One is always free (``engine/layout/controller_tables.py``).
@@ -364,13 +364,13 @@ class ControlPlane(Cluster, part=3):
     controller_topics: Records[ControllerTopic]
     #: At ``context * replica_count + row``.
     controller_replicas: Records[ControllerReplica]
-    #: What a rule has to decide on before it is written: one record.
+    #: The state that a rule decides on before it is written: one record.
     proposal: Records[LeaderAndIsr]
 
 
 @inner_rule
 def broker_at(world: ControlPlane, controller: int, broker: int) -> ControllerBroker:
-    """What a controller knows of a broker."""
+    """A controller's state of a broker."""
     context = world.controllers[controller].context
     return world.controller_brokers[context * world.sizes[0].brokers + broker]
 
@@ -386,7 +386,7 @@ def because_of_registration(world: ControlPlane, controller: int, row: Row, brok
 
 @inner_rule
 def partition_at(world: ControlPlane, controller: int, partition: int) -> ControllerPartition:
-    """What a controller knows of a partition."""
+    """A controller's state of a partition."""
     context = world.controllers[controller].context
     return world.controller_partitions[context * world.sizes[0].partitions + partition]
 
@@ -400,7 +400,7 @@ def state_at(world: ControlPlane, controller: int, partition: int) -> LeaderAndI
 
 @inner_rule
 def topic_at(world: ControlPlane, controller: int, topic: int) -> ControllerTopic:
-    """What a controller knows of a topic."""
+    """A controller's state of a topic."""
     context = world.controllers[controller].context
     return world.controller_topics[context * world.sizes[0].topics + topic]
 
@@ -413,7 +413,7 @@ def is_deleted(world: ControlPlane, controller: int, partition: int) -> bool:
 
 @inner_rule
 def replica_at(world: ControlPlane, controller: int, row: int) -> ControllerReplica:
-    """What a controller knows of a replica."""
+    """A controller's state of a replica."""
     context = world.controllers[controller].context
     return world.controller_replicas[context * len(world.slots) + row]
 

@@ -1,4 +1,4 @@
-"""Who handles which kind of event: ``@ZOOKEEPER.handles(...)``, ``@CONTROLLER.handles(...)``.
+"""The handlers of events: ``@ZOOKEEPER.handles(...)``, ``@CONTROLLER.handles(...)``.
 
 Handlers of a controller return whether they keep the event.
 

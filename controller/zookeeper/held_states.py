@@ -5,7 +5,7 @@ of partitions are there, and so is /controller: the session of the former contro
 first tick, and only then is a controller elected. Until then live brokers have registered, so the
 new controller finds leaders alive and leaves leadership and ISRs as they were.
 
-What the control plane holds of brokers and partitions, for observers from outside.
+The control plane's state of brokers and partitions, for observers from outside.
 
 Gauges and looks at the cluster ask here, where ZooKeeper holds it, and not for znodes.
 

@@ -1,4 +1,4 @@
-"""What all responses of ZooKeeper have in common: the session, the fence, when they leave.
+"""All responses of ZooKeeper: the session, the fence, when they leave.
 
 A read takes the time of one server, a write that of a quorum (``zookeeper_write``), and writes that
 follow each other closely are pipelined.
@@ -64,7 +64,7 @@ def _tell_reason(
     request: zookeeper_requests.ZooKeeperRequest,
     response: zookeeper_requests.ZkResponse,
 ) -> None:
-    """What a broker does as its session is gone is caused by the end of that session."""
+    """A broker's actions after the loss of its session are caused by the end of that session."""
     if request.session >= 0:
         response.cause_process = request.destination
         response.cause_sequence = world.zookeeper_sessions[request.session].ended_row

@@ -1,6 +1,6 @@
 """ZooKeeper: znodes, versions, ephemeral and sequential nodes, one-shot watches.
 
-What a client may rely on: requests of one client are answered in their order; a write is
+A client may rely on this: requests of one client are answered in their order; a write is
 conditional on the version that it names; a watch fires once, and its event comes before the
 answer to anything that its owner asks later; an ephemeral node goes with its session.
 

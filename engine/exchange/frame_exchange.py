@@ -1,14 +1,14 @@
-"""What a group keeps of its exchange of frames with others (``frames.py``, ``windows.py``).
+"""A group's state of its exchange of frames with others (``frames.py``, ``windows.py``).
 
 The tables of a group that exchanges frames with others (``frames.py``), and how they grow.
 
 How soon what happens in one process can reach another: the least latencies, added up.
 
-A group of processes may run ahead of the others as long as nothing that has not been told to it
-can reach it. How far that is depends on where the processes are: a broker and the controller on
-its machine are near, two racks are not. What counts is the shortest way, over any processes in
-between. Between two machines it is a way over racks; a hop within a machine only adds to it.
-A link between racks that has a limit lies half-way between them.
+A group of processes may run ahead of the others as long as nothing that has not been told to it can
+reach it. How far that is depends on where the processes are: a broker and the controller on its
+machine are near, two racks are not. The shortest way counts, over any processes in between. Between
+two machines it is a way over racks; a hop within a machine only adds to it. A link between racks
+that has a limit lies half-way between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from tidegauge.simulation.kernel import CLIENT, HUB, RACK_LINK, Kernel, Metadata
 #: Later than anything that happens.
 NEVER_US = code(2**62)
 
-# What comes of a step of the exchange, or why the driver is wanted.
+# Results of a step of the exchange, and reasons to return to the driver.
 READY = code(0)  #: there are events before the horizon
 ENDED = code(1)  #: there are none before the end
 STOPPED = code(2)  #: somebody has asked for it
@@ -38,7 +38,7 @@ UNSENT = code(7)  #: a frame did not go as a whole
 PACED = code(8)  #: a window begins that the driver may hold back
 REPORTS = code(9)  #: somebody wants a report
 
-# What a group is about to do (ExchangeState.phase).
+# The next action of a group (ExchangeState.phase).
 RUNS = code(0)  #: handle events up to the horizon
 RECEIVES = code(1)  #: take over the frames that it waits for
 PLANS = code(2)  #: the hub: choose who goes on
@@ -53,7 +53,7 @@ class ProcessOwner(Record):
 
 
 class OtherGroup(Record):
-    """What a group knows of each group, itself among them."""
+    """A group's state of each group, itself among them."""
 
     #: It is let go in this window, and when its next event was due when it was heard of last.
     goes: flag
@@ -94,7 +94,7 @@ class ExchangeState(Record):
     report_wanted: flag
     #: It has links: what comes after a window is done without the driver (``windows.py``).
     linked: flag
-    #: What it is about to do there, and up to when all groups run now.
+    #: Its next action there, and the time up to which all groups run now.
     phase: i64
     end_us: i64
     #: The driver wants to hold back each window for a while.
@@ -110,7 +110,7 @@ class ExchangeState(Record):
     waiting_cpu_ns: i64
     #: The kernel handles events now.
     in_kernel: flag
-    #: What the hub has to tell the leaves of this window.
+    #: The hub's news for the leaves of this window.
     order: i64
     #: When the earliest event of all groups is due.
     earliest_us: i64
@@ -119,7 +119,7 @@ class ExchangeState(Record):
 
 
 class Exchange(Tables):
-    """What is exchanged. Tables named ``..._words`` are others seen as words: one memory."""
+    """The exchanged tables. Tables named ``..._words`` are others seen as words: one memory."""
 
     state: Records[ExchangeState]
     groups: Records[OtherGroup]
@@ -143,7 +143,7 @@ _FIRST_WORDS = 1 << 14
 
 
 class FrameExchange:
-    """What one group keeps of its exchange with the hub, or the hub with all others."""
+    """The state of one group's exchange with the hub, or of the hub's with all others."""
 
     def __init__(
         self, plan: ClusterPlan, grouping: Sequence[Sequence[int]], number: int, generation: int
@@ -205,7 +205,7 @@ class FrameExchange:
             self.view = self.tables.view
 
     def unsent(self) -> memoryview:
-        """What is left of the frame that did not go as a whole."""
+        """The rest of the frame that did not go as a whole."""
         state = self.state
         return self._frame_to(state.peer)[int(state.sent_bytes) :]
 

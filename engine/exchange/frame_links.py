@@ -33,7 +33,7 @@ class LinkError(Exception):
 
 
 class _GroupError(LinkError):
-    """What went wrong with one group."""
+    """The failure of one group."""
 
     def __init__(self, message: str, group: int) -> None:
         # Both are arguments of the exception, so that it can be pickled.

@@ -8,7 +8,7 @@ waits at the hub until something of it is due. (All telling all in each window w
 brokers that are mostly idle took 112 s for 240 virtual seconds, with their two cores at work.)
 
 How far a group may go: up to the earliest event of any other group plus the least that it takes
-from there to here (``frame_exchange.py``). What it sends itself may come back before that: then
+from there to here (``frame_exchange.py``). Its own messages may cause answers before that: then
 ``links.route`` draws its horizon nearer.
 
 A frame is a list of 64-bit words in the machine's order: a head, then rows as they lie in memory.
@@ -156,7 +156,7 @@ def _horizon_us(exchange: frame_exchange.Exchange, group: int, end_us: int) -> i
 def write_frames(world: Kernel, exchange: frame_exchange.Exchange) -> int:
     """Write a frame for each group that is to have one: a leaf to the hub, the hub to who goes on.
 
-    What was to be sent to them is forgotten.
+    Pending messages to them are forgotten.
 
     Returns:
         READY; or NO_ROOM, where there is too little for all of them.

@@ -36,7 +36,7 @@ _HELLO = struct.Struct("<qq")
 _WELCOME = b"welcome"
 _LONGEST_REPLY_BYTES = 1000
 
-#: What reading from somebody raises who may say anything; the challenges use ``assert``.
+#: Exceptions of reading from an untrusted caller; the challenges use ``assert``.
 _HANDSHAKE_ERRORS = (AssertionError, AuthenticationError, EOFError, OSError, ValueError, LinkError)
 
 _BACKLOG = 128
@@ -97,7 +97,7 @@ class Reception:
         node: str,
         tcp_host: str | None,
     ) -> None:
-        #: Who was sent away and why, a line for each.
+        #: Refused callers and the reasons, a line for each.
         self.refused: list[str] = []
         self._names = names
         self._key = key
@@ -126,7 +126,7 @@ class Reception:
         except BaseException:
             self.close()
             raise
-        #: What leaves have to know to dial.
+        #: The address and key that leaves dial with.
         self.address = Address(node, path, host, port)
 
     def wait_for_all(self, timeout_s: float = 30) -> dict[int, socket.socket]:
@@ -391,7 +391,7 @@ def _shut_down(link: socket.socket) -> None:
 
 
 def _visitor(link: socket.socket) -> str:
-    """What can be said of somebody who dialled."""
+    """A caller in words."""
     try:
         if link.family != socket.AF_UNIX:
             host, port = link.getpeername()[:2]

@@ -1,7 +1,7 @@
 """System calls that rules make: groups exchange frames without going back to Python.
 
 A window that went through Python took some 40 us of each group, and left the caches cold for the
-kernel (quickstart in seven actors on two cores: 21 s became 5). What can be done at once is done
+kernel (quickstart in seven actors on two cores: 21 s became 5). Calls that return at once are made
 here; whatever would have to wait, or goes wrong, is left to Python's sockets, which also say what
 is wrong.
 
@@ -35,7 +35,7 @@ class Word(Record):
 
 
 class ClockReading(Record):
-    """What a clock says: the C library's ``struct timespec``."""
+    """A clock's time: the C library's ``struct timespec``."""
 
     seconds: i64
     nanoseconds: i64

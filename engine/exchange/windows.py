@@ -15,9 +15,9 @@ RUNS       up to its horizon; then RECEIVES      up to its horizon; then WRITES
 All of it is compiled, the system calls too, so that a window costs no Python. The driver is wanted
 where somebody has to wait or tables have to grow; it comes back into the same phase.
 
-Who waits looks for the frame for a while before it sleeps, and lets others have the CPU meanwhile:
-to be woken costs more than that, on both sides (quickstart in seven actors on two cores took half
-the time, in three even less).
+A waiting group looks for the frame for a while before it sleeps, and lets others have the CPU
+meanwhile: to be woken costs more than that, on both sides (quickstart in seven actors on two cores
+took half the time, in three even less).
 """
 
 from tidegauge.compiled.records import Records
@@ -164,7 +164,7 @@ def _checksum(words: Records[system_calls.Word], first: int, count: int) -> int:
     """Of a frame's words but for the one in which it stands: each folded into the next."""
     checksum = words[first + frames.LENGTH].value
     for number in range(frames.GENERATION, count):
-        # What an odd factor makes of two different words differs: no single one changes unseen.
+        # An odd factor maps different words to different ones: no single one changes unseen.
         checksum = wrapped(int(checksum ^ words[first + number].value) * MIX_1)
     return mix(checksum, count)
 

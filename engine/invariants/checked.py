@@ -150,7 +150,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Invariant(NamedTuple):
-    """What always holds of the records of one table."""
+    """Invariants of the records of one table."""
 
     #: The table that it returns a place of.
     table: str
@@ -164,7 +164,7 @@ class Invariant(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What holds, in Kafka's words."""
+        """The invariant, in Kafka's words."""
         return " ".join((plain_of(self.rule).__doc__ or "").split())
 
 

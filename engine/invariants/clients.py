@@ -219,7 +219,7 @@ def consumers_process_what_they_have_read(world: checked.Checked) -> int:
 
 @CLIENTS.of("clients")
 def every_record_sent_is_in_one_place(world: checked.Checked) -> int:
-    """What a producer has sent is acknowledged, failed, or in flight."""
+    """All that a producer has sent is acknowledged, failed, or in flight."""
     for number, client in enumerate(world.clients):
         in_flight = client.records_in_flight
         outcomes = client.records_acknowledged + client.records_failed

@@ -18,7 +18,7 @@ CONTROLLERS = checked.Invariants()
 
 @CONTROLLERS.of("controllers")
 def active_controllers_have_a_context(world: checked.Checked) -> int:
-    """Who is controller has one context, which is its own; nobody else has one."""
+    """The controller has one context, which is its own; nobody else has one."""
     for number, state in enumerate(world.controllers):
         if state.active != (state.context != NONE) or (state.active and not state.running):
             return number
@@ -98,7 +98,7 @@ def channels_send_what_is_queued(world: checked.Checked) -> int:
 
 @CONTROLLERS.of("controller_brokers")
 def requests_being_made_are_of_their_kind(world: checked.Checked) -> int:
-    """What is being put together for a broker is a LeaderAndIsr, or a StopReplica, of its own."""
+    """An unfinished request to a broker is a LeaderAndIsr, or a StopReplica, of its own."""
     for place, known in enumerate(world.controller_brokers):
         if known.building != NONE and not checked.is_live(
             world, known.building, LeaderAndIsrRequest.KIND

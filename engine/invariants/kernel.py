@@ -71,7 +71,7 @@ def links_hold_back_only_when_cut(world: Checked) -> int:
 
 @KERNEL.of("networks_out")
 def transfers_end_with_their_network(world: Checked) -> int:
-    """What a process sends ends at the latest when its network has moved all that it took on."""
+    """A process's sends end at the latest when its network has moved all that it took on."""
     for process, network in enumerate(world.networks_out):
         for flow in range(FLOWS):
             if network.ends_ns[flow] > network.free_ns:
@@ -81,7 +81,7 @@ def transfers_end_with_their_network(world: Checked) -> int:
 
 @KERNEL.of("networks_in")
 def networks_receive_what_has_come(world: Checked) -> int:
-    """What came to a process has come by now, and is received when its network is free at last."""
+    """A message to a process has come by now, and is received when its network is free at last."""
     now_ns = world.context[0].time_us * 1_000
     for process, network in enumerate(world.networks_in):
         if network.busy_from_ns > network.free_ns:
@@ -149,7 +149,7 @@ def messages_were_sent(world: Checked) -> int:
 
 @KERNEL.of("events")
 def causes_are_written(world: Checked) -> int:
-    """What has caused an event is a row that its process has written already."""
+    """The cause of an event is a row that its process has written already."""
     for index, event in enumerate(world.events):
         if event.kind == NONE or event.cause_process < 0:
             continue
@@ -180,7 +180,7 @@ def stops_are_counted(world: Checked) -> int:
 
 @KERNEL.of("metadata_changes")
 def changes_are_chained_by_subject(world: Checked) -> int:
-    """What controllers told of a partition or a broker is chained from the newest to the oldest."""
+    """Controllers' news of a partition or a broker are chained from the newest to the oldest."""
     heads = len(world.metadata_heads)
     for head in range(heads):
         index = world.metadata_heads[head].change

@@ -121,7 +121,7 @@ def high_watermark_lies_in_the_log(world: Checked) -> int:
 
 @LOGS.of("on_disk")
 def recovery_point_lies_in_the_log(world: Checked) -> int:
-    """What is flushed of a log that is in use lies before its end."""
+    """The flushed end of a log that is in use lies before its end."""
     for row, on_disk in enumerate(world.on_disk):
         if is_in_use(world, row) and not (
             on_disk.exists and on_disk.recovery_point <= world.replicas[row].log_end_offset
@@ -169,7 +169,7 @@ def isr_is_within_replicas(world: Checked) -> int:
 
 @LOGS.of("replicas")
 def maximal_isr_covers_the_isr(world: Checked) -> int:
-    """Who is in the ISR holds back the high watermark; without a proposal nobody else does."""
+    """A member of the ISR holds back the high watermark; without a proposal nobody else does."""
     for row, partition in enumerate(world.replicas):
         if not is_within(partition.isr, partition.maximal_isr):
             return row
@@ -221,7 +221,7 @@ def followers_were_not_caught_up_in_the_future(world: Checked) -> int:
 
 @LOGS.of("hosted")
 def acknowledged_records_are_in_the_log(world: Checked) -> int:
-    """What a leader has acknowledged in its term lies before its log end."""
+    """All that a leader has acknowledged in its term lies before its log end."""
     for row, hosted in enumerate(world.hosted):
         if not 0 <= hosted.acknowledged_all_first <= hosted.acknowledged_all_end:
             return row

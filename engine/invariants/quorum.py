@@ -49,7 +49,7 @@ def a_last_known_leader_leads_no_longer(world: Checked) -> int:
 
 @QUORUM_STATE.of("registrations")
 def leaders_are_in_their_isr(world: Checked) -> int:
-    """Who leads is in sync, and who is in sync is a replica."""
+    """A leader is in sync, and an in-sync replica is a replica."""
     for partition, known in enumerate(world.registrations):
         if known.leader != NONE and not contains(known.isr, known.leader):
             return partition
@@ -157,7 +157,7 @@ def responses_wait_in_the_order_of_offsets(world: Checked) -> int:
 
 @QUORUM_STATE.of("committed_partitions")
 def what_is_committed_lies_below_the_high_watermark(world: Checked) -> int:
-    """What readers of the metadata log see is committed, and not newer than what is decided."""
+    """Readers of the metadata log see only committed records, none newer than the last decided."""
     for partition, known in enumerate(world.committed_partitions):
         if known.offset >= world.active_controller[0].committed_offset:
             return partition
@@ -284,7 +284,7 @@ def a_follower_has_no_more_than_its_leader(world: Checked) -> int:
 def voter_timers_match_their_flags(world: Checked) -> int:
     """A timer of a voter is set exactly while its flag says so.
 
-    What a leader has appended is going to be written.
+    All that a leader has appended is going to be written.
     """
     for number, voter in enumerate(world.voters):
         process = quorum_process(world, number)

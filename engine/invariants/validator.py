@@ -37,7 +37,7 @@ INVARIANTS = Invariants(
 
 validate = INVARIANTS.validator(__name__, Checked, count_timers)
 
-#: What has a run validated after every event.
+#: The value that has a run validated after every event.
 EVERY_EVENT = "TIDEGAUGE_CHECKED=1"
 
 
@@ -102,7 +102,7 @@ class Validator:
         np.copyto(self._seen, self._handled)
 
     def _told(self, found: Violation) -> str:
-        """What does not hold, of which record, when, and after which event."""
+        """The violated invariant, its record, the time, and the event before."""
         context = self._checked.context[0]
         place = f"{found.invariant.table}[{found.place}]"
         record = getattr(self._checked, found.invariant.table)[found.place]

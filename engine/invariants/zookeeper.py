@@ -120,7 +120,7 @@ def states_are_not_ahead_of_the_controller(world: checked.Checked) -> int:
 
 @ZOOKEEPER.of("assignments")
 def assignments_are_within_slots(world: checked.Checked) -> int:
-    """What a reassignment adds and removes is assigned, and all of it has a slot."""
+    """Replicas that a reassignment adds and removes are assigned, and all have a slot."""
     for partition, assignment in enumerate(world.assignments):
         if not checked.is_within(
             assignment.replicas, checked.all_slots(world.partitions[partition].slot_count)

@@ -216,7 +216,7 @@ def new_brokers(plan: ClusterPlan, topology: Topology, reserve: int) -> Brokers:
 def _lifecycles(
     plan: ClusterPlan, world: Topology, settings: list[dict[str, int]]
 ) -> Records[Lifecycle]:
-    """What brokers keep of KRaft; with ZooKeeper nothing."""
+    """Brokers' tables of KRaft; empty with ZooKeeper."""
     if plan.quorum is None:
         return new_records(Lifecycle, 0)
     lifecycles = new_records(Lifecycle, len(plan.brokers))
@@ -317,7 +317,7 @@ def _loses_power(plan: ClusterPlan) -> bool:
 
 
 def _kept_logs(plan: ClusterPlan, world: Topology) -> Records[KeptLog]:
-    """What the scenario pins of losses of power."""
+    """The logs that a scenario pins in losses of power."""
     planned = [
         (number, kept)
         for number, fault in enumerate(plan.scenario.faults)

@@ -65,7 +65,7 @@ _NEVER_MS = 2**42
 
 
 def new_topology(plan: ClusterPlan) -> Topology:
-    """Who is who, in numbers."""
+    """The topology, in numbers."""
     sizes = new_records(Sizes, 1)
     sizes[0].brokers = len(plan.brokers)
     sizes[0].topics = len(plan.scenario.topics)
@@ -141,7 +141,7 @@ def _new_rules(plan: ClusterPlan) -> Records[ReleaseRules]:
 
 
 def fetcher_hash(topic: str, partition: int) -> int:
-    """What chooses the fetcher thread of a partition: Java's hash of both, made positive.
+    """The hash that chooses the fetcher thread of a partition: Java's hash of both, made positive.
 
     Source: AbstractFetcherManager.getFetcherId@0.10.2.0 and @2.8.0.
     """
@@ -226,7 +226,7 @@ def enlarge_commits(world: Kernel, commits: int) -> None:
 
 
 def new_commit_keys(plan: ClusterPlan) -> Records[CommitKey]:
-    """What groups commit: an offset of each partition that a client reads, then the clients."""
+    """Commits of groups: an offset of each partition that a client reads, then the clients."""
     if not plan.has_commits:
         return new_records(CommitKey, 0)
     partitions = []

@@ -85,7 +85,7 @@ def _set_preexisting_states(plan: ClusterPlan, world: control_plane.ControlPlane
 
 
 def new_assignments(plan: ClusterPlan) -> Records[control_plane.Assignment]:
-    """What topics are created with."""
+    """The properties of topics at their creation."""
     assignments = new_records(control_plane.Assignment, len(plan.partitions))
     for number, partition in enumerate(plan.partitions):
         assignments[number].replicas = pack(range(len(partition.replicas)))
@@ -93,7 +93,7 @@ def new_assignments(plan: ClusterPlan) -> Records[control_plane.Assignment]:
 
 
 def _set_throttles(plan: ClusterPlan, world: control_plane.ControlPlane) -> None:
-    """What of replication is throttled from the start on."""
+    """Throttles of replication from the start on."""
     for index, broker in enumerate(plan.brokers):
         settings = plan.scenario.settings_of(broker)
         leader_rate, follower_rate = (settings[name] for name in THROTTLED_RATES)

@@ -95,7 +95,7 @@ def lay_out_machines(world: Brokers, plan: ClusterPlan) -> None:
         if machine.disk_write > 0:
             dirty_bytes = machine.dirty_limit // directories
             state.dirty_us = dirty_bytes * _US_PER_SECOND // machine.disk_write
-        # What is older is written for certain, also where the disk takes longer to do so.
+        # Older records are written for certain, also where the disk takes longer to do so.
         state.write_back_us = max(state.write_back_us, state.dirty_us)
         page_cache = max(machine.page_cache, machine.dirty_limit)
         state.generation_bytes = max(1, page_cache // int(GENERATIONS))

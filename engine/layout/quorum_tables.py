@@ -174,7 +174,7 @@ def _set_settings(plan: ClusterPlan, planned: PlannedQuorum, state: ActiveContro
 
 
 def _set_switches(plan: ClusterPlan, quorum: Quorum) -> None:
-    """What differs between releases and metadata versions in the controller's decisions."""
+    """Differences between releases and metadata versions in the controller's decisions."""
     rules = kraft_rules_of(plan.scenario.release, plan.scenario.metadata_version)
     state = quorum.active_controller[0]
     # Both came with KAFKA-17793, and are one switch of the controller.

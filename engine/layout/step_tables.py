@@ -75,7 +75,7 @@ class _Numbers(Numbers):
         self._plan = plan
         #: The brokers that steps name.
         self.members: list[int] = []
-        #: What steps move: numbers of partitions, with a replica list of each.
+        #: The moves of steps: numbers of partitions, with a replica list of each.
         self.moved: list[tuple[int, int]] = []
         #: The replicas that steps throttle.
         self.throttled_replicas: list[ThrottledPartition] = []
@@ -246,7 +246,7 @@ class ThrottledPartition(NamedTuple):
     """The replicas of a partition that are throttled; -1: that setting is not said."""
 
     partition: int
-    #: What they send as leaders, and what they fetch as followers: replica lists.
+    #: Throttled replicas of leaders and of followers: replica lists.
     leaders: int
     followers: int
 
@@ -254,7 +254,7 @@ class ThrottledPartition(NamedTuple):
 def throttled_partitions(
     plan: ClusterPlan, topic: str, settings: Mapping[str, Value]
 ) -> list[ThrottledPartition]:
-    """What a topic's settings say of each of its partitions; none if they say nothing of it."""
+    """A topic's settings for each of its partitions; none if they do not name it."""
     said = [settings.get(name) for name in THROTTLED_REPLICAS]
     if all(value is None for value in said):
         return []

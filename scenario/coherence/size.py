@@ -167,7 +167,7 @@ def _problems_of_retention(
             yield Problem((*path, name), message)
 
 
-#: What delivery.timeout.ms has to have time for.
+#: The settings that delivery.timeout.ms must leave time for.
 _LEAST_DELIVERY = ("linger.ms", "request.timeout.ms")
 
 

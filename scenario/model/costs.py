@@ -334,7 +334,7 @@ class Costs(Part):
         )
 
 
-#: What a cluster with KRaft has where a scenario says nothing.
+#: The defaults of a cluster with KRaft.
 _KRAFT_DEFAULTS = {"log_load": _always("1400us"), "log_recovery": _always("4030us")}
 
 

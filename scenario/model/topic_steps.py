@@ -151,7 +151,7 @@ class ConfigureStep(StepOfAnyKind):
                 )
 
     def plan(self, record: StepRecord, numbers: Numbers) -> None:
-        """What a topic, or brokers, are set to; -1 for what stays."""
+        """The new settings of a topic or of brokers; -1 for a setting that stays."""
         rates = (int(self.settings.get(name, -1)) for name in THROTTLED_RATES)
         record.leader_rate, record.follower_rate = rates
         brokers = numbers.brokers(self.brokers or ())

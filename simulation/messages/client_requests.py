@@ -5,7 +5,7 @@ from tidegauge.simulation.messages.event import BrokerRequest, Event, PartitionD
 
 
 class PartitionAppend(Record):
-    """What is to be appended to the log of one partition, and what becomes of it."""
+    """A batch for the log of one partition, and its outcome."""
 
     record_count: i64
     #: Of a batch of an idempotent producer: its id and epoch, and the sequence number of the first
@@ -25,7 +25,7 @@ class PartitionAppend(Record):
 class AppendRequest(BrokerRequest):
     """A request that appends to logs (``ReplicaManager.appendRecords``)."""
 
-    #: Who has to have the records before it is answered; -1: all in-sync replicas.
+    #: Replicas that must have the records before it is answered; -1: all in-sync replicas.
     acks: i64
     #: How long it may wait for them.
     timeout_ms: i64
@@ -52,7 +52,7 @@ class ProducedBatch(PartitionData):
 
 
 class ProduceResponse(Response, kind=80):
-    """What has become of batches: ``ProducedBatch``, as they were asked.
+    """The outcomes of batches: ``ProducedBatch``, as they were asked.
 
     With acks=0 it is not on the wire: the client only counts.
     """
@@ -164,11 +164,11 @@ class FetchedRecords(PartitionData):
 
 
 class FetchResponse(FetcherResponse, kind=20):
-    """What a follower's fetch brings: ``FetchedRecords``."""
+    """The records of a follower's fetch: ``FetchedRecords``."""
 
 
 class ConsumerResponse(Response, kind=81):
-    """What a consumer's fetch brings: ``FetchedRecords``."""
+    """The records of a consumer's fetch: ``FetchedRecords``."""
 
 
 class OffsetsForLeaderEpochRequest(FetcherRequest, kind=12, api_key=23):
@@ -227,7 +227,7 @@ class ListedOffsets(PartitionData):
 
 
 class MetadataMessage(Event):
-    """What tells how far its sender has read in the log of changes (``metadata_log.py``)."""
+    """Its sender's position in the log of changes (``metadata_log.py``)."""
 
     controller_epoch: i64 = -1
     offset: i64 = -1
@@ -243,11 +243,11 @@ class MetadataRequest(MetadataMessage, BrokerRequest, kind=14, api_key=3):
 
 
 class MetadataResponse(MetadataMessage, Response, kind=82):
-    """Who leads what, of the partitions of which the sender knows something else."""
+    """The leaders of the partitions of which the sender knows something else."""
 
 
 class PartitionLeader(PartitionData):
-    """Who leads a partition, as far as a broker knows."""
+    """The leader of a partition, as far as a broker knows."""
 
     #: The leader's broker; -1: none.
     leader: i64 = -1
@@ -275,7 +275,7 @@ class HeartbeatRequest(BrokerRequest, kind=9, api_key=12):
 class GroupAppendRequest(AppendRequest):
     """A member of a group asks for something that its coordinator appends."""
 
-    #: What is appended to the group's partition of __consumer_offsets.
+    #: The record for the group's partition of __consumer_offsets.
     append: PartitionAppend
     partition: i64 = -1
     #: The consumer's place in ``Brokers.commit_keys``, and how often it has been started anew.
@@ -292,7 +292,7 @@ class JoinGroupRequest(GroupAppendRequest, kind=19, api_key=11):
 
 
 class GroupOffset(PartitionData):
-    """What a group has committed of a partition, or is to commit."""
+    """A group's committed offset of a partition, or one to commit."""
 
     #: Its place in ``Brokers.commit_keys``, in a request.
     commit_key: i64 = -1
@@ -301,7 +301,7 @@ class GroupOffset(PartitionData):
 
 
 class GroupResponse(Response, kind=93):
-    """What a consumer is told by its group's coordinator, or of it."""
+    """News for a consumer from its group's coordinator, or of it."""
 
     #: The kind of the request that it answers.
     request_kind: i64

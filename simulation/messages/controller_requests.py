@@ -10,7 +10,7 @@ from tidegauge.simulation.messages.event import (
 
 
 class ControlRequest(BrokerRequest):
-    """What a controller tells a broker to do, or to know."""
+    """An instruction or news of a controller to a broker."""
 
     controller_id: i64 = -1
     controller_epoch: i64 = -1
@@ -20,7 +20,7 @@ class ControlRequest(BrokerRequest):
 
 
 class LeaderAndIsrRequest(ControlRequest, kind=15, api_key=4):
-    """Who leads partitions, and who follows: entries of :class:`LeaderAndIsrPartition`."""
+    """The leaders and followers of partitions: entries of :class:`LeaderAndIsrPartition`."""
 
 
 class UpdateMetadataRequest(ControlRequest, kind=16, api_key=6):
@@ -85,7 +85,7 @@ class CommittedResponse(Response):
 
 
 class AlterPartitionResponse(CommittedResponse, kind=24):
-    """What came of each ISR, or why of none: entries of :class:`AlterPartitionData`."""
+    """The outcome of each ISR, or the error for all: entries of :class:`AlterPartitionData`."""
 
 
 class AlterReassignmentsRequest(ControllerRequest, kind=66):
@@ -104,7 +104,7 @@ class ControlPartition(PartitionData):
 
 
 class LeaderAndIsrPartition(ControlPartition):
-    """What a replica is to be. Leader and replicas are slots, and lists of them."""
+    """The new state of a replica. Leader and replicas are slots, and lists of them."""
 
     leader: i64 = -1
     isr: i64

@@ -2,7 +2,7 @@
 
 A kind of event is a class: its docstring says what it tells, and its fields are its body. An event
 lies in a slot of ``Kernel.events``, which has room for the body of any kind
-(``compiled/records.py``). What it carries of partitions hangs on it as a chain of entries,
+(``compiled/records.py``). Its partitions hang on it as a chain of entries,
 each a slot of ``Kernel.items``, as the requests of Kafka's protocol have it.
 """
 
@@ -55,7 +55,7 @@ class Event(Record, head=True):
     source: i64
     #: Which of all that its source has ever sent.
     sequence: i64
-    #: What it is (``kinds.py``).
+    #: Its kind (``kinds.py``).
     kind: i64 = -1
     #: When its receiver asked for it, if it is a response; else when it was sent. To a process
     #: that was started later it means nothing.
@@ -154,7 +154,7 @@ class Response(Event):
 
 
 class News(Event):
-    """What a process tells another one, or another part of it, without being asked."""
+    """News of a process to another one, or to another part of it, without a request."""
 
 
 class Timer(Event):
@@ -162,7 +162,7 @@ class Timer(Event):
 
 
 class PartitionData(Record, head=True):
-    """What an event says of one partition, or of another thing: what all such entries have."""
+    """An event's entry about one partition, or about another thing: the common fields."""
 
     #: The next of the chain, or of the free ones.
     next: i64

@@ -29,7 +29,7 @@ from tidegauge.simulation.messages.event import KINDS as CLASSES
 #: One more than the largest kind.
 KINDS = max(CLASSES) + 1
 
-#: What people call each kind.
+#: The name of each kind.
 NAMES: dict[int, str] = {kind: each.NAME for kind, each in sorted(CLASSES.items())}
 
 #: Kafka's number of each kind of event, for compiled code; -1: it is no request of Kafka.

@@ -123,7 +123,7 @@ class DescribeQuorumStateRequest(ControllerRequest, kind=110):
     question: i64
     #: The partition that the question is about; -1 none.
     partition: i64 = -1
-    #: What its sender wants to do with the response, which gives it back.
+    #: The sender's continuation, which the response gives back.
     continuation: i64 = -1
 
 
@@ -160,7 +160,7 @@ class RaftRequest(ControllerRequest):
 
 
 class RaftResponse(Response):
-    """What every response of a voter says: an error, and the epoch and leader that it knows."""
+    """The fields of every response of a voter: an error, and the epoch and leader that it knows."""
 
     error: i64
     leader: i64 = -1

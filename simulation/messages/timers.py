@@ -50,7 +50,7 @@ class RequestTimesOut(Timer, kind=86):
 
 
 class ConsumerPolls(Timer, kind=87):
-    """What a consumer has fetched is processed, or its back-off is over."""
+    """A consumer's records are processed, or its back-off is over."""
 
     #: The broker that it fetches from.
     broker: i64
@@ -91,7 +91,7 @@ class RollTimesOut(Timer, kind=92):
 
 
 class GroupDue(Timer, kind=94):
-    """What a consumer is to ask its coordinator next, or a response that is overdue."""
+    """A consumer's next request to its coordinator, or a response that is overdue."""
 
     #: Which such timer: only the last one counts.
     turn: i64
@@ -294,7 +294,7 @@ class SupervisorStarts(Fault, kind=4):
 
 
 class Observe(Fault, kind=5):
-    """What is on a broker's disk and in its memory is written down, as a test harness sees it."""
+    """The content of a broker's disk and memory is written down, as a test harness sees it."""
 
     step: i64
 
@@ -306,5 +306,5 @@ class ProcessRelease(Fault, kind=6):
 class Disconnected(News, kind=7):
     """A process is gone or does not listen: its connections are closed."""
 
-    #: What was asked on them up to then is lost.
+    #: Requests on them up to then are lost.
     until_us: i64

@@ -62,12 +62,12 @@ class ZkRead(ZooKeeperRequest):
     #: The sequence number that the znode must have, if it is a sequential one.
     sequence_number: i64 = -1
     sets_watch: flag
-    #: What its sender wants to do with the response, which gives it back (ZooKeeper: ``ctx``).
+    #: The sender's continuation, which the response gives back (ZooKeeper: ``ctx``).
     continuation: i64 = -1
 
 
 class ZkGetRequest(ZkRead, kind=54):
-    """What a znode holds."""
+    """The content of a znode."""
 
 
 class ZkExistsRequest(ZkRead, kind=55):
@@ -90,7 +90,7 @@ class ZkCloseRequest(ZkWrite, kind=59):
 
 
 class ZkIsQuiescentRequest(ZkRead, kind=62):
-    """What no client can ask, but a test harness: whether everything has come to rest."""
+    """A question of a test harness, that no client can ask: whether everything has come to rest."""
 
 
 class ZkConfigureRequest(ZkWrite, kind=63):
@@ -166,7 +166,7 @@ class ZkTick(event.Timer, kind=58):
 
 
 class ZnodeData(event.PartitionData):
-    """What a znode holds: a partition's state, or the controller epoch alone."""
+    """The content of a znode: a partition's state, or the controller epoch alone."""
 
     leader: i64 = -1
     leader_epoch: i64 = -1
@@ -174,7 +174,7 @@ class ZnodeData(event.PartitionData):
     isr: i64
     #: In a response, as what follows.
     version: i64 = -1
-    #: What is read beside a partition's state: where its replicas are, and its topic's setting.
+    #: The content read beside a partition's state: where its replicas are, and its topic's setting.
     replicas: i64
     unclean_leader_election: flag
 
@@ -192,12 +192,12 @@ class Child(event.PartitionData):
     row_sequence: i64 = -1
     #: Of a sequential child.
     sequence_number: i64
-    #: Who has asked for the children has read this one.
+    #: The reader of the children has read this one.
     was_read: flag
 
 
 class TopicPartition(event.PartitionData):
-    """What /brokers/topics/<topic> holds of one partition: replica lists."""
+    """The content of /brokers/topics/<topic> about one partition: replica lists."""
 
     replicas: i64
     adding: i64

@@ -180,7 +180,7 @@ ALTER_PARTITION_REASSIGNMENTS = code(27)
 INCREMENTAL_ALTER_CONFIGS = code(28)
 WRITE_NO_OP_RECORD = code(29)
 
-#: What moves replicas.
+#: Events that move replicas.
 REASSIGNMENTS = (
     REASSIGNMENT_ASKED_FOR,
     REASSIGNMENT_RESUMED,
@@ -188,7 +188,7 @@ REASSIGNMENTS = (
     REASSIGNMENT_ALTERED,
 )
 
-#: What people call each: Kafka's ControllerState where there is one of its own (there
+#: The name of each: Kafka's ControllerState where there is one of its own (there
 #: AlterPartition counts as IsrChange).
 CONTROLLER_EVENT_NAMES: dict[int, str] = {
     0: "Startup",

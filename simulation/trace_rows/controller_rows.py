@@ -187,7 +187,7 @@ class TopicDeleted(CanonicalRow, number=73):
 
 
 class PartitionState(PartitionRow, number=94):
-    """What the control plane holds of a partition, after it was created, written or deleted."""
+    """The control plane's state of a partition, after it was created, written or deleted."""
 
     STORY = (
         "the state is {change} by {writer}: leader {leader}, epoch {leader_epoch}, ISR {isr},"
@@ -332,7 +332,7 @@ class ZnodeRow(CanonicalRow):
 
 
 class ZnodeContent(ZnodeRow):
-    """What a znode holds; of a partition its leader, epochs and ISR."""
+    """The content of a znode; of a partition its leader, epochs and ISR."""
 
     leader: column.LeaderSlot
     leader_epoch: column.LeaderEpoch

@@ -1,4 +1,4 @@
-"""What all rows of the trace have in common, and how a kind of row is declared.
+"""The columns of all rows of the trace, and how a kind of row is declared.
 
 A kind of row is a class: its docstring says when it is written, ``STORY`` tells it to an operator
 with columns in braces (the noun of a count follows a colon), and its fields are its columns in
@@ -61,7 +61,7 @@ class Row(Record, head=True):
     #: The canonical row that triggered it.
     cause_process: column.CauseProcess
     cause_sequence: column.CauseSequence
-    #: What it is due to, if that is not the cause: a fault for which something did not arrive, or
+    #: Its reason, if that is not the cause: a fault for which something did not arrive, or
     #: the row about just this broker or partition, where the cause is about many.
     because_process: column.BecauseProcess
     because_sequence: column.BecauseSequence

@@ -85,7 +85,7 @@ def declared_keys() -> dict[str, list[set[str]]]:
     for kind in KINDS:
         handle = {"run", *_HANDLE} | (set() if kind in CANONICAL else {"minor"})
         keys[kind] = keys[kind + TO_THE_LAST] = [handle]
-    keys[CAUSES] = [{"run", *_HANDLE}]
+    keys[CAUSES] = [{"run", *_HANDLE, "effect"}]
     return keys | {name: [{"run", *own} for own in its] for name, its in OBJECTS.items()}
 
 

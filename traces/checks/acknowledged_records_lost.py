@@ -79,7 +79,7 @@ def count_lost(history: Histories, partition: int) -> None:
     while number != NONE:
         promised = history.acknowledged[number]
         number = promised.next
-        # What retention has deleted is not lost.
+        # Records that retention has deleted are not lost.
         promised.first_offset = max(promised.first_offset, known.kept_from)
         count = max(0, promised.end_offset - promised.first_offset)
         if not is_led:

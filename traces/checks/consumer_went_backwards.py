@@ -24,7 +24,7 @@ NUMBER = code(7)
 def check_reset(history: Histories, offset: int, new_offset: int, place: RowPlace) -> None:
     """A consumer whose offset is out of range begins anew at another one."""
     known = history.partitions[place.partition]
-    # What was never exposed since the topic was created again, was read of the topic before.
+    # A record that was never exposed since the topic was created again is one of the topic before.
     is_of_former_topic = known.created_again and offset > known.exposed_end
     if new_offset < offset and not known.deleted and not is_of_former_topic:
         permitted_by = what_permits(history, place.partition)

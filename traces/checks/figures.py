@@ -1,8 +1,8 @@
 """Figures of a run, counted from its rows in their total order.
 
-What is measured in partition-seconds is a count that changes with rows, times how long it
-stays. So whether a partition counts is kept in sums over brokers: when one of them registers,
-dies or is paused, all the partitions that it leads come or go at once.
+A figure in partition-seconds is a count that changes with rows, times how long it stays. So whether
+a partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
+the partitions that it leads come or go at once.
 
 Start-up does not count. Figures begin where the scenario says (``measure_from``), or else when
 every partition that exists from the start has a leader for the first time; but not later than the
@@ -23,13 +23,13 @@ from tidegauge.simulation.trace_rows.row import PartitionRow, Row
 from tidegauge.traces.checks import stall_counts
 from tidegauge.traces.checks.histories import Histories
 
-# What a partition adds to the counts.
+# A partition's part of the counts.
 _ENTERS = code(1)
 _LEAVES = code(-1)
 
 
 class Count(Record):
-    """What is counted: one record."""
+    """The counts: one record."""
 
     #: Where figures begin and end: events count after the one, and before the other.
     from_us: i64
@@ -117,7 +117,7 @@ class CountedPartition(Record):
     min_insync_replicas: i64
     #: More are never needed.
     most_insync_replicas: i64
-    #: Who led last, in which life and epoch; -1 nobody.
+    #: The last leader, its life and epoch; -1 nobody.
     leader: i64 = -1
     life: i64
     epoch: i64

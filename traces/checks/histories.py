@@ -1,4 +1,4 @@
-"""What checks remember of a run: who led in which epoch on which log, and what was promised.
+"""The memory of checks: the leader of each epoch and its log, and what was promised.
 
 A leader's log is known when its term begins (rows ``log_end`` with the reason "leader", before
 ``became_leader``), and behind that it holds records of its own epoch only. So a *term* says of
@@ -64,7 +64,7 @@ class LeaderTerm(Record):
 class PartitionHistory(Record):
     """One partition as the control plane and its terms have told it so far."""
 
-    # What the control plane holds.
+    # The state that the control plane holds.
     #: Index of the leader's broker; -1 none. The ISR is a list of slots.
     leader: i64 = -1
     leader_epoch: i64
@@ -130,7 +130,7 @@ class ReportedLog(Record):
 
 
 class Finding(Record):
-    """What one check has found, over all partitions."""
+    """The findings of one check, over all partitions."""
 
     #: Of the partitions in which it was broken how many nothing permits, how many a setting does.
     broken: i64
@@ -167,7 +167,7 @@ class HistoryFacts(Record):
     acknowledged: i64
     #: The most runs that any log has had.
     longest_log: i64
-    # What ``acknowledged_records_lost`` has counted when the run ended.
+    # The counts of ``acknowledged_records_lost`` at the end of the run.
     records_lost: i64
     records_lost_permitted: i64
     records_unavailable: i64
@@ -207,7 +207,7 @@ class PartitionPlace(Record):
 
 
 class QuorumHistory(Record):
-    """What is common to the controllers of a quorum: one record."""
+    """The history that all controllers of a quorum share: one record."""
 
     #: How many epochs are known, and the most that the log of any controller has.
     epochs: i64

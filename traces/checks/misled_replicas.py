@@ -2,9 +2,9 @@
 
 A response that has a follower truncate carries the leader's high watermark, too. Up to 3.4.0 the
 follower takes it over first, up to the end of its own log, and then cuts: until then it takes
-records for committed of which its leader has others. What it held for committed before, and what it
-learns after it has cut, are judged as ever; only what such a response alone has made it believe is
-permitted by the release.
+records for committed of which its leader has others. Its belief before,
+and after it has cut, is judged as ever; the release permits only the belief that such a response
+alone has caused.
 
 It takes more than one response where the logs differ in several epochs: the replica is misled until
 it has cut, leads, or has a higher high watermark, which a response that fits its log has brought.
@@ -61,5 +61,5 @@ def forget_misled(history: Histories, place: RowPlace) -> None:
 
 @inner_rule
 def misled_replica(history: Histories, partition: int, slot: int) -> ReplicaSlot:
-    """What is known of the replica in a slot."""
+    """The history of the replica in a slot."""
     return history.slots[history.places[partition].first_slot + slot]

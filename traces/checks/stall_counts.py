@@ -16,7 +16,7 @@ from tidegauge.simulation.trace_rows.row import Row
 
 
 class StallCount(Record):
-    """What is counted of all partitions, of writes or of reads."""
+    """Counts of all partitions, of writes or of reads."""
 
     #: Stalled now, and the most at any time.
     stalled: i64
@@ -29,7 +29,7 @@ class StallCount(Record):
 
 
 class PartitionStalls(Record):
-    """What is counted of one partition, of writes or of reads."""
+    """Counts of one partition, of writes or of reads."""
 
     #: The clients that are stalled now, and since when any is; when the last one was no more.
     clients: i64

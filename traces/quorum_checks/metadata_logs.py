@@ -1,9 +1,9 @@
-"""What checks remember of a quorum's controllers: the leader of each epoch, and each log.
+"""The memory of checks of a quorum's controllers: the leader of each epoch, and each log.
 
 A log is described by where its records of each epoch begin. A row ``voter_log`` names the epoch of
-the last record, and each epoch that is new in a log has a row, so logs are known from them. What is
-committed is such a log, too: as far as the high watermark of any controller has ever reached, with
-the records that this one had.
+the last record, and each epoch that is new in a log has a row, so logs are known from them. The
+committed records are such a log, too: as far as the high watermark of any controller has ever
+reached, with the records that this one had.
 """
 
 from tidegauge.compiled.rules import inner_rule, rule
@@ -27,7 +27,7 @@ def needs_quorum_room(history: Histories) -> bool:
 
 @inner_rule
 def epoch_known(history: Histories, epoch: int) -> QuorumEpoch:
-    """What is known of an epoch, which may be nothing yet."""
+    """The record of an epoch, which may be empty yet."""
     quorum = history.quorum[0]
     # The newest ones are asked for most.
     number = quorum.epochs - 1
@@ -86,7 +86,7 @@ def cut_log(history: Histories, log: int, end_offset: int) -> None:
 
 @inner_rule
 def extend_committed(history: Histories, log: int, end_offset: int) -> None:
-    """What a log, that has all that is committed, has up to an offset is committed, too."""
+    """Records up to an offset are committed in a log that has all that is committed."""
     committed = committed_number(history)
     known: MetadataLog = history.metadata_logs[committed]
     for number in range(known.runs, history.metadata_logs[log].runs):
