@@ -59,8 +59,7 @@ def take_operator_fault(world: Clients, event: timers.FaultChange) -> None:
     """A rolling restart begins, or is ended: then no more is restarted."""
     if world.faults[event.fault].kind != ROLLING_RESTART:
         return
-    for number in range(len(world.rolls)):
-        roll = world.rolls[number]
+    for number, roll in enumerate(world.rolls):
         if roll.fault == event.fault and roll.gives_back_for == NONE:
             if event.kind == timers.FaultBegin.KIND:
                 _stop_batch(world, number)
@@ -260,8 +259,7 @@ def _begin_giving_back(world: Clients, number: int, process: int) -> None:
     """A batch has been started: give leadership back to it later, if that is planned."""
     roll = world.rolls[number]
     now_us = world.context[0].time_us
-    for other in range(len(world.rolls)):
-        back = world.rolls[other]
+    for other, back in enumerate(world.rolls):
         if back.gives_back_for != number or back.position != roll.position:
             continue
         if roll.leadership_back == ONCE_IN_SYNC:

@@ -181,8 +181,7 @@ def dies(world: Kernel, process: int) -> None:
 @inner_rule
 def _outdate_timers(world: Kernel, process: int) -> None:
     """Timers that were set at the instant of a death are not for a process that begins in it."""
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         is_own = event.source == process and event.destination == process
         if is_own and event.asked_us == world.context[0].time_us and not IS_UNHELD[event.kind]:
             event.asked_us = NONE

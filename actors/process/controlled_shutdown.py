@@ -159,8 +159,7 @@ def _retry_later(world: Brokers, broker: int) -> None:
     if is_last and not world.rules[broker].shutdown_backs_off_after_last:
         stop_serving(world, broker)
         return
-    backoff_us = state.controlled_shutdown_retry_backoff_ms * 1000
-    ShutdownRetries.after(world, backoff_us)
+    ShutdownRetries.after(world, state.controlled_shutdown_retry_backoff_ms * 1000)
 
 
 @BROKER.handles(ShutdownRetries)

@@ -86,8 +86,7 @@ def drop_requests(world: Brokers, broker: int) -> None:
     forget_sessions(world, broker)
     forget_connections(world, broker)
     free_all(world, state.queue)
-    for index in range(len(world.events)):
-        event = world.events[index]
+    for event in world.events:
         is_request = IS_REQUEST[event.kind]
         # Those that a thread has taken; the others are on their way.
         if is_request and event.destination == broker and event.thread != NONE:

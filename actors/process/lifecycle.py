@@ -130,8 +130,7 @@ def handle_loading_begins(world: Brokers, timer: timers.LoadingBegins) -> None:
     """The checkpoints are read: load the logs, which takes its time."""
     broker = timer.destination
     start_us = rows.cost_us(world, broker, rows.BROKER_START_COST)
-    until_us = world.context[0].time_us + begin_loading(world, broker, start_us)
-    timers.LogsLoaded.at(world, until_us)
+    timers.LogsLoaded.after(world, begin_loading(world, broker, start_us))
 
 
 @inner_rule
@@ -436,8 +435,7 @@ def _cut_to_disk(world: Brokers, state: Broker, row: int, fault: int, unwritten:
     uniform = draw(world.context[0].seed, POWER_LOSS, row, state.power_losses)
     drawn = min(most, kept + (((before - kept + 1) * uniform) >> 32))
     kept = max(kept, whole_batches(world, row, drawn))
-    for index in range(len(world.kept_logs)):
-        pinned = world.kept_logs[index]
+    for pinned in world.kept_logs:
         if pinned.fault == fault and pinned.row == row:
             kept = min(pinned.offset, before)
     kept = max(kept, partition.log_start_offset)

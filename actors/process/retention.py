@@ -33,8 +33,7 @@ def schedule_retention(world: Brokers, broker: int) -> None:
     """
     state = world.brokers[broker]
     if state.log_retention_check_interval_ms > 0:
-        due_us = world.context[0].time_us + state.log_initial_task_delay_ms * 1000
-        RetentionCheck.at(world, due_us)
+        RetentionCheck.after(world, state.log_initial_task_delay_ms * 1000)
 
 
 @BROKER.handles(RetentionCheck)
@@ -55,8 +54,7 @@ def handle_retention_check(world: Brokers, timer: RetentionCheck) -> None:
             if offset > partition.log_start_offset:
                 touch(world, row)
                 raise_log_start(world, row, offset, RAISED_BY_RETENTION)
-    interval_us = world.brokers[broker].log_retention_check_interval_ms * 1000
-    RetentionCheck.after(world, interval_us)
+    RetentionCheck.after(world, world.brokers[broker].log_retention_check_interval_ms * 1000)
 
 
 @inner_rule

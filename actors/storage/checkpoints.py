@@ -102,8 +102,7 @@ def schedule_recovery_points(world: Brokers, broker: int) -> None:
 
     Source: LogManager.startup@0.10.2.0 and @2.4.0.
     """
-    delay_us = world.brokers[broker].log_initial_task_delay_ms * 1000
-    RecoveryPointCheckpoint.after(world, delay_us)
+    RecoveryPointCheckpoint.after(world, world.brokers[broker].log_initial_task_delay_ms * 1000)
 
 
 @BROKER.handles(RecoveryPointCheckpoint)

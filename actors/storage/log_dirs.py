@@ -102,8 +102,7 @@ def know_failing_directories(world: Brokers, broker: int) -> None:
     state.failing_directories = 0
     state.unreadable_directories = 0
     count = world.context[0].process_count
-    for number in range(len(world.faults)):
-        fault = world.faults[number]
+    for number, fault in enumerate(world.faults):
         role = world.fault_roles[number * count + broker]
         if fault.kind == LOG_DIRECTORY_FAILURE and role.active and role.side != 0:
             state.failing_directories |= 1 << fault.directory

@@ -286,8 +286,7 @@ def _are_hashed(world: control_plane.ControlPlane, controller: int, change: int)
     if not world.rules[controller].dead_replicas_in_set:
         return False
     found = 0
-    for row in range(len(world.slots)):
-        slot = world.slots[row]
+    for row, slot in enumerate(world.slots):
         if control_plane.broker_at(world, controller, slot.broker).change == change:
             place = row - world.partitions[slot.partition].first_slot
             if is_assigned(world, controller, slot.partition, place):

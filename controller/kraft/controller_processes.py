@@ -64,8 +64,7 @@ def _bring_back(world: Quorum, process: int, kind: int) -> None:
 def _start(world: Quorum, process: int) -> None:
     """Begin the process: it listens once it has replayed its log."""
     faults.lives(world, process)
-    due_us = world.context[0].time_us + cost_us(world, process, BROKER_START_COST)
-    QuorumStart.at(world, due_us)
+    QuorumStart.after(world, cost_us(world, process, BROKER_START_COST))
 
 
 @QUORUM.handles(QuorumStart)

@@ -76,8 +76,7 @@ def handle_quorum_sample(world: Quorum, timer: QuorumSample) -> bool:
 @inner_rule
 def sample_later(world: Quorum) -> None:
     """Have the log looked at again."""
-    due_us = world.context[0].time_us + world.context[0].sample_period_us
-    QuorumSample.at(world, due_us)
+    QuorumSample.after(world, world.context[0].sample_period_us)
 
 
 @inner_rule

@@ -42,8 +42,7 @@ FORMER_SESSION = code(0)
 @inner_rule
 def restore_preexisting_states(world: ControlPlane) -> None:
     """Have the znodes that were there before, by nobody's doing; parents come first."""
-    for znode in range(len(world.znodes)):
-        node = world.znodes[znode]
+    for znode, node in enumerate(world.znodes):
         if not node.was_there:
             continue
         node.exists = True
