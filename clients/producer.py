@@ -14,12 +14,18 @@ Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 
 from tidegauge.clients import accumulator, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
-from tidegauge.clients.client_state import FEW_BATCHES, Batch, Client, Clients, Connection
+from tidegauge.clients.client_state import (
+    FEW_BATCHES,
+    FREE_BATCHES,
+    Batch,
+    Client,
+    Clients,
+    Connection,
+)
 from tidegauge.clients.handlers import CLIENT
-from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
-from tidegauge.simulation.events import new_event, set_timer
+from tidegauge.simulation.events import items_of
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import timers
@@ -29,7 +35,7 @@ from tidegauge.simulation.messages.client_requests import (
     ProducedBatch,
     ProduceResponse,
 )
-from tidegauge.simulation.rows import new_row, write_row
+from tidegauge.simulation.rows import record_row
 from tidegauge.simulation.trace_rows.client_rows import BatchDuplicated, BatchFailed, SendFailed
 
 _TRUE = code(True)
@@ -52,7 +58,7 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
         stalls.skip_batches(world, process, world.context[0].time_us + 1)
     next_us = stalls.due_us(client, client.sent + client.skipped)
     if next_us < client.stop_us:
-        set_timer(world, new_event(world, process, process, timers.ProducerSends), next_us)
+        timers.ProducerSends.at(world, next_us)
 
 
 @CLIENT.handles(timers.ProducerSends)
@@ -73,9 +79,7 @@ def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
     client.blocked = True
     client.blocked_since_us = world.context[0].time_us
     client.blocks += 1
-    wait = new_event(world, process, process, timers.SendBlocks)
-    wait.block = client.blocks
-    set_timer(world, wait, world.context[0].time_us + client.max_block_us)
+    timers.SendBlocks.after(world, client.max_block_us, block=client.blocks)
     if client.linger_us > 0:
         # Nothing lingers while an application waits for memory.
         accumulator.drain_all(world, process)
@@ -100,8 +104,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
     number = client_of(world, process)
     client = world.clients[number]
     pool = world.pool[0]
-    batch = world.batches[pool.free_batch]
-    pool.free_batch = batch.next
+    batch = world.batches[FREE_BATCHES.take_first(world, pool)]
     pool.free_batches -= 1
     if pool.free_batches < FEW_BATCHES:
         world.context[0].needs_room = True
@@ -123,7 +126,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
     batch.is_renumbered = False
     client.buffered_bytes += batch.size_bytes
     client.records_in_flight += batch.records
-    stalls.watch_batch(world, client, process, batch)
+    stalls.watch_batch(world, client, batch)
     _count_sent(client)
     accumulator.enqueue(world, batch)
     accumulator.offer(world, process, batch.target)
@@ -149,12 +152,13 @@ def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
     if not client.blocked or client.blocks != timer.block:
         return
     stalls.go_on_sending(world, client)
-    row = new_row(world, process, SendFailed)
-    row.partition = world.client_targets[_next_target(client)].partition
-    row.batch = client.sent
-    row.records = client.records_per_batch
-    row.waited_us = world.context[0].time_us - client.blocked_since_us
-    write_row(world, row)
+    row = SendFailed.write(
+        world,
+        partition=world.client_targets[_next_target(client)].partition,
+        batch=client.sent,
+        records=client.records_per_batch,
+        waited_us=world.context[0].time_us - client.blocked_since_us,
+    )
     stalls.count_duration(world, process, row.waited_us)
     client.records_failed += client.records_per_batch
     _count_sent(client)
@@ -238,10 +242,7 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
     process = response.destination
     number = client_of(world, process)
     is_awaited = False
-    cursor = response.first_item
-    while cursor != NONE:
-        item = view_as(world.items[cursor], ProducedBatch)
-        cursor = item.next
+    for item in items_of(world, response, ProducedBatch):
         if response.acks == 0:
             if item.append.error != errors.NONE:
                 # The broker has closed the connection, which is all that a producer sees of it.
@@ -265,7 +266,7 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
     append = item.append
     batch.unanswered -= 1
     if append.offset >= 0:
-        _note_append(world, process, client, batch, item)
+        _note_append(world, client, batch, item)
     is_awaited = batch.in_flight and item.attempt == batch.attempts
     if is_awaited:
         connection = world.connections[batch.client * world.sizes[0].brokers + batch.broker]
@@ -292,27 +293,26 @@ def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
 @inner_rule
 def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
     """A batch has an outcome: count how long it took."""
-    sent_batches.finish(world, client, process, batch)
+    sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
     stalls.count_duration(world, process, world.context[0].time_us - batch.created_us)
 
 
 @inner_rule
-def _note_append(
-    world: Clients, process: int, client: Client, batch: Batch, item: ProducedBatch
-) -> None:
+def _note_append(world: Clients, client: Client, batch: Batch, item: ProducedBatch) -> None:
     """Count a batch that was appended before as a duplicate; of an idempotent producer none is."""
     if batch.appended_offset == NONE or client.is_idempotent:
         batch.appended_offset = item.append.offset
         return
     client.records_duplicated += batch.records
-    row = new_row(world, process, BatchDuplicated)
-    row.partition = item.partition
-    row.batch = batch.number
-    row.records = batch.records
-    row.first_offset = batch.appended_offset
-    row.again_offset = item.append.offset
-    write_row(world, row)
+    BatchDuplicated.write(
+        world,
+        partition=item.partition,
+        batch=batch.number,
+        records=batch.records,
+        first_offset=batch.appended_offset,
+        again_offset=item.append.offset,
+    )
 
 
 @inner_rule
@@ -331,7 +331,7 @@ def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> N
     if connection.flight_first == NONE:
         return
     if world.context[0].time_us < world.batches[connection.flight_first].deadline_us:
-        sent_batches.watch_deadline(world, process, connection)
+        sent_batches.watch_deadline(world, connection)
         return
     note_disconnected(world, world.clients[number], connection)
     request_metadata(world, process)
@@ -422,15 +422,12 @@ def _fail(world: Clients, process: int, batch: Batch, error: int, is_adjusted: b
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
     client.records_failed += batch.records
-    row = new_row(world, process, BatchFailed)
-    row.partition = world.client_targets[batch.target].partition
-    row.batch = batch.number
-    row.error = error
-    row.attempts = batch.attempts
-    row.records = batch.records
+    row = BatchFailed.new(
+        world, world.client_targets[batch.target], batch, batch=batch.number, error=error
+    )
     if error in (errors.REQUEST_TIMED_OUT, errors.NETWORK_EXCEPTION) and batch.attempts > 0:
         because_of(world, row, batch.broker, batch.created_us)
-    write_row(world, row)
+    record_row(world, row)
     if client.is_idempotent:
         target = world.client_targets[batch.target]
         sequences.note_failed(world, client, target, batch, error, is_adjusted)

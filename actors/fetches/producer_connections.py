@@ -23,10 +23,16 @@ Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
 * losing leadership wakes both, with an error.
 """
 
-from tidegauge.actors.state.brokers import Brokers, ProducerConnection, WatchList
+from tidegauge.actors.state.brokers import (
+    FREE_WATCHES,
+    WATCHES,
+    Brokers,
+    ProducerConnection,
+    WatchList,
+)
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.simulation.events import append_event, free_all, new_event, set_timer
+from tidegauge.simulation.events import append_event, free_all
 from tidegauge.simulation.kernel import CLIENT, NONE, Kernel
 from tidegauge.simulation.messages.client_requests import (
     FetchRequest,
@@ -59,16 +65,9 @@ def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
         if connection.free_us <= world.context[0].time_us:
             connection.busy = True
             return False
-        _read_later(world, request.destination, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
     append_event(world, connection.waiting, request)
     return True
-
-
-@inner_rule
-def _read_later(world: Brokers, broker: int, place: int) -> None:
-    timer = new_event(world, broker, broker, ConnectionFree)
-    timer.connection = place
-    set_timer(world, timer, world.producer_connections[place].free_us)
 
 
 @inner_rule
@@ -81,7 +80,7 @@ def free_connection(world: Brokers, request: ProduceRequest) -> None:
     connection.busy = False
     connection.free_us = world.context[0].time_us + request.cost_us
     if connection.waiting.first != NONE:
-        _read_later(world, request.destination, place)
+        ConnectionFree.at(world, world.producer_connections[place].free_us, connection=place)
 
 
 @inner_rule
@@ -99,52 +98,33 @@ def forget_connections(world: Brokers, broker: int) -> None:
 def new_watch(world: Brokers, event: int) -> int:
     """Take a watch of the pool."""
     pools = world.pools[0]
-    index = pools.free_watch
-    watch = world.watches[index]
-    pools.free_watch = watch.next
+    index = FREE_WATCHES.take_first(world, pools)
     pools.free_watches -= 1
-    watch.event = event
-    watch.next = NONE
+    world.watches[index].event = event
     return index
 
 
 @inner_rule
 def _free_watch(world: Brokers, index: int) -> None:
     pools = world.pools[0]
-    world.watches[index].next = pools.free_watch
-    pools.free_watch = index
+    FREE_WATCHES.insert(world, pools, NONE, index)
     pools.free_watches += 1
 
 
 @inner_rule
 def watch(world: Brokers, waiting: WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
-    index = new_watch(world, event)
-    if waiting.last == NONE:
-        waiting.first = index
-    else:
-        world.watches[waiting.last].next = index
-    waiting.last = index
+    WATCHES.append(world, waiting, new_watch(world, event))
 
 
 @inner_rule
 def unwatch(world: Brokers, waiting: WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
-    previous = NONE
-    index = waiting.first
-    while index != NONE and world.watches[index].event != event:
-        previous = index
-        index = world.watches[index].next
-    if index == NONE:
-        return
-    following = world.watches[index].next
-    if previous == NONE:
-        waiting.first = following
-    else:
-        world.watches[previous].next = following
-    if waiting.last == index:
-        waiting.last = previous
-    _free_watch(world, index)
+    for index in WATCHES.of(world, waiting):
+        if world.watches[index].event == event:
+            WATCHES.remove(world, waiting, index)
+            _free_watch(world, index)
+            return
 
 
 @inner_rule
@@ -156,23 +136,20 @@ def forget_watches_of(world: Brokers, row: int) -> None:
 
 @inner_rule
 def _forget_list(world: Brokers, waiting: WatchList) -> None:
-    index = waiting.first
-    while index != NONE:
-        following = world.watches[index].next
-        _free_watch(world, index)
-        index = following
-    waiting.first = NONE
-    waiting.last = NONE
+    while waiting.first != NONE:
+        _free_watch(world, WATCHES.take_first(world, waiting))
 
 
 @inner_rule
 def expire_later(world: Kernel, request: FetchRequest) -> None:
     """Answer a fetch after its time-out, whatever there is by then."""
-    timer = new_event(world, request.destination, request.destination, FetchExpires)
-    timer.request_index = request.index
-    timer.request_source = request.source
-    timer.request_sequence = request.sequence
-    set_timer(world, timer, world.context[0].time_us + request.max_wait_ms * 1000)
+    FetchExpires.after(
+        world,
+        request.max_wait_ms * 1000,
+        request_index=request.index,
+        request_source=request.source,
+        request_sequence=request.sequence,
+    )
 
 
 @inner_rule

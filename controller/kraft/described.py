@@ -72,8 +72,7 @@ def handle_describe_quorum_state(world: Quorum, request: DescribeQuorumStateRequ
 def _name_unfenced(world: Quorum, response: DescribeQuorumStateResponse) -> None:
     for broker in range(world.sizes[0].brokers):
         if is_unfenced(world, broker):
-            described = new_item(world, response, NONE, DescribedBroker)
-            described.broker = broker
+            new_item(world, response, NONE, DescribedBroker, broker=broker)
 
 
 @inner_rule

@@ -13,15 +13,21 @@ order of their sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import ControlPlane, Znode
+from tidegauge.controller.state.control_plane import (
+    CHILD_WATCHES,
+    FREE_NOTIFICATIONS,
+    FREE_ZNODE_WATCHES,
+    NOTIFICATIONS,
+    ZNODE_WATCHES,
+    ControlPlane,
+    Znode,
+)
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation import zookeeper_tree
-from tidegauge.simulation.events import new_event
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.zookeeper_requests import ZkRead, ZkWatch
-from tidegauge.simulation.rows import new_row, write_row
 from tidegauge.simulation.topology import Topology, broker_of
 from tidegauge.simulation.trace_rows import codes, controller_rows
 
@@ -29,7 +35,6 @@ from tidegauge.simulation.trace_rows import codes, controller_rows
 @inner_rule
 def write_control_plane_row(
     world: ControlPlane,
-    zookeeper: int,
     znode: int,
     writer: int,
     change: int,
@@ -47,47 +52,44 @@ def write_control_plane_row(
     """
     if zookeeper_tree.is_in(world, zookeeper_tree.STATES, znode):
         partition = zookeeper_tree.place_in(world, zookeeper_tree.STATES, znode)
-        _write_partition_state(world, zookeeper, partition, writer, change)
+        _write_partition_state(world, partition, writer, change)
     elif change == codes.STATE_WRITTEN:
         return
     elif zookeeper_tree.is_in(world, zookeeper_tree.BROKERS, znode):
-        registered = new_row(world, zookeeper, controller_rows.BrokerState)
-        registered.broker = zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode)
-        registered.state = (
-            codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE
+        controller_rows.BrokerState.write(
+            world,
+            broker=zookeeper_tree.place_in(world, zookeeper_tree.BROKERS, znode),
+            state=codes.BROKER_ABSENT if change == codes.STATE_DELETED else codes.BROKER_ACTIVE,
+            broker_epoch=world.znodes[znode].created_zxid,
+            state_reason=reason,
         )
-        registered.broker_epoch = world.znodes[znode].created_zxid
-        registered.state_reason = reason
-        write_row(world, registered)
     elif znode == zookeeper_tree.CONTROLLER_ZNODE:
-        active = new_row(world, zookeeper, controller_rows.ControllerActive)
-        active.broker = NONE if change == codes.STATE_DELETED else writer
-        active.controller_epoch = world.znodes[
-            zookeeper_tree.CONTROLLER_EPOCH_ZNODE
-        ].controller_epoch
-        write_row(world, active)
+        controller_rows.ControllerActive.write(
+            world,
+            broker=NONE if change == codes.STATE_DELETED else writer,
+            controller_epoch=world.znodes[zookeeper_tree.CONTROLLER_EPOCH_ZNODE].controller_epoch,
+        )
 
 
 @inner_rule
 def _write_partition_state(
     world: ControlPlane,
-    zookeeper: int,
     partition: int,
     writer: int,
     change: int,
 ) -> None:
     node = world.znodes[zookeeper_tree.state_znode(world, partition)]
     is_deleted = change == codes.STATE_DELETED
-    row = new_row(world, zookeeper, controller_rows.PartitionState)
-    row.partition = partition
-    row.change = change
-    row.leader = NONE if is_deleted else broker_of(world, partition, node.leader)
-    row.leader_epoch = node.leader_epoch
-    row.partition_epoch = node.version
-    row.isr = EMPTY if is_deleted else node.isr
-    row.controller_epoch = node.controller_epoch
-    row.writer = writer
-    write_row(world, row)
+    controller_rows.PartitionState.write(
+        world,
+        node,
+        partition=partition,
+        change=change,
+        leader=NONE if is_deleted else broker_of(world, partition, node.leader),
+        partition_epoch=node.version,
+        isr=EMPTY if is_deleted else node.isr,
+        writer=writer,
+    )
 
 
 @inner_rule
@@ -128,53 +130,46 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
             return
         index = world.znode_watches[index].next
     ensemble = world.ensemble[0]
-    index = ensemble.free_watch
-    watch = world.znode_watches[index]
-    ensemble.free_watch = watch.next
-    if watch.next == NONE or world.znode_watches[watch.next].next == NONE:
+    index = FREE_ZNODE_WATCHES.take_first(world, ensemble)
+    free = ensemble.free_watch
+    if free == NONE or world.znode_watches[free].next == NONE:
         world.context[0].needs_room = True
+    watch = world.znode_watches[index]
     watch.process = request.source
     watch.session = session
     if on_children:
-        watch.next = node.first_child_watch
-        node.first_child_watch = index
+        CHILD_WATCHES.insert(world, node, NONE, index)
     else:
-        watch.next = node.first_watch
-        node.first_watch = index
+        ZNODE_WATCHES.insert(world, node, NONE, index)
 
 
 @inner_rule
-def fire_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's data or existence, and forget them."""
     node = world.znodes[znode]
     index = node.first_watch
     node.first_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
-def fire_child_watches(world: ControlPlane, zookeeper: int, znode: int, departure_us: int) -> None:
+def fire_child_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's children, and forget them."""
     if znode == NONE:
         return
     node = world.znodes[znode]
     index = node.first_child_watch
     node.first_child_watch = NONE
-    _tell_watchers(world, zookeeper, znode, index, departure_us)
+    _tell_watchers(world, znode, index, departure_us)
 
 
 @inner_rule
-def _tell_watchers(
-    world: ControlPlane, zookeeper: int, znode: int, index: int, departure_us: int
-) -> None:
+def _tell_watchers(world: ControlPlane, znode: int, index: int, departure_us: int) -> None:
     ensemble = world.ensemble[0]
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
         watch = world.znode_watches[index]
-        news = new_event(world, zookeeper, watch.process, ZkWatch)
-        news.znode = znode
-        news.session = watch.session
-        news.is_created = is_created
+        news = ZkWatch.to(world, watch.process, watch, znode=znode, is_created=is_created)
         send(world, news, departure_us)
         following = watch.next
         watch.next = ensemble.free_watch
@@ -222,21 +217,15 @@ def _without_watches(world: ControlPlane, first: int, session: int) -> int:
 def new_notification(world: ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = world.ensemble[0]
-    znode = ensemble.free_notification
+    znode = FREE_NOTIFICATIONS.take_first(world, ensemble)
     node = world.znodes[znode]
-    ensemble.free_notification = node.next
     if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
         world.context[0].needs_room = True
     parent = world.znodes[zookeeper_tree.NOTIFICATIONS_ZNODE]
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
-    node.next = NONE
-    if ensemble.last_notification == NONE:
-        ensemble.first_notification = znode
-    else:
-        world.znodes[ensemble.last_notification].next = znode
-    ensemble.last_notification = znode
+    NOTIFICATIONS.append(world, ensemble, znode)
     return znode
 
 
@@ -286,27 +275,14 @@ def _free_chain(world: Kernel, node: Znode) -> None:
 @inner_rule
 def _free_notification(world: ControlPlane, znode: int) -> None:
     ensemble = world.ensemble[0]
-    previous = NONE
-    current = ensemble.first_notification
-    while current != znode:
-        previous = current
-        current = world.znodes[current].next
-    node = world.znodes[znode]
-    if previous == NONE:
-        ensemble.first_notification = node.next
-    else:
-        world.znodes[previous].next = node.next
-    if ensemble.last_notification == znode:
-        ensemble.last_notification = previous
-    _free_chain(world, node)
-    node.next = ensemble.free_notification
-    ensemble.free_notification = znode
+    NOTIFICATIONS.remove(world, ensemble, znode)
+    _free_chain(world, world.znodes[znode])
+    FREE_NOTIFICATIONS.insert(world, ensemble, NONE, znode)
 
 
 @inner_rule
 def write_znode_row(
     world: ControlPlane,
-    zookeeper: int,
     writer: int,
     znode: int,
     change: int,
@@ -314,33 +290,16 @@ def write_znode_row(
     """Write down what a znode holds after it was created, or written (``change``)."""
     node = world.znodes[znode]
     if change == codes.STATE_CREATED:
-        created = new_row(world, zookeeper, controller_rows.ZnodeCreated)
-        _tell_content(created, node, znode, writer)
-        created.sequence_number = node.sequence_number
-        write_row(world, created)
+        created = controller_rows.ZnodeCreated.write(world, node, znode=znode, writer=writer)
         node.row_sequence = created.sequence
     else:
-        written = new_row(world, zookeeper, controller_rows.ZnodeSet)
-        _tell_content(written, node, znode, writer)
-        written.version = node.version
-        write_row(world, written)
-    write_control_plane_row(world, zookeeper, znode, writer, change, codes.BROKER_REGISTERS)
-
-
-@inner_rule
-def _tell_content(row: controller_rows.ZnodeContent, node: Znode, znode: int, writer: int) -> None:
-    row.znode = znode
-    row.writer = writer
-    row.leader = node.leader
-    row.leader_epoch = node.leader_epoch
-    row.controller_epoch = node.controller_epoch
-    row.isr = node.isr
+        controller_rows.ZnodeSet.write(world, node, znode=znode, writer=writer)
+    write_control_plane_row(world, znode, writer, change, codes.BROKER_REGISTERS)
 
 
 @inner_rule
 def delete_znode(
     world: ControlPlane,
-    zookeeper: int,
     znode: int,
     writer: int,
     reason: int,
@@ -353,19 +312,16 @@ def delete_znode(
     node = world.znodes[znode]
     node.exists = False
     node.session = UNDEFINED
-    written = new_row(world, zookeeper, controller_rows.ZnodeDeleted)
-    written.znode = znode
-    written.writer = writer
-    write_row(world, written)
+    written = controller_rows.ZnodeDeleted.write(world, znode=znode, writer=writer)
     node.row_sequence = written.sequence
-    write_control_plane_row(world, zookeeper, znode, writer, codes.STATE_DELETED, reason)
+    write_control_plane_row(world, znode, writer, codes.STATE_DELETED, reason)
     parent = parent_of(world, znode)
     if parent == zookeeper_tree.NOTIFICATIONS_ZNODE:
         _free_notification(world, znode)
     elif holds_chain(world, znode):
         _free_chain(world, node)
-    fire_watches(world, zookeeper, znode, departure_us)
-    fire_child_watches(world, zookeeper, parent, departure_us)
+    fire_watches(world, znode, departure_us)
+    fire_child_watches(world, parent, departure_us)
 
 
 @inner_rule

@@ -50,7 +50,7 @@ def new_quorum(plan: ClusterPlan) -> Quorum:
         _set_switches(plan, quorum)
         _set_topics(plan, quorum)
         _set_replicas(plan, quorum)
-        _set_former_states(plan, quorum)
+        _set_preexisting_states(plan, quorum)
         enlarge_quorum(plan, quorum)
     return quorum
 
@@ -84,7 +84,7 @@ def _set_replicas(plan: ClusterPlan, quorum: Quorum) -> None:
             place += 1
 
 
-def _set_former_states(plan: ClusterPlan, quorum: Quorum) -> None:
+def _set_preexisting_states(plan: ClusterPlan, quorum: Quorum) -> None:
     """Lay out what was there before the run (``controller/kraft/claims.py``)."""
     if not plan.was_there_before:
         return
