@@ -21,7 +21,7 @@ from tidegauge.commands.loading import (
     show_warnings,
 )
 from tidegauge.commands.result_options import AnalyzeOptions
-from tidegauge.commands.run_options import RunOptions, SweepOptions
+from tidegauge.commands.run_options import CompareOptions, RunOptions, SweepOptions
 from tidegauge.commands.shared_options import MOST_RUNS, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.scenario.reading import Scenario
@@ -258,6 +258,22 @@ def list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None
         show_figures(scenario)
 
 
+def request_of(
+    options: SweepOptions | CompareOptions, scenario: str, fixed: Sequence[str]
+) -> tuple[RunOptions, range | None]:
+    """The request that all runs have in common, and their seeds; None: the scenario's own."""
+    if options.seeds is not None and options.seed is not None:
+        raise TidegaugeError("--seeds and --seed exclude each other")
+    request = RunOptions(
+        scenario,
+        address=options.address,
+        changes=list(fixed),
+        seed=options.seed,
+        trace_level=options.trace_level,
+    )
+    return request, None if options.seeds is None else seeds_of(options.seeds)
+
+
 def sweep_scenario(options: SweepOptions) -> None:
     """Perform ``tidegauge sweep``."""
     if options.list_figures:
@@ -267,17 +283,8 @@ def sweep_scenario(options: SweepOptions) -> None:
         raise TidegaugeError(
             "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
         )
-    if options.seeds is not None and options.seed is not None:
-        raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(options.changes or [])
-    request = RunOptions(
-        options.scenario,
-        address=options.address,
-        changes=list(fixed),
-        seed=options.seed,
-        trace_level=options.trace_level,
-    )
-    span = None if options.seeds is None else seeds_of(options.seeds)
+    request, span = request_of(options, options.scenario, fixed)
     wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, options.out)
     if span is None and not axes:
         raise TidegaugeError(
