@@ -14,12 +14,11 @@ from tidegauge.commands.loading import changes_of, loaded, scenario_file, show_w
 from tidegauge.commands.performing_many import (
     RequestedRun,
     fixed_and_axes,
-    request_of,
     folder_of_runs,
     perform_runs,
+    request_of,
 )
 from tidegauge.commands.run_options import CompareOptions, RunOptions
-from tidegauge.commands.shared_options import seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
