@@ -296,11 +296,7 @@ def test_accepts(path: str, source: str) -> None:
             "from tidegauge.views.output import x",
             "tidegauge/views",
         ),
-        (
-            "tidegauge/commands/first_steps.py",
-            "from tidegauge.command_line import app",
-            "above tidegauge",
-        ),
+        ("tidegauge/commands/demo.py", "from tidegauge.command_line import app", "above tidegauge"),
         ("analysis/tables/logs.py", "from tidegauge.analysis.making import x", "analysis/making"),
         ("analysis/making/engine.py", "import tidegauge.spark_analysis", "above spark_analysis"),
         # Inside a function, too.

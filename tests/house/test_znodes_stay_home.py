@@ -38,7 +38,6 @@ EXCEPTIONS = {
     "tidegauge/runs/trace_events.py": "a column that is the number of a znode is told by its path",
     "tidegauge/laboratory/conformance/recorded_schedule.py": "recordings name a time so",
     "traces/checks/judged_rows.py": "leaves these rows out",
-    "traces/summary_figures.py": "counts isr_change_notifications, whose unit is the znode",
 }
 
 #: Folders at the top that are no part of the product.

@@ -86,8 +86,9 @@ def _by_figure(answer: Answer) -> dict[str, list[Mapping[str, Any]]]:
 
 def _title(name: str, rows: Answer) -> str:
     words = plain_words(name.replace("_ms of ", " of "))
-    unit = f" ({rows[0]['unit']})" if rows[0]["unit"] else ""
-    return f"{words[0].upper()}{words[1:]}{unit}"
+    unit = rows[0]["unit"]
+    title = f"{words[0].upper()}{words[1:]}"
+    return f"{title} ({unit})" if unit and unit not in words else title
 
 
 _KEYS = (Key("mean over seeds", GOOD), Key("worst run", WARNING))

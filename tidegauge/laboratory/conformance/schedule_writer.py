@@ -328,12 +328,12 @@ class ScheduleWriter:
         for broker in brokers:
             for fault in self._down.pop(broker, []):
                 self._add("end_fault", fault=fault)
-        mortal = self._brokers_among(brokers)
-        lingering = [broker for broker in mortal if broker in self._lingering]
+        restarted = self._brokers_among(brokers)
+        lingering = [broker for broker in restarted if broker in self._lingering]
         if lingering:
             self._when_gone(lingering)
-        if mortal:
-            self._when(registered=mortal)
+        if restarted:
+            self._when(registered=restarted)
 
     def _write_pause(self, played: PlayedStep) -> None:
         for process in self._processes(played.recorded):

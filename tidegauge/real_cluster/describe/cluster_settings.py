@@ -71,7 +71,7 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
     defaults = dict(model_settings.broker_defaults(release, mode))
     if mode != KRAFT_MODE:
         return _taken(properties, "brokers", defaults)
-    own = _parted(properties, are_of_controllers=False)
+    own = _settings_of(properties, controllers=False)
     problems = model_settings.problems_of_settings_with_kraft((), dict.fromkeys(own, ""))
     of_zookeeper = {str(problem.path[-1]) for problem in problems}
     reasons = _THROTTLES | dict.fromkeys(of_zookeeper, "they have no meaning with KRaft")
@@ -80,15 +80,15 @@ def broker_settings(properties: Mapping[str, Property], release: str, mode: Mode
 
 def controller_settings(properties: Mapping[str, Property], release: str) -> TakenSettings:
     """The settings of KRaft's controllers among those of a node; errors as for brokers."""
-    own = _parted(properties, are_of_controllers=True)
+    own = _settings_of(properties, controllers=True)
     return _taken(own, "controllers", dict(model_settings.controller_defaults(release)))
 
 
-def _parted(properties: Mapping[str, Property], *, are_of_controllers: bool) -> dict[str, Property]:
+def _settings_of(properties: Mapping[str, Property], *, controllers: bool) -> dict[str, Property]:
     return {
         name: each
         for name, each in properties.items()
-        if (name in model_settings.CONTROLLER_SETTINGS) is are_of_controllers
+        if (name in model_settings.CONTROLLER_SETTINGS) is controllers
     }
 
 
@@ -252,14 +252,14 @@ def cluster_settings(
         values, notices = broker_settings(file.properties, release, mode)
         taken[file.file] = values
         settings.notices += notices
-    _part_common_from_own(settings, files, taken)
+    _split_common_from_own(settings, files, taken)
     _place_in_racks(settings, files, brokers)
     _count_log_directories(settings, files.all())
     _tell_of_missing_files(settings, files, brokers)
     return settings
 
 
-def _part_common_from_own(
+def _split_common_from_own(
     settings: ClusterSettings,
     files: BrokerFiles,
     taken: dict[Path, dict[str, model_settings.Value]],

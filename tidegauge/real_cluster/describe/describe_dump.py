@@ -232,14 +232,14 @@ class _Line:
             self._ids("LastKnownElr"),
             self.number,
         )
-        self._refuse_strangers(partition)
+        self._refuse_other_brokers(partition)
         return partition
 
     def is_marked_for_deletion(self) -> bool:
         """Whether the topic is marked for deletion; tools print it on either kind of line."""
         return self.values.get("MarkedForDeletion", "").lower() == "true"
 
-    def _refuse_strangers(self, partition: DescribedPartition) -> None:
+    def _refuse_other_brokers(self, partition: DescribedPartition) -> None:
         for column, ids in (
             ("Leader", () if partition.leader is None else (partition.leader,)),
             ("Isr", partition.isr),

@@ -162,7 +162,7 @@ class LogSizes:
     def __init__(self, dump: LogDirs, cluster: DescribedCluster) -> None:
         self._dump = dump
         self.notices = dump.notices
-        self._tell_of_strangers(cluster)
+        self._tell_of_unknown_logs(cluster)
         self._tell_of_assumptions(cluster)
 
     @property
@@ -197,7 +197,7 @@ class LogSizes:
             return known[partition.leader]
         return max(known.values(), default=0)
 
-    def _tell_of_strangers(self, cluster: DescribedCluster) -> None:
+    def _tell_of_unknown_logs(self, cluster: DescribedCluster) -> None:
         """Report what the dump of topics does not have: it is left out."""
         sizes = self._dump.sizes
         names = {topic.name for topic in cluster.topics}

@@ -54,7 +54,7 @@ def read_reassignment_plan(
         ) from error
     moves = []
     for place, move in enumerate(step.partitions):
-        for message in _strangers(move, partition_counts, brokers):
+        for message in _unknown_names(move, partition_counts, brokers):
             raise input_file.input_error(file, None, f"partitions[{place}].{message}")
         replicas = list(move.replicas)
         moves.append({"topic": move.topic, "partition": move.partition, "replicas": replicas})
@@ -82,7 +82,7 @@ def _without_log_directories(data: dict[str, Any]) -> bool:
     return found
 
 
-def _strangers(
+def _unknown_names(
     move: Move, partition_counts: Mapping[str, int], brokers: Collection[int]
 ) -> Iterator[str]:
     count = partition_counts.get(move.topic)

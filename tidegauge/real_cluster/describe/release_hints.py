@@ -112,8 +112,10 @@ def choose_release(
     protocols = {} if is_kraft else _protocols(files)
     chosen = ChosenRelease(_parsed(wanted or DEFAULT_RELEASE))
     if not wanted:
-        hinted = _hinted_with_kraft(dump, features) if is_kraft else _hinted(protocols, dump)
-        chosen.release, reason = hinted
+        suggested = (
+            _release_with_kraft(dump, features) if is_kraft else _release_by_files(protocols, dump)
+        )
+        chosen.release, reason = suggested
         text = f"simulated as Kafka {chosen.release}: {reason}; --release chooses another"
         chosen.notices.add("release", text)
     release = Release.parse(chosen.release)
@@ -167,7 +169,7 @@ def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:
     return versions
 
 
-def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
+def _release_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     if features:
         return _parsed(features.line), f"its brokers support metadata.version {features.line}"
@@ -177,7 +179,9 @@ def _hinted_with_kraft(dump: DescribeDump, features: FeatureLevels | None) -> tu
     return newest, "the newest, for a cluster of KRaft"
 
 
-def _hinted(protocols: dict[int | None, ProtocolVersion], dump: DescribeDump) -> tuple[str, str]:
+def _release_by_files(
+    protocols: dict[int | None, ProtocolVersion], dump: DescribeDump
+) -> tuple[str, str]:
     """A release, and the reason for choosing it."""
     newest = str(release_versions.all_releases(release_versions.ZOOKEEPER_MODE)[-1])
     if protocols:

@@ -11,9 +11,9 @@ state-change.log files are read at twice the speed of a look at each line.
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
@@ -80,16 +80,11 @@ class LogClock:
 
 
 def _second_ms(second: bytes, zone: bytes | None) -> int:
-    fields = tuple(int(part) for part in re.split(rb"[-T :]", second))
-    year, month, day, hour, minute, of_minute = fields
-    if not (1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):  # noqa: PLR2004
+    ahead = zone.decode() if zone and zone[:1] in b"+-" else "+00:00"
+    try:
+        return round(datetime.fromisoformat(f"{second.decode()}{ahead}").timestamp()) * 1_000
+    except ValueError:  # there is no such day or hour
         return -1_000
-    seconds = calendar.timegm((year, month, day, hour, minute, of_minute))
-    if zone and zone[:1] in b"+-":
-        digits = zone[1:].replace(b":", b"")
-        ahead = int(digits[:2]) * 3_600 + int(digits[2:]) * 60
-        seconds -= ahead if zone[:1] == b"+" else -ahead
-    return seconds * 1_000
 
 
 #: A group that captures, and the name that it may have.

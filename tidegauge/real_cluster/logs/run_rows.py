@@ -9,6 +9,7 @@ loss of the leader. A value that no line has is -1 in its column, which means "u
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -238,8 +239,8 @@ class _ClusterRows:
     def _active_at(self, time_ms: int) -> int | None:
         """The active controller; before the first one, that."""
         changes = self._history.controllers
-        begun = [change.node for change in changes if change.time_ms <= time_ms]
-        return next(iter([*begun[-1:], *(change.node for change in changes[:1])]), None)
+        place = bisect_right(changes, time_ms, key=lambda change: change.time_ms)
+        return changes[max(place - 1, 0)].node if changes else None
 
 
 class _Change(NamedTuple):

@@ -67,7 +67,7 @@ class MeasuredGroups:
             text = "no series of consumer groups (kafka_exporter has them): no consumers"
             self.notices.add("workload", f"{text}{fetched and f', though {fetched}'}")
             return
-        active, idle = self._parted()
+        active, idle = self._active_and_idle()
         self._add_consumers(active)
         self._tell_of_groups(active, idle, metric)
         if fetched:
@@ -129,7 +129,7 @@ class MeasuredGroups:
             return dict(sums)
         return {}
 
-    def _parted(self) -> tuple[dict[str, list[str]], list[str]]:
+    def _active_and_idle(self) -> tuple[dict[str, list[str]], list[str]]:
         """The topics of each group that reads, and the groups that do not."""
         active: dict[str, list[str]] = defaultdict(list)
         others: dict[str, None] = {}

@@ -228,7 +228,7 @@ class MeasuredTopics:
             source.settle(found.selected)
             raise InputError(
                 f"{source.place}: {_metric_text(found)} has no series with the label "
-                f"{found.label(_TOPIC)}: only sums over all topics, which cannot be parted again"
+                f"{found.label(_TOPIC)}: only sums over all topics, which cannot be split"
             )
         others = vocabulary.in_any_spelling(sought_metrics.MESSAGES_IN)
         metrics = [each.requiring(_TOPIC).selected for each in (found, *others)]
