@@ -1,6 +1,6 @@
 """The names of the figures that runs of a scenario have: ``produce_ms.shop.p99``.
 
-``traces/summary_figures.py`` defines the forms of figures; a scenario's topics, groups, steps and
+``traces/figures.yaml`` defines the forms of figures; a scenario's topics, groups, steps and
 faults fill in what is written in capitals there. No run is needed.
 
 The expected number of events in a run, computed from its plan without running it.

@@ -165,7 +165,7 @@ class Result:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All figures; ``traces/summary_figures.py`` defines each of them.
+        """All figures; ``traces/figures.yaml`` defines each of them.
 
         Raises:
             RunError: the run is unfinished, so it has no summary.

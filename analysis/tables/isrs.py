@@ -99,14 +99,15 @@ _ISRS_AT_ELECTIONS = View(
                 lag(isr) over (partition by run, partition order by {IN_ORDER}), 0
             ) end as former_isr,
             cast(null as bigint) as leader, cast(null as bigint) as leader_epoch,
-            cast(null as bigint) as isr
+            cast(null as bigint) as version, cast(null as bigint) as isr
         from partition_state
         union all
-        select run, partition, {IN_ORDER}, null, null, null, null, leader, leader_epoch, isr
+        select run, partition, {IN_ORDER}, null, null, null, null, leader, leader_epoch, version,
+            isr
         from leader_elected
     ),
     held as (
-        select run, partition, {IN_ORDER}, leader, leader_epoch, isr,
+        select run, partition, {IN_ORDER}, leader, leader_epoch, version, isr,
             {
         ", ".join(
             f"last_value({each}) ignore nulls over before as {each}"
@@ -119,7 +120,7 @@ _ISRS_AT_ELECTIONS = View(
             rows between unbounded preceding and 1 preceding
         )
     )
-    select run, partition, {_MOMENT}, leader_epoch, isr,
+    select run, partition, {_MOMENT}, leader_epoch, version, isr,
         case when leader = by_leader and leader_epoch = in_epoch then former_isr else held_isr end
             as old_isr
     from held where isr is not null
@@ -147,6 +148,7 @@ _ISR_CHANGES = View(
         where not exists (
             select 1 from removed_from_isr as r
             where r.run = e.run and r.partition = e.partition and r.time_us = e.time_us
+                and r.version = e.version
         )
     ),
     listed as (

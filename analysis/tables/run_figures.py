@@ -2,7 +2,9 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from tidegauge.analysis.tables.dialect import merged
+from __future__ import annotations
+
+from tidegauge.analysis.tables.dialect import IN_ORDER, merged
 from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 from tidegauge.analysis.tables.unavailable import CONDITIONS, OF_CLIENTS
 from tidegauge.traces.summary_figures import FIGURES
@@ -149,7 +151,22 @@ _PARTS = {
     "totals": "select run, {} from client_totals_to_the_last group by run".format(
         ", ".join(f"sum({each}) as {each}" for each in _OF_CLIENTS)
     ),
-    "started": "select run, count(*) as starts from broker_started group by run",
+    # A process that ends as it loads its logs has no other row of its start.
+    "started": f"""
+        select run, count_if(
+                life = 'started' or life = 'loading' and next_life is distinct from 'started'
+            ) as starts
+        from (
+            select run, life, lead(life) over (partition by run, process order by {IN_ORDER})
+                as next_life
+            from (
+                select run, {IN_ORDER}, 'loading' as life from broker_loading
+                union all
+                select run, {IN_ORDER}, 'started' from broker_started
+                union all
+                select run, {IN_ORDER}, 'stopped' from broker_stopped
+            ) as lives
+        ) as followed group by run""",
     "controlled": """
         select run, count(*) as failovers from controller_active where broker >= 0 group by run""",
     "fates": """

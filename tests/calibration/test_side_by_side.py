@@ -25,12 +25,12 @@ from tidegauge.real_cluster.costs.moments import (
     Moment,
     durations_of,
 )
-from tidegauge.real_cluster.costs.recorded_times import read_recorded
-from tidegauge.real_cluster.costs.side_by_side import (
+from tidegauge.real_cluster.costs.recorded_times import (
     CLOSER,
     FARTHER,
     ComparedTime,
     compare_times,
+    read_recorded,
 )
 
 REAL_LOGS = Path(__file__).parents[1] / "data" / "real_logs"

@@ -67,7 +67,9 @@ class PlainReader:
         self.states: dict[int, TraceRow] = {}
         #: The ISR before that of the state, and when the last leader was elected.
         self.isr_before: dict[int, list[int]] = {}
-        self.elected_us: dict[int, int] = {}
+        self.elected: dict[int, tuple[int, int]] = {}
+        #: The brokers that have begun to start.
+        self.loading: set[int] = set()
         self.registered: set[int] = set()
         self.leaders: dict[int, tuple[int, int]] = {}
         self.alive: set[int] = set()
@@ -268,7 +270,11 @@ class PlainReader:
             for name in _OF_CLIENTS:
                 self.figures[name] += row[name]
         elif row["time_us"] < self.ends_us:
-            self.figures["starts"] += row.kind == "broker_started"
+            if row.kind in {"broker_loading", "broker_started", "broker_stopped"}:
+                is_new = row["process"] not in self.loading
+                self.figures["starts"] += is_new and row.kind != "broker_stopped"
+                is_loading = row.kind == "broker_loading"
+                (self.loading.add if is_loading else self.loading.discard)(row["process"])
             self.figures["failovers"] += row.kind == "controller_active" and row["broker"] >= 0
 
     def _count(self, row: TraceRow) -> None:
@@ -278,10 +284,10 @@ class PlainReader:
             self.figures["leader_elections"] += row["leader"] != row["old_leader"]
             self.figures["unclean_elections"] += row["unclean"]
             self.figures["isr_removals"] += len(self._left_by_election(row))
-            self.elected_us[row["partition"]] = row["time_us"]
+            self.elected[row["partition"]] = (row["time_us"], row["version"])
         elif row.kind == "removed_from_isr":
             slot = self.slots[row["partition"]].index(row["replica"])
-            is_counted = self.elected_us.get(row["partition"]) == row["time_us"]
+            is_counted = self.elected.get(row["partition"]) == (row["time_us"], row["version"])
             self.figures["isr_removals"] += not is_counted and slot not in unpack(row["isr"])
         elif row.kind == "controller_event":
             self.queued_us.append(row["queued_us"])

@@ -28,8 +28,7 @@ from tidegauge.real_cluster.costs.measured_times import (
     measured_parameters,
     wanted_names,
 )
-from tidegauge.real_cluster.costs.recorded_times import Recorded, read_recorded
-from tidegauge.real_cluster.costs.side_by_side import compare_times
+from tidegauge.real_cluster.costs.recorded_times import Recorded, compare_times, read_recorded
 from tidegauge.replication.release_versions import KRAFT_MODE, MODE_NAMES, ZOOKEEPER_MODE, Mode
 from tidegauge.scenario.reading import load_scenario
 from tidegauge.views.progress import working

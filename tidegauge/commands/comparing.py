@@ -16,9 +16,9 @@ from tidegauge.commands.performing_many import (
     fixed_and_axes,
     folder_of_runs,
     perform_runs,
+    request_of,
 )
 from tidegauge.commands.run_options import CompareOptions, RunOptions
-from tidegauge.commands.shared_options import seeds_of
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.replication.release_versions import (
     COMPARED_RELEASES,
@@ -406,17 +406,8 @@ def _show_next(screen: Console, comparison: Comparison) -> None:
 
 def compare_scenario(options: CompareOptions) -> None:
     """Perform ``tidegauge compare``."""
-    if options.seeds is not None and options.seed is not None:
-        raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axis = compared_axis(options.modes, options.releases, options.changes or [])
-    asked = RunOptions(
-        options.scenario,
-        address=options.address,
-        changes=list(fixed),
-        seed=options.seed,
-        trace_level=options.trace_level,
-    )
-    span = None if options.seeds is None else seeds_of(options.seeds)
+    asked, span = request_of(options, options.scenario, fixed)
     request = CompareRequest(asked, axis, span, options.jobs, options.out)
     with report(as_json=options.as_json):
         comparison = compare_and_show(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from difflib import get_close_matches
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tidegauge.commands.figure_names import check_figures, figures_for_programs, show_figures
 from tidegauge.commands.loading import (
     announce_compilation,
     changes_of,
@@ -21,20 +21,86 @@ from tidegauge.commands.loading import (
     show_warnings,
 )
 from tidegauge.commands.result_options import AnalyzeOptions
-from tidegauge.commands.run_options import RunOptions, SweepOptions
+from tidegauge.commands.run_options import CompareOptions, RunOptions, SweepOptions
 from tidegauge.commands.shared_options import MOST_RUNS, seeds_of
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.scenario.named_figures import FigureNames, unknown_figures
 from tidegauge.scenario.reading import Scenario
 from tidegauge.scenario.text.changes import split_values
-from tidegauge.scenario.text.errors import counted
+from tidegauge.scenario.text.errors import counted, one_line
 from tidegauge.sweeps.many_runs import Outcome, PlannedRun, outcome_of, run_all
 from tidegauge.sweeps.sweep_content import FIGURES, SweptRun, content_of, worst_of
 from tidegauge.sweeps.sweep_folder import Axis, finished_run, run_name, sweep_folder
 from tidegauge.traces.run_files import SWEEP
 from tidegauge.traces.run_folder import new_run_folder, write_json_atomically
+from tidegauge.traces.summary_figures import FORMS
 from tidegauge.views.output import INTERRUPTED, console, print_json, report
 from tidegauge.views.progress import check_jobs, runs_progress
 from tidegauge.views.sweep_report import show_sweep
+
+#: The number of names that are proposed for an unknown one.
+_PROPOSED = 3
+#: A search for a near name among more would take seconds.
+_MOST_COMPARED = 5_000
+#: The number of names of one form that are listed; the rest is counted.
+_LISTED = 24
+
+
+def check_figures(names: Sequence[str], scenarios: Sequence[Scenario]) -> None:
+    """End the command if no run of these scenarios has one of these figures."""
+    if not names:
+        return
+
+    for name, known in unknown_figures(names, scenarios).items():
+        near = _near(name, sorted(known))
+        hint = f"did you mean {near}?" if near else "--figures lists them"
+        raise TidegaugeError(one_line(f"--figure {name}: no run will have such a figure; {hint}"))
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    """The known names that are most similar to a wrong one, or contain it."""
+    found = get_close_matches(name, known[:_MOST_COMPARED], n=_PROPOSED)
+    found = found or [each for each in known if name.lower() in each.lower()][:_PROPOSED]
+    *others, last = found or [""]
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def show_figures(scenario: Scenario | None) -> None:
+    """List all forms of figures, or the figures that runs of a scenario have: each on a line."""
+    listed = _listed(scenario)
+    width = max(len(name) for each in listed for name in each["names"][:_LISTED])
+    unit_width = max(len(each["unit"]) for each in listed)
+    for each in listed:
+        for name in each["names"][:_LISTED]:
+            typer.echo(f"{name:{width}}  {each['unit']:{unit_width}}  {each['meaning']}")
+        if len(each["names"]) > _LISTED:
+            more, last = len(each["names"]) - _LISTED, each["names"][-1]
+            typer.echo(f"  ... and {more:,} more, to {last} (--json has all)")
+    if scenario is None:
+        typer.echo(
+            "\nNames in capitals stand for names in a scenario: a TOPIC, a GROUP of producers, a "
+            "FAULT, a STEP.\nWith a SCENARIO its own figures are listed."
+        )
+
+
+def figures_for_programs(scenario: Scenario | None) -> list[dict[str, Any]]:
+    """The figures for programs, with an entry for each."""
+    return [
+        {"figure": name, "unit": each["unit"], "meaning": each["meaning"]}
+        for each in _listed(scenario)
+        for name in each["names"]
+    ]
+
+
+def _listed(scenario: Scenario | None) -> list[dict[str, Any]]:
+    """All forms of figures, each with its names."""
+    if scenario is None:
+        forms = [(form, [form.name]) for form in FORMS]
+    else:
+        figures = FigureNames(scenario)
+        forms = [(form, list(figures.names_of(form))) for form in figures.forms]
+    return [{"names": names, "unit": form.unit, "meaning": form.meaning} for form, names in forms]
+
 
 #: A table of more settings would be of no use.
 _MOST_SETTINGS = 1_000
@@ -258,6 +324,22 @@ def list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None
         show_figures(scenario)
 
 
+def request_of(
+    options: SweepOptions | CompareOptions, scenario: str, fixed: Sequence[str]
+) -> tuple[RunOptions, range | None]:
+    """The request that all runs have in common, and their seeds; None: the scenario's own."""
+    if options.seeds is not None and options.seed is not None:
+        raise TidegaugeError("--seeds and --seed exclude each other")
+    request = RunOptions(
+        scenario,
+        address=options.address,
+        changes=list(fixed),
+        seed=options.seed,
+        trace_level=options.trace_level,
+    )
+    return request, None if options.seeds is None else seeds_of(options.seeds)
+
+
 def sweep_scenario(options: SweepOptions) -> None:
     """Perform ``tidegauge sweep``."""
     if options.list_figures:
@@ -267,17 +349,8 @@ def sweep_scenario(options: SweepOptions) -> None:
         raise TidegaugeError(
             "SCENARIO is missing: a scenario file, or the name of a shipped scenario"
         )
-    if options.seeds is not None and options.seed is not None:
-        raise TidegaugeError("--seeds and --seed exclude each other")
     fixed, axes = fixed_and_axes(options.changes or [])
-    request = RunOptions(
-        options.scenario,
-        address=options.address,
-        changes=list(fixed),
-        seed=options.seed,
-        trace_level=options.trace_level,
-    )
-    span = None if options.seeds is None else seeds_of(options.seeds)
+    request, span = request_of(options, options.scenario, fixed)
     wanted = SweepRequest(request, axes, span, options.figures or (), options.jobs, options.out)
     if span is None and not axes:
         raise TidegaugeError(

@@ -28,7 +28,7 @@ from tidegauge.metrics.spellings.all_spellings import STRIMZI
 from tidegauge.metrics.spellings.spelling import Spelling
 from tidegauge.rehearsal.alerts import Alerts, RuleFile
 from tidegauge.rehearsal.promtool import Intervals, Promtool, PromtoolError, Recording, evaluate
-from tidegauge.rehearsal.verdicts import Incident, Judged, judge
+from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, judge
 from tidegauge.scenario.cluster_plan import ClusterPlan
 from tidegauge.scenario.model.scenario import AlertExpectations
 from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario
@@ -61,7 +61,7 @@ class Rehearsed(NamedTuple):
     #: As the command line names it.
     name: str
     #: None if it failed.
-    incident: Incident | None
+    incident: IncidentPlan | None
     judged: Sequence[Judged] = ()
     #: Alerts in its expectations that are in none of the files.
     unknown: Sequence[str] = ()
@@ -208,7 +208,7 @@ def rehearse_one(rehearsal: Rehearsal, name: str, folder: Path | None = None) ->
 def _rehearse(rehearsal: Rehearsal, name: str, within: Path | None) -> Rehearsed:
     scenario = load_incident(name)
     kept = _kept_folder(rehearsal, scenario)
-    incident = Incident(
+    incident = IncidentPlan(
         scenario.name,
         scenario.duration_us,
         scenario.trouble_begins_us(),

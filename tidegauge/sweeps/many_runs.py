@@ -42,7 +42,7 @@ class Outcome:
     error: str | None = None
     #: The checks with an unexpected verdict, and ``steps`` if a step timed out.
     unexpected: Sequence[str] = ()
-    #: As ``traces/summary_figures.py`` defines them: every number of its summary, and of each
+    #: As ``traces/figures.yaml`` defines them: every number of its summary, and of each
     #: fault how many seconds it was on.
     figures: Mapping[str, float] = field(default_factory=dict)
     trace_sha256: str | None = None

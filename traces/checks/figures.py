@@ -167,8 +167,12 @@ class CountedPartition(Record):
     isr_is_one: flag
     #: The ISR of the state before the one that the control plane holds.
     isr_before: i64
-    #: When its last election was written; -1 there was none.
+    #: The last election: when it was written, and the version of that state; -1 there was none.
     elected_us: i64 = -1
+    elected_version: i64 = -1
+    #: When its last episode began, and ended; -1 there was none.
+    one_since_us: i64 = -1
+    one_until_us: i64 = -1
 
 
 class StoppedBy(Record):
@@ -277,6 +281,7 @@ def _begin(figures: Figures, from_us: int) -> None:
     begin_counting(count.writes)
     begin_counting(count.reads)
     for number in range(len(figures.partitions)):
+        figures.partitions[number].one_since_us = from_us
         begin_counting_of(count.writes, figures.partitions[number].writes, from_us)
         begin_counting_of(count.reads, figures.partitions[number].reads, from_us)
     count.leaders_most = 0
@@ -336,7 +341,8 @@ def _is_taken_out(history: Histories, figures: Figures, row: RemovedFromIsr) -> 
     With KRaft the election of the same record has already been counted.
     """
     slot = slot_of(history, row.partition, row.replica)
-    is_counted = figures.partitions[row.partition].elected_us == row.time_us
+    own = figures.partitions[row.partition]
+    is_counted = own.elected_us == row.time_us and own.elected_version == row.version
     return not is_counted and not contains(row.isr, slot)
 
 
@@ -349,6 +355,7 @@ def _taken_out_by_election(history: Histories, figures: Figures, row: LeaderElec
     known = history.partitions[row.partition]
     own = figures.partitions[row.partition]
     own.elected_us = row.time_us
+    own.elected_version = row.version
     is_held = known.leader == row.leader and known.leader_epoch == row.leader_epoch
     return size(without(own.isr_before if is_held else known.isr, row.isr))
 
@@ -376,7 +383,15 @@ def _count_highest(history: Histories, figures: Figures, partition: int) -> None
     own = figures.partitions[partition]
     is_one = known.exists and _is_isr_of_one(history, figures, partition)
     if is_one and not own.isr_is_one:
-        count.isr_of_one_episodes += 1
+        # States of one instant are one change.
+        if own.one_until_us != count.now_us:
+            count.isr_of_one_episodes += 1
+            own.one_since_us = count.now_us
+    elif own.isr_is_one and not is_one:
+        own.one_until_us = count.now_us
+        if own.one_since_us == count.now_us:
+            count.isr_of_one_episodes -= 1
+            own.one_until_us = NONE
     own.isr_is_one = is_one
     count.isr_in_one_rack_most = max(count.isr_in_one_rack_most, count.isr_in_one_rack)
     if known.exists and known.leader >= 0:

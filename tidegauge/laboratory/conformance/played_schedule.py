@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
+from tidegauge.laboratory.conformance import played_state
 from tidegauge.laboratory.conformance.played_state import KRaftState, StepOutcome, ZooKeeperState
 from tidegauge.laboratory.conformance.recorded_dialects import Tree
 from tidegauge.laboratory.conformance.schedule_writer import PlayedStep
@@ -29,7 +30,6 @@ _UNSEEN = {
 }
 #: How long the harness waits for a fetch.
 _PATIENCE_US = 3_000_000
-_UP, _PAUSED, _DOWN = "up", "paused", "down"
 _NO_ERROR = "NONE"
 #: Steps that wait for a condition.
 _WAITS = {"wait", "wait_reg", "wait_unreg", "wait_ctrl", "wait_fenced", "wait_unfenced"}
@@ -88,7 +88,6 @@ class _Reader:
         self._request_us = 0
         self._up: dict[int, bool] = dict.fromkeys(self.brokers, False)
         self._stopped_us: dict[int, int] = defaultdict(int)
-        self._paused: dict[int, set[int]] = defaultdict(set)
         self._epochs: dict[tuple[int, int], int] = {}
         #: Batches that were appended: partition, epoch, first offset -> records, tag.
         self._batches: dict[tuple[str, int, int], tuple[int, str]] = {}
@@ -112,8 +111,6 @@ class _Reader:
             self._epochs[row["process"], row["partition"]] = row["leader_epoch"]
         elif row.kind in {"broker_started", "broker_loading", "broker_stopped"}:
             self._take_life(row)
-        elif row.kind in {"fault_began", "fault_ended"}:
-            self._take_fault(row)
 
     # Steps.
 
@@ -240,15 +237,15 @@ class _Reader:
 
     def _process(self, broker: int) -> str:
         if not self._up[broker]:
-            return _DOWN
-        return _PAUSED if self._paused[broker] else _UP
+            return played_state.DOWN
+        is_paused = self.held.is_hit(self.brokers.index(broker), "pause")
+        return played_state.PAUSED if is_paused else played_state.UP
 
     def _take_life(self, row: TraceRow) -> None:
         broker = self.brokers[row["broker"]]
         self._up[broker] = row.kind != "broker_stopped"
         if row.kind == "broker_stopped":
             self._stopped_us[broker] = row["time_us"]
-            self._paused[broker].clear()
         if self.now < 0:
             return
         outcome = self.outcomes[self.now]
@@ -256,16 +253,6 @@ class _Reader:
             outcome.result["attempts"] = outcome.result.get("attempts", 0) + 1
         elif row.kind == "broker_stopped":
             outcome.times_ms.setdefault("shutdown_ms", (row["time_us"] - outcome.begin_us) / 1000)
-
-    def _take_fault(self, row: TraceRow) -> None:
-        broker = self.names.broker_of_process(row["process"])
-        if broker < 0 or self.names.fault_kind(row["fault"]) != "pause":
-            return
-        paused = self._paused[self.brokers[broker]]
-        if row.kind == "fault_began":
-            paused.add(row["fault"])
-        else:
-            paused.discard(row["fault"])
 
     def _take_observation(self, row: TraceRow) -> None:
         process = row["process"]

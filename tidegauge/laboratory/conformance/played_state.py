@@ -45,6 +45,9 @@ class StepOutcome:
     times_ms: dict[str, float] = field(default_factory=dict)
 
 
+UP, PAUSED, DOWN = "up", "paused", "down"
+
+
 class _HeldState:
     """Follows the rows about the state of the cluster."""
 
@@ -54,6 +57,27 @@ class _HeldState:
         #: Id of the active controller, or of its broker, and the newest controller epoch.
         self._controller: int | None = None
         self._controller_epoch: int | None = None
+        #: By process: the faults that hit it now.
+        self._faults: dict[int, set[int]] = defaultdict(set)
+
+    def take(self, row: TraceRow, outcome: StepOutcome | None) -> None:
+        """Take over the information of one row.
+
+        Args:
+            row: of any kind.
+            outcome: of the step that is being played; None: before the first.
+        """
+        del outcome
+        if row.kind == "fault_began":
+            self._faults[row["process"]].add(row["fault"])
+        elif row.kind == "fault_ended":
+            self._faults[row["process"]].discard(row["fault"])
+        elif row.kind == "broker_stopped":
+            self._faults[row["process"]].clear()
+
+    def is_hit(self, process: int, *kinds: str) -> bool:
+        """Whether a fault of one of these kinds hits a process now."""
+        return any(self.names.fault_kind(fault) in kinds for fault in self._faults[process])
 
     def _leader(self, row: TraceRow) -> int:
         """The id of the leader in a row; below 0 if there is none."""
@@ -73,16 +97,10 @@ class ZooKeeperState(_HeldState):
         self._states: dict[int, TraceRow] = {}
         self._moved: dict[int, TraceRow] = {}
         self._registered: set[int] = set()
-        #: Faults during which ZooKeeper does not respond to the harness.
-        self._outages: set[int] = set()
 
     def take(self, row: TraceRow, outcome: StepOutcome | None) -> None:
-        """Take over the information of one row.
-
-        Args:
-            row: of any kind.
-            outcome: of the step that is being played; None: before the first.
-        """
+        """Take over the information of one row."""
+        super().take(row, outcome)
         self.pending.take(row)
         if row.kind == "topic_deleted":
             self._deleted.add(row["topic"])
@@ -99,13 +117,6 @@ class ZooKeeperState(_HeldState):
             (self._registered.add if known else self._registered.discard)(
                 self.brokers[row["broker"]]
             )
-        elif row.kind in {"fault_began", "fault_ended"}:
-            self._take_fault(row)
-
-    def _take_fault(self, row: TraceRow) -> None:
-        if self.names.fault_kind(row["fault"]) == "zookeeper_outage":
-            began = row.kind == "fault_began"
-            (self._outages.add if began else self._outages.discard)(row["fault"])
 
     def _take_state(self, row: TraceRow, outcome: StepOutcome | None) -> None:
         if row["change"] == codes.STATE_DELETED:
@@ -134,6 +145,7 @@ class ZooKeeperState(_HeldState):
 
     def observe(self, topics: list[str]) -> recorded_dialects.Tree:
         """The observation of it and of these topics' partitions; brokers have rows of their own."""
+        is_out = any(self.is_hit(process, "zookeeper_outage") for process in [*self._faults])
         tree: recorded_dialects.Tree = {
             "controller": self._controller,
             "controller_epoch": self._controller_epoch,
@@ -152,7 +164,7 @@ class ZooKeeperState(_HeldState):
                     if moved is None
                     else self.names.brokers_in(moved["replicas"], number)
                 ),
-                "zk": None if row is None or self._outages else self._state(row),
+                "zk": None if row is None or is_out else self._state(row),
                 "logs": {},
             }
         return tree
@@ -160,7 +172,6 @@ class ZooKeeperState(_HeldState):
 
 #: Kinds of records.
 _CREATE, _CHANGE, _CLEAR_ELR = "create", "change", "ClearElrRecord"
-_UP, _PAUSED, _DOWN = "up", "paused", "down"
 #: States of brokers, as their records are described.
 _STATES = {
     int(codes.BROKER_FENCED): recorded_dialects.FENCED,
@@ -233,9 +244,12 @@ class KRaftState(_HeldState):
     def __init__(self, names: Names, schedule: RecordedSchedule) -> None:
         super().__init__(names, schedule)
         self._voters = _Voters(schedule)
-        #: Faults that stop or pause controllers, by number of the controller.
-        self._stopped: dict[int, set[int]] = defaultdict(set)
-        self._paused: dict[int, set[int]] = defaultdict(set)
+        #: By number of the controller.
+        self._processes = {
+            each.number: process
+            for process, each in names.processes.items()
+            if each.role == "quorum controller"
+        }
         #: By partition.
         self._registrations: dict[int, Registration] = {}
         #: By broker: its state in the control plane, and whether it has requested its shutdown.
@@ -249,12 +263,8 @@ class KRaftState(_HeldState):
         self._batch_us = 0
 
     def take(self, row: TraceRow, outcome: StepOutcome | None) -> None:
-        """Take over the information of one row.
-
-        Args:
-            row: of any kind.
-            outcome: of the step that is being played; None: before the first.
-        """
+        """Take over the information of one row."""
+        super().take(row, outcome)
         if row["time_us"] != self._batch_us:
             self._close_batch()
             self._batch_us = row["time_us"]
@@ -271,8 +281,6 @@ class KRaftState(_HeldState):
             self._take_broker(row, outcome)
         elif row.kind == "controller_active":
             self._take_controller(row)
-        elif row.kind in {"fault_began", "fault_ended"}:
-            self._take_fault(row)
 
     def _take_controller(self, row: TraceRow) -> None:
         """A controller is active; of one that is none any more a harness knows still the id."""
@@ -280,24 +288,11 @@ class KRaftState(_HeldState):
             self._controller = self._voters.id_of(row["broker"] - len(self.brokers))
             self._controller_epoch = row["controller_epoch"]
 
-    def _take_fault(self, row: TraceRow) -> None:
-        process = self.names.processes[row["process"]]
-        if process.role != "quorum controller":
-            return
-        kind = self.names.fault_kind(row["fault"])
-        by_kind = {"pause": self._paused, "crash": self._stopped, "restart": self._stopped}
-        if kind not in by_kind:
-            return
-        faults = by_kind[kind][process.number]
-        if row.kind == "fault_began":
-            faults.add(row["fault"])
-        else:
-            faults.discard(row["fault"])
-
     def _process(self, number: int) -> str:
-        if self._stopped[number]:
-            return _DOWN
-        return _PAUSED if self._paused[number] else _UP
+        process = self._processes.get(number, -1)
+        if self.is_hit(process, "crash", "restart"):
+            return DOWN
+        return PAUSED if self.is_hit(process, "pause") else UP
 
     def _record_of(self, partition: int) -> _Record:
         """The last record of a partition in this batch."""

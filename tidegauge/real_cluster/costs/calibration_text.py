@@ -10,7 +10,7 @@ import yaml
 
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.real_cluster.costs.calibration import QUANTILES, Calibration, Fitted
-from tidegauge.real_cluster.costs.side_by_side import CLOSER, ComparedTime
+from tidegauge.real_cluster.costs.recorded_times import CLOSER, ComparedTime
 from tidegauge.scenario.model.costs import Costs
 from tidegauge.scenario.model.limits import Resources
 from tidegauge.scenario.text.errors import counted

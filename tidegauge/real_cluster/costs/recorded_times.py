@@ -1,22 +1,27 @@
-"""Times of a recorded cluster: its schedule, and moments of the real run and of a simulated one.
+"""A recorded cluster: its schedule, its real times, and those of default and calibrated costs.
 
 A folder has the logs of each node, ``schedule.json`` with the steps that were played, and
 ``truth.json``: the settings, the signals to processes, and every write to ZooKeeper, or every
-record of the metadata log, each with its time.
+record of the metadata log, each with its time. The simulator plays the schedule with default costs
+and with calibrated ones.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tidegauge.engine.simulate import simulate
 from tidegauge.laboratory.conformance.recorded_dialects import in_one_form
 from tidegauge.laboratory.conformance.recorded_schedule import RecordedSchedule, RecordingError
-from tidegauge.laboratory.conformance.translation import Translation
+from tidegauge.laboratory.conformance.translation import Translation, translate
 from tidegauge.real_cluster.costs import moments
-from tidegauge.real_cluster.costs.moments import Moment
+from tidegauge.real_cluster.costs.moments import MEASURED_TIMES, MeasuredTime, Moment, durations_of
 from tidegauge.replication.release_versions import KRAFT_MODE, ZOOKEEPER_MODE
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
@@ -190,3 +195,72 @@ def _of_fault(event: TraceEvent, run: Run) -> Iterator[Moment]:
     if broker is not None and kind is not None:
         kind = kind if event.kind == "fault_began" else moments.STARTS
         yield Moment(event.time_us / 1000, kind, broker)
+
+
+CLOSER, SAME, FARTHER = "yes", "same", "no"
+#: A smaller part of the distance to the real time is the noise of a few seeds.
+_LEAST = 0.05
+
+#: Durations of each measured time, milliseconds.
+Durations = Mapping[str, Sequence[float]]
+
+
+class ComparedTime(NamedTuple):
+    """A time in reality, with default costs and with calibrated ones: all durations of each."""
+
+    measured: MeasuredTime
+    real_ms: Sequence[float]
+    default_ms: Sequence[float]
+    calibrated_ms: Sequence[float]
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median of the calibrated runs is closer to the real one."""
+        real_ms = median(self.real_ms)
+        off_ms = abs(median(self.default_ms) - real_ms)
+        nearer_ms = off_ms - abs(median(self.calibrated_ms) - real_ms)
+        if abs(nearer_ms) < _LEAST * off_ms:
+            return SAME
+        return CLOSER if nearer_ms > 0 else FARTHER
+
+
+def compare_times(
+    recorded: Iterable[Recorded],
+    costs: Mapping[str, Any],
+    seeds: int,
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[ComparedTime]:
+    """The times of recorded clusters that all three have; of several together.
+
+    Raises:
+        RecordingError, ScenarioError: a schedule cannot be played.
+    """
+    real: dict[str, list[float]] = defaultdict(list)
+    default: dict[str, list[float]] = defaultdict(list)
+    calibrated: dict[str, list[float]] = defaultdict(list)
+    for each in recorded:
+        tell(f"plays {each.schedule.name}")
+        for found, times in (
+            (real, durations_of(each.moments)),
+            (default, played_times(each, {}, seeds)),
+            (calibrated, played_times(each, costs, seeds)),
+        ):
+            for name, durations in times.items():
+                found[name] += durations
+    return [
+        ComparedTime(each, real[each.name], default[each.name], calibrated[each.name])
+        for each in MEASURED_TIMES
+        if real[each.name] and default[each.name] and calibrated[each.name]
+    ]
+
+
+def played_times(recorded: Recorded, costs: Mapping[str, Any], seeds: int) -> Durations:
+    """The times of so many runs of a schedule with these costs."""
+    found: dict[str, list[float]] = defaultdict(list)
+    for seed in range(1, seeds + 1):
+        translation = translate(recorded.schedule, seed=seed, costs=costs)
+        with TemporaryDirectory(prefix="tidegauge-") as folder:
+            run = simulate(translation.scenario, Path(folder) / "run")
+            for name, durations in durations_of(moments_of_run(translation, Run(run.path))).items():
+                found[name] += durations
+    return found

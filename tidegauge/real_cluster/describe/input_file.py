@@ -11,8 +11,10 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.scenario.text.errors import one_line
+from tidegauge.scenario.text.errors import one_line, path_text, problems_in
 
 #: Instead of a file.
 STANDARD_INPUT = Path("-")
@@ -66,6 +68,13 @@ def json_error(file: Path, line: int | None, error: Exception) -> InputError:
         return input_error(file, error.lineno, f"is not valid JSON: {error.msg}")
     reason = "is nested too deeply" if isinstance(error, RecursionError) else error
     return input_error(file, line, f"is not valid JSON: {reason}")
+
+
+def form_error(file: Path, line: int | None, error: ValidationError, data: object) -> InputError:
+    """The error about data of another form than that of their model, with the place in them."""
+    problem = problems_in(error, data)[0]
+    where = f"{path_text(problem.path)}: " if problem.path else ""
+    return input_error(file, line, f"{where}{problem.message}")
 
 
 def read_bytes(file: Path) -> bytes:

@@ -16,7 +16,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.describe_dump import DescribedPartition, DescribedTopic
@@ -25,8 +27,6 @@ from tidegauge.simulation.quantities import MOST_BYTES, format_size
 
 #: Name of a topic, number of the partition.
 Log = tuple[str, int]
-
-_PARTITION = re.compile(r"(?P<topic>.+)-(?P<number>[0-9]{1,9})")
 
 
 @dataclass
@@ -54,7 +54,7 @@ def read_log_dirs(file: Path) -> LogDirs:
     lines = input_file.lines_of(input_file.read_text(file))
     for line, data in _objects(file, lines):
         found = True
-        _Reader(dump, line).read(data)
+        _add_output(dump, line, data)
     if not found:
         message = 'has no line with JSON such as {"version":1,"brokers":[...]}: it must be the '
         raise input_file.input_error(file, None, f"{message}output of kafka-log-dirs.sh --describe")
@@ -79,76 +79,73 @@ def _objects(file: Path, lines: list[str]) -> Iterator[tuple[int, object]]:
         begins += len(line) + 1
 
 
-class _Reader:
-    """Reads one JSON object into a dump."""
+_Count = Annotated[int, Field(strict=True, ge=0, le=MOST_BYTES)]
 
-    def __init__(self, dump: LogDirs, line: int) -> None:
-        self._dump = dump
-        self._line = line
 
-    def read(self, data: object) -> None:
-        """Take over all brokers.
+def _log(name: object) -> Log:
+    topic, _, number = name.rpartition("-") if isinstance(name, str) else ("", "", "")
+    if not topic or not re.fullmatch("[0-9]{1,9}", number):
+        raise ValueError(f"must be such as orders-0, not {name!r}")
+    return topic, int(number)
 
-        Raises:
-            InputError: something is missing, or has another form.
-        """
-        brokers = self._list(data, "brokers", "")
-        for place, broker in enumerate(brokers):
-            where = f"brokers[{place}]"
-            number = self._number(broker, "broker", where)
-            directories = self._list(broker, "logDirs", f"{where}.")
-            if number in self._dump.directories:
-                raise self._error(f"{where}: broker {number} is there twice")
-            self._dump.directories[number] = len(directories)
-            for other, directory in enumerate(directories):
-                self._read_directory(number, directory, f"{where}.logDirs[{other}]")
 
-    def _read_directory(self, broker: int, directory: object, where: str) -> None:
-        partitions = self._list(directory, "partitions", f"{where}.")
-        assert isinstance(directory, dict)
-        if directory.get("error") is not None:
-            name = directory.get("logDir")
-            self._dump.notices.add(
-                "logs", f"broker {broker}: log directory {name} has an error: {directory['error']}"
-            )
-        moved = []
-        for place, partition in enumerate(partitions):
-            path = f"{where}.partitions[{place}]"
-            log = self._log(partition, path)
-            size = self._number(partition, "size", path)
-            if partition.get("isFuture") is True:
-                moved.append("{}-{}".format(*log))
-                continue
-            sizes = self._dump.sizes.setdefault(log, {})
-            sizes[broker] = max(size, sizes.get(broker, 0))
-            lag = partition.get("offsetLag")
-            if isinstance(lag, int) and lag > 0:
-                self._dump.lags[log, broker] = lag
-        self._dump.notices.name(
-            "logs", f"broker {broker}: moves between its log directories are left out", moved
-        )
+class _Partition(BaseModel):
+    log: Annotated[Log, BeforeValidator(_log)] = Field(alias="partition")
+    size: _Count
+    offset_lag: Any = Field(default=0, alias="offsetLag")
+    is_future: Any = Field(default=False, alias="isFuture")
 
-    def _log(self, partition: object, where: str) -> Log:
-        name = partition.get("partition") if isinstance(partition, dict) else None
-        match = _PARTITION.fullmatch(name) if isinstance(name, str) else None
-        if match is None:
-            raise self._error(f"{where}: partition must be such as orders-0, not {name!r}")
-        return match["topic"], int(match["number"])
 
-    def _list(self, data: object, name: str, where: str) -> list[Any]:
-        value = data.get(name) if isinstance(data, dict) else None
-        if not isinstance(value, list):
-            raise self._error(f"{where}{name} must be a list")
-        return value
+class _Directory(BaseModel):
+    path: Any = Field(default=None, alias="logDir")
+    error: Any = None
+    partitions: list[_Partition]
 
-    def _number(self, data: object, name: str, where: str) -> int:
-        value = data.get(name) if isinstance(data, dict) else None
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MOST_BYTES:
-            raise self._error(f"{where}: {name} must be a number from 0 on, not {value!r}")
-        return value
 
-    def _error(self, message: str) -> input_file.InputError:
-        return input_file.input_error(self._dump.file, self._line, message)
+class _Broker(BaseModel):
+    broker: _Count
+    directories: list[_Directory] = Field(alias="logDirs")
+
+
+class _Output(BaseModel):
+    """The JSON of one call of the tool."""
+
+    brokers: list[_Broker]
+
+
+def _add_output(dump: LogDirs, line: int, data: object) -> None:
+    """Add all brokers of an output to a dump.
+
+    Raises:
+        InputError: something is missing, or has another form.
+    """
+    try:
+        output = _Output.model_validate(data)
+    except ValidationError as error:
+        raise input_file.form_error(dump.file, line, error, data) from error
+    for place, broker in enumerate(output.brokers):
+        if broker.broker in dump.directories:
+            message = f"brokers[{place}]: broker {broker.broker} is there twice"
+            raise input_file.input_error(dump.file, line, message)
+        dump.directories[broker.broker] = len(broker.directories)
+        for directory in broker.directories:
+            _add_directory(dump, broker.broker, directory)
+
+
+def _add_directory(dump: LogDirs, broker: int, directory: _Directory) -> None:
+    if directory.error is not None:
+        text = f"broker {broker}: log directory {directory.path} has an error: {directory.error}"
+        dump.notices.add("logs", text)
+    for each in directory.partitions:
+        if each.is_future is True:
+            continue
+        sizes = dump.sizes.setdefault(each.log, {})
+        sizes[broker] = max(each.size, sizes.get(broker, 0))
+        if isinstance(each.offset_lag, int) and each.offset_lag > 0:
+            dump.lags[each.log, broker] = each.offset_lag
+    moved = ["{}-{}".format(*each.log) for each in directory.partitions if each.is_future is True]
+    text = f"broker {broker}: moves between its log directories are left out"
+    dump.notices.name("logs", text, moved)
 
 
 #: Sizes from here on are rounded to kB.

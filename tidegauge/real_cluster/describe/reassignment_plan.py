@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from tidegauge.real_cluster.describe import input_file
 from tidegauge.scenario.model.references import no_such
 from tidegauge.scenario.model.topic_steps import Move, ReassignStep
-from tidegauge.scenario.text.errors import path_text, problems_in
 
 #: The field that the tool reads and the simulator does not: the log directory of a replica.
 _LOG_DIRECTORIES = "log_dirs"
@@ -45,9 +44,7 @@ def read_reassignment_plan(
     try:
         step = ReassignStep.model_validate({**data, "do": "reassign", "at": "0s"})
     except ValidationError as error:
-        problem = problems_in(error, data)[0]
-        where = f"{path_text(problem.path)}: " if problem.path else ""
-        raise input_file.input_error(file, None, f"{where}{problem.message}") from error
+        raise input_file.form_error(file, None, error, data) from error
     except UnicodeEncodeError as error:
         raise input_file.input_error(
             file, None, "has a name with half of a surrogate pair in it"

@@ -47,6 +47,9 @@ _READERS: dict[str, tuple[Callable[..., int], tuple[str, ...]]] = {
 }
 
 
+_TIME_MS = PartitionRow._fields.index("time_ms")
+
+
 class _RowReader:
     """Makes the row of a line whose groups are its columns."""
 
@@ -64,7 +67,7 @@ class _RowReader:
 
     def __call__(self, match: Match, names: Names, time_ms: int) -> Iterable[Sequence[int]]:
         row = self._empty.copy()
-        row[1] = time_ms
+        row[_TIME_MS] = time_ms
         texts = (None, *match.groups())
         for place, read, numbers in self._columns:
             row[place] = read(names, *[texts[number] for number in numbers])
