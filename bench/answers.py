@@ -23,8 +23,6 @@ Each checkout runs its own copy::
 The exit status of a comparison is 1 if anything differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import json

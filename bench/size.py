@@ -10,8 +10,6 @@ the number of brokers: then the parts of the state that are of a broker and a pa
 cause.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ second of work, or with the scenario. The rest of the run is predicted by its ex
 events (``scenario/named_figures.py``), each of which takes as long as those of the trial.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import time

@@ -5,8 +5,6 @@ it. The function's module is imported when the command is performed, so ``--help
 Errors that users read are printed here and nowhere else.
 """
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping

@@ -13,8 +13,6 @@ Figures cover the run itself, from ``figures_from_seconds`` to ``virtual_seconds
 not count, and the liveness phase has its own part. Only losses are judged at the end of that phase.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ Of a partition two brokers can act as leader at a time, in different epochs.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import (
     FROM_THE_BEGINNING,
     IN_ORDER,

@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.dialect import (
     FROM_THE_BEGINNING,
     IN_ORDER,

@@ -6,8 +6,6 @@ shrinks and expands its ISR, or by the controller.
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tidegauge.analysis.tables.dialect import IN_ORDER, merged

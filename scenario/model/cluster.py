@@ -1,7 +1,5 @@
 """The cluster of a scenario: brokers, racks, settings, ZooKeeper or controllers, the topics."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self

@@ -1,7 +1,5 @@
 """A scenario's mapping as it is in another mode or release."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

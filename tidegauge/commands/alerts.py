@@ -1,7 +1,5 @@
 """``tidegauge alerts``: alert rules, tested on simulated incidents."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tidegauge calibrate``: costs of work from a real cluster's logs and metrics."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tidegauge compare``: variants of a scenario, their runs, and their figures side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

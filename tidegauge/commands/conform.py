@@ -1,7 +1,5 @@
 """``tidegauge conform`` and ``gallery``: real brokers' schedules, and known bugs of KRaft."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tidegauge demo``: a demonstration of Tidegauge, in commands that any user can type."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator
 from pathlib import Path

@@ -8,8 +8,6 @@ round robin over partitions. So one group writes to topics that have about the s
 partition: within a factor of 2.
 """
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import defaultdict

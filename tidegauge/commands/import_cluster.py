@@ -1,7 +1,5 @@
 """``tidegauge import``: a scenario from the output of Kafka's tools about a real cluster."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shlex

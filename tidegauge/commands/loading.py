@@ -3,8 +3,6 @@
 ``tidegauge compile`` is here, too.
 """
 
-from __future__ import annotations
-
 import importlib
 from importlib.util import find_spec
 from pathlib import Path

@@ -4,8 +4,6 @@ Views of a run were options of ``show``; two runs were compared by ``compare``, 
 its upgrade by ``import``. Such a command is answered with the new one, and does nothing else.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 

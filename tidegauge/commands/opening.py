@@ -1,7 +1,5 @@
 """The run that a command looks at, in the folder that its argument names."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

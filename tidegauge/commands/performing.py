@@ -1,7 +1,5 @@
 """``tidegauge run``: one run with its progress, and with one line for each early end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from math import isfinite, nan

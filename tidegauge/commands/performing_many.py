@@ -1,7 +1,5 @@
 """``tidegauge sweep``: many runs, planned, run where they are missing, and told as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from difflib import get_close_matches

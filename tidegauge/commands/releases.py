@@ -1,7 +1,5 @@
 """``tidegauge releases``: the differences between releases of Kafka."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

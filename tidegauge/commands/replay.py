@@ -1,7 +1,5 @@
 """``tidegauge replay`` and ``compare-runs``: a run beside its repetition, or beside another."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """``tidegauge report``, ``replay-view``, ``analyze`` and ``dashboards``: pages and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable

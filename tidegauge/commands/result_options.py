@@ -1,7 +1,5 @@
 """The options of commands about results: reports, tables, real logs, two runs, repetitions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, NamedTuple
 

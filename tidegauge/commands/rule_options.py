@@ -1,7 +1,5 @@
 """The options of commands about the rules of Kafka, and about the simulator's fidelity to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, NamedTuple
 

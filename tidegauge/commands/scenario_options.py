@@ -1,7 +1,5 @@
 """The options of commands that make, list and check scenarios, and of the demonstration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, NamedTuple
 

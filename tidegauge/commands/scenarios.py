@@ -1,7 +1,5 @@
 """``tidegauge scenarios`` and ``schema``: the shipped scenarios, and the schema of their files."""
 
-from __future__ import annotations
-
 from textwrap import fill
 
 import typer

@@ -1,7 +1,5 @@
 """``tidegauge show``, ``picture`` and ``describe``: the events of a run, its states, and causes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

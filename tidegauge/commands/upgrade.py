@@ -1,7 +1,5 @@
 """``tidegauge upgrade``: what another release or mode changes for a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

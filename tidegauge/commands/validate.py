@@ -1,7 +1,5 @@
 """``tidegauge validate``: a scenario checked, and its run predicted, without running it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

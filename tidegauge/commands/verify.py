@@ -1,7 +1,5 @@
 """``tidegauge verify``: the trace of a run, checked against its summary."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import typer

@@ -1,7 +1,5 @@
 """The options of commands that look at one run: ``show``, ``picture`` and ``describe``."""
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import typer

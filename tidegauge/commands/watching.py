@@ -1,7 +1,5 @@
 """The metrics of a run: served while it runs, or written to a file for a Prometheus."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

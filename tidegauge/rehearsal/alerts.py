@@ -10,8 +10,6 @@ expression is parsed as far as needed for that: names of metrics, ``or`` between
 which one is enough, and ``unless``, whose right side may be missing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ discovery; a broker that is down does not respond. An incident is a scenario wit
 ``alerts``; the shipped ones are in ``scenarios/incidents``.
 """
 
-from __future__ import annotations
-
 import shutil
 import signal
 import threading

@@ -7,8 +7,6 @@ test expects an impossible value: promtool then prints the actual result. The ex
 evaluation.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

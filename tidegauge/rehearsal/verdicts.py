@@ -1,7 +1,5 @@
 """The verdicts on alerts in an incident: their times, compared with its expectations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple

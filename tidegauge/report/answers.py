@@ -3,8 +3,6 @@
 :data:`PICTURES` has them: the parts of each failover, and the conditions of topics over time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """What clients saw: throughput, latency and failures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

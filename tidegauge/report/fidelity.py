@@ -1,7 +1,5 @@
 """The basis of the results: the parameters of the cost model, and the limits of the simulation."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from tidegauge.report.one_run import OneRun

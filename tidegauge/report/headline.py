@@ -1,7 +1,5 @@
 """A run in short: its verdict, its losses, stalls and moves of replicas, and its figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

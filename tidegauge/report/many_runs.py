@@ -1,7 +1,5 @@
 """Several runs: the effect of each setting, with confidence intervals, and the worst of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

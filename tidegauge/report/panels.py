@@ -5,8 +5,6 @@ A query of a series has the columns ``series``, ``at_us`` (when its bucket begin
 row, so that charts stay small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

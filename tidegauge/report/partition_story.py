@@ -1,7 +1,5 @@
 """The worst affected partition: its leaders, its ISR and its losses, replica by replica."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Numbers and names for readers: with their units, and only significant digits."""
 
-from __future__ import annotations
-
 from tidegauge.analysis.tables.result_table import Column
 from tidegauge.simulation.quantities import time_text
 

@@ -8,8 +8,6 @@ header as JSON, then columns of numbers (:func:`varints`):
   partition's number to that of the change before it; the place of its state in the header.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from base64 import b64encode

@@ -5,8 +5,6 @@ page around it gives the colours (``page.css`` of the report), and the policy by
 refuses all that is not in the page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The report about one run, or about many and the worst of them, section by section."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile

@@ -1,7 +1,5 @@
 """Two to four variants of a cluster side by side, such as ZooKeeper and KRaft: a row per figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import NamedTuple

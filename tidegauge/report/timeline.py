@@ -2,8 +2,6 @@
 
 # ruff: noqa: S608 - queries are put together from texts of this room
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

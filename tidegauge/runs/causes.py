@@ -10,8 +10,6 @@ decision that a message with many of them has brought. A chain follows both: fir
 each row or else its cause, as the analysis does, then the causes on the way that were passed by.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Variants side by side: the variants of runs, their figures over seeds, and the better one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

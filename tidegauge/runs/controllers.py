@@ -6,8 +6,6 @@ A broker that loses its session believes to be controller until it learns of the
 has two ends: the control plane has no active controller any more, and the broker has resigned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ SQL is that of ``run_figures`` and ``control_plane_figures``.
 of the summary the count of it in ``traces/checks/figures.py`` or ``engine/summary.py``, or both.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

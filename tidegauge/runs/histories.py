@@ -6,8 +6,6 @@ a named tuple; as a whole it is a DataFrame of pandas or Polars, if that is inst
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
 
-from __future__ import annotations
-
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property

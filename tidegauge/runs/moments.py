@@ -7,8 +7,6 @@ has their counts, and the first names. A row that is not about a partition (a se
 the controller) stands alone, and ends all moments before it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TypeAlias

@@ -9,8 +9,6 @@ ZooKeeper is left out, since leaders and controller have rows of their own for i
 in the history, and so are the states in which the quorum has the brokers with a replica.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from typing import Any, NamedTuple

@@ -9,8 +9,6 @@ its replicas is one, of a broker, of the settings of a topic. Records are named 
 --cluster-metadata-decoder`` names them. NoOp records, features and offsets of records are no rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

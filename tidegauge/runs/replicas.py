@@ -7,8 +7,6 @@ KAFKA-14704 in a run: records that a replica took for committed, and those of it
 release (``traces/checks/misled_replicas.py``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple

@@ -5,8 +5,6 @@ their distances. A partition's sequence is that of its leaders and ISRs, without
 the order of an ISR, so runs with other delays can have the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby, zip_longest
 from statistics import median_low

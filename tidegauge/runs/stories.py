@@ -5,8 +5,6 @@ a partition rows stand alone, and refusals of the same request or acknowledgemen
 share a line.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import Any, NamedTuple

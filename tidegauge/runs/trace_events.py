@@ -12,8 +12,6 @@ With ZooKeeper their words are those of the znodes that hold this: a broker is a
 /brokers/ids has it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from string import Formatter

@@ -9,8 +9,6 @@ Rows do not have the content of a notification. It is the set of partitions that
 changed since its last notification; a broker has at most one of them on its way.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

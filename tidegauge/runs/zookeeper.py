@@ -6,8 +6,6 @@ broker, topic and partition, and so on. All behind the last of them are places f
 that ZooKeeper gave to the child identifies its path.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import NamedTuple
 

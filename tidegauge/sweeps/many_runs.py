@@ -4,8 +4,6 @@ Each run has the same results as it would have alone. A run that fails, or whose
 reported as failed, and the others continue.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field

@@ -7,8 +7,6 @@ The folder of each run is named after its changes and its seed, such as
 stopped sweep resumes with the missing runs, and a sweep with more values or seeds runs only those.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The output of ``tidegauge alerts`` about incidents and alerts."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence

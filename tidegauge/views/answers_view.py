@@ -1,7 +1,5 @@
 """Answers to questions about runs: tables for a terminal, which fit into its width, and JSON."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

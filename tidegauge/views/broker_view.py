@@ -1,7 +1,5 @@
 """``tidegauge show broker``: the story of one broker, and its state at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

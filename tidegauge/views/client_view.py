@@ -1,7 +1,5 @@
 """``tidegauge show client``: the story of a producer or consumer, or of a group of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """``tidegauge picture``: the cluster over time, a line for each kind of trouble."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.console import Console

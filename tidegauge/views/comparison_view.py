@@ -1,7 +1,5 @@
 """A comparison on the terminal: figures beside each other, their reasons, and the changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from rich.box import SIMPLE_HEAD

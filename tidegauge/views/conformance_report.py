@@ -1,7 +1,5 @@
 """The output of ``tidegauge conform``: a line for each schedule, and its differences."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections import Counter

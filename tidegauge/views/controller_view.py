@@ -1,7 +1,5 @@
 """``tidegauge show controller`` and ``show zookeeper``: controllers, their queues; znodes."""
 
-from __future__ import annotations
-
 from rich.console import Console
 from rich.text import Text
 

@@ -1,7 +1,5 @@
 """The output of ``tidegauge show faults``: the cost of each fault, and the steps beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

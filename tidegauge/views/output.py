@@ -1,7 +1,5 @@
 """Output that all commands share: the console, errors, warnings, JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext, redirect_stdout

@@ -4,8 +4,6 @@ The first lists partitions, those with losses first. The second is the chain of 
 back to the first fault.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``tidegauge picture --partition``: the role and the log end of each replica over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """``tidegauge show partition``: one partition's story."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 

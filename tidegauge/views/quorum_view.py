@@ -1,7 +1,5 @@
 """``tidegauge show quorum`` and ``show metadata-log``: the control plane of a KRaft cluster."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Runs on the terminal: figures, incidents and the sequences of states beside each other."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any

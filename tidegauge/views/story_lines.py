@@ -1,7 +1,5 @@
 """Lines of a story: time, process, event, and below it the reason; the same in every view."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple

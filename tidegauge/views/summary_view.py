@@ -1,7 +1,5 @@
 """The end of ``tidegauge run``: figures, verdicts of checks, the story of an unexpected break."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import typer

@@ -1,7 +1,5 @@
 """The results of a sweep on the terminal: runs side by side, or distributions over seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

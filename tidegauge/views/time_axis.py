@@ -4,8 +4,6 @@ Nothing here needs colour. Bars consist of blocks if the output can show them, e
 and steps have a line each, or a line for each kind if they are many.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeAlias
 

@@ -12,8 +12,6 @@ liveness phase, which comes after it, are not counted. Only what clients have do
 end itself.
 """
 
-from __future__ import annotations
-
 from tidegauge.compiled.records import Record, Records, flag, i64, view_as
 from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.records import EMPTY, contains, first, rest, size, without

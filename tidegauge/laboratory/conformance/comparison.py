@@ -10,8 +10,6 @@ decides whether the change is seen after this step or after the next. A field th
 partition's state are shifted if two steps together have the writes that were recorded of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

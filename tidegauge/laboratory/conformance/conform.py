@@ -8,8 +8,6 @@ A schedule that cannot be played to its end is compared as far as it was; the re
 of its own kind, which the table may explain like any other.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator

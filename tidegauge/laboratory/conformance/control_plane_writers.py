@@ -3,8 +3,6 @@
 With KRaft a broker that is registered in the sense of a scenario's conditions is unfenced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

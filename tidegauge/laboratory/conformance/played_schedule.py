@@ -1,7 +1,5 @@
 """The observations of a translated schedule's run, step by step, in the form of a recording."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any

@@ -6,8 +6,6 @@ controller: all records of a batch are committed at one time. A record of a part
 this row has.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any

@@ -21,8 +21,6 @@ offset of its registration in the metadata log, and offsets depend on all earlie
 ``[registered, 2]`` is the second registration of a broker.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any

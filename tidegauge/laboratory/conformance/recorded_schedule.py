@@ -21,8 +21,6 @@ A schedule of a KRaft cluster has ``"mode": "kraft"``; ``recorded_dialects.py`` 
 between the two dialects.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Writes the steps of a scenario for the steps of a recorded schedule, in either mode."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -12,8 +12,6 @@ medians of the recordings of releases 2.4 to 2.6, without first requests, which 
 second. The cost model's own defaults are those of one cluster alone on its machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any

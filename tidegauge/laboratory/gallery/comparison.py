@@ -1,7 +1,5 @@
 """An incident, run in a release that has the bug and in one that has not, and its figures."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The incidents of the gallery with their figures in both releases: a table, and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the checks. ``docs/gallery.md`` has known bugs of KRaft, with the figures of bot
 ``docs/scenarios-shipped.md`` has every shipped scenario, its question and its command.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Parts of a Markdown page: tables, code, anchors, and the line that ends a generated page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """The table of the generated pages, and the folder that they are written to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -5,8 +5,6 @@ of its function; below a line ``Examples:`` it has commands that can be typed, e
 behind it or, further indented, in the next line. The second is the schema of the trace.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from textwrap import dedent

@@ -4,8 +4,6 @@ Types and limits are those of the JSON schema that editors use, defaults those o
 description may have its default in a sentence that begins with ``Default:``.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A section is a part of the model below a heading. Types are those of the JSON schema of editors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -8,8 +8,6 @@ start of the simulator that costs anything is the return of one broker. So start
 another one count only where no start is alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

@@ -7,8 +7,6 @@ a few samples only the middle ones mean much, so a parameter says how many there
 before metrics, since a line is of one event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

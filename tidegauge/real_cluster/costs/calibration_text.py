@@ -1,7 +1,5 @@
 """Fitted parameters as text: a file of costs, a copy of a scenario, the tables of the command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any

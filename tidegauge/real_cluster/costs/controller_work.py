@@ -1,7 +1,5 @@
 """Costs of the control plane: the controller's events, ZooKeeper's answers, KRaft's commits."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

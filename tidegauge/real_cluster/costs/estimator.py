@@ -1,7 +1,5 @@
 """An estimator: lines of logs that tell a parameter of the cost model; and these lines, by node."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

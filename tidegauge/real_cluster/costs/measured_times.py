@@ -5,8 +5,6 @@ takes less than half of one, and no more. Its percentiles are of the last minute
 median: the least duration of a parameter is set to the median, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import NamedTuple

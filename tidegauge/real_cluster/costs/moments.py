@@ -4,8 +4,6 @@ The moments are those of the control plane: a write of ZooKeeper, or a record th
 controller appended; and of processes: their start, their signals, their exit.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple

@@ -6,8 +6,6 @@ record of the metadata log, each with its time. The simulator plays the schedule
 and with calibrated ones.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ Of a coordinator that takes over a partition of __consumer_offsets Kafka writes 
 3.5 on it also writes the size, but the time of a MiB is not told apart from the rest.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import defaultdict

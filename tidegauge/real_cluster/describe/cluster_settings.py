@@ -9,8 +9,6 @@ settings that could contain secrets, which must not be in a file that is shared;
 another place in a scenario; settings that the release does not have.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

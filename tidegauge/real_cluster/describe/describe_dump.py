@@ -12,8 +12,6 @@ with a notice. A line with columns that cannot be read is an error: otherwise a 
 dropped silently.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -6,8 +6,6 @@ partitions that the dump leaves out are healthy, so none of their replicas can b
 is down.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace

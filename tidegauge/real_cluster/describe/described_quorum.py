@@ -9,8 +9,6 @@ no use of it there. Controllers of which no file has it are assumed to stand in 
 brokers, one after the other by name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any

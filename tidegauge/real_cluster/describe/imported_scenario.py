@@ -4,8 +4,6 @@ The text is YAML that is easy to read and to change. The lines of a topic can be
 dump. The head names the source files, and has all notices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

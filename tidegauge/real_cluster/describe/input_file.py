@@ -1,7 +1,5 @@
 """Input files as tools, editors and shells leave them: their lines, errors and notices."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

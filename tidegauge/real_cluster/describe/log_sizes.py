@@ -9,8 +9,6 @@ ISR are as far behind as their logs are smaller. One value is enough for a topic
 differ by a percent at most.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The JSON of ``kafka-reassign-partitions --execute``, as a step of a scenario."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path

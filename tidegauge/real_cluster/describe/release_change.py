@@ -6,8 +6,6 @@ replica of every partition leads it, and no reassignment is in progress. So a du
 gives the same answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -14,8 +14,6 @@ upgraded cluster keeps them off. They are on where the dump has some, or where t
 level.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

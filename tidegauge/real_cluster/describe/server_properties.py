@@ -7,8 +7,6 @@ number of backslashes continues in the next; ``#`` and ``!`` begin comments; ``\
 ``--properties`` names a file, a folder of such files, or a pattern.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

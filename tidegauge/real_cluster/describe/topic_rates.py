@@ -10,8 +10,6 @@ BytesInPerSec::
 never larger than Kafka's batch.size. The contract of measured clients is :class:`WorkloadReader`.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Collection, Mapping, Sequence

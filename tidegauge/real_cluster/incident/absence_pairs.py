@@ -1,7 +1,5 @@
 """Absences of brokers in runs side by side: those of one time together, and how long they took."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

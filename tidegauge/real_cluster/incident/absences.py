@@ -5,8 +5,6 @@ to is of a new process; the process before it has died, cleanly or not. A regist
 belongs to is of a process that hung: it comes back with all that it had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from enum import Enum
 from typing import NamedTuple

@@ -5,8 +5,6 @@ starts and clean stops of brokers. Faults, kills, records and causes are not, so
 a real one are read alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum

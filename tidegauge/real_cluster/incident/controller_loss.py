@@ -5,8 +5,6 @@ absence explains the change; else it only lost its office, as after its session 
 the controllers are processes of their own, and their logs alone tell how long one was gone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise

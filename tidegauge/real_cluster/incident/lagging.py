@@ -9,8 +9,6 @@ lags, so a topic needs a producer for a proposed pause to have its effect. A top
 lagged although brokers were gone for long enough was not written then.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple

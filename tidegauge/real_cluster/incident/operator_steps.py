@@ -5,8 +5,6 @@ preferred election: by the tool, or by the controller's own check of the balance
 as a step at the time of the first such election.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ all times move back by a lead in which the brokers start.
 It is written as YAML with its evidence on top.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby

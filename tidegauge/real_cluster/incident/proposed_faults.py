@@ -1,7 +1,5 @@
 """The faults of a proposed scenario, each with the notice of its evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ In logs all clients within brokers and controllers name the node: ``Node 1 disco
 death.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from bisect import bisect_left, bisect_right

@@ -5,8 +5,6 @@ with ZooKeeper its assignment is told nowhere. The controller of the begin is na
 replaced, if at all. Each inference has its notice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -7,8 +7,6 @@ again after a restart, so records are taken once. A record that the active contr
 it is committed, and that no other controller has, did not happen if that controller then renounces.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable

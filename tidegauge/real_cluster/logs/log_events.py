@@ -6,8 +6,6 @@ field of that name, read by the type of the field. The group ``node`` is the nod
 which else is the node of the file. To add a kind of event, add a class.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace

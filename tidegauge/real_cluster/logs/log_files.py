@@ -7,8 +7,6 @@ lines, else the number at the end of the folder's name. Of a torn compressed fil
 readable is read.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -9,8 +9,6 @@ and all openings goes over a block in C, and Python sees only the lines that may
 state-change.log files are read at twice the speed of a look at each line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

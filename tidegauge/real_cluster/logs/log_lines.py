@@ -5,8 +5,6 @@ settings, a message with line breaks. A log may have gigabytes, most of which ar
 read in blocks, and only entries that hold one of the wanted literals are parsed.
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ offsets of clocks. The summary has the figures that follow from states of partit
 of the rows. Figures of processes, such as acknowledged records, are absent in it.
 """
 
-from __future__ import annotations
-
 import datetime as dt
 import os
 import shutil

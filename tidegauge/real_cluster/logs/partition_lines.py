@@ -4,8 +4,6 @@
 the line has no row: a torn line does not. A named group of a pattern is the column of that name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A log may have millions of lines about partitions, and most states stand in seve
 line about a partition is one row of integers; names and lists of brokers are numbers of a table.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Sequence

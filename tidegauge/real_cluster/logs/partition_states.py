@@ -11,8 +11,6 @@ A line that intends or restates a state, or logs one without a write, adds none:
 version is there already.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence

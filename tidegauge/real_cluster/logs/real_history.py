@@ -1,7 +1,5 @@
 """The history of a cluster from its logs: partitions, brokers and controllers, on one clock."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable

@@ -6,8 +6,6 @@ where lines leave no doubt: a state follows from the change that wrote it, an el
 loss of the leader. A value that no line has is -1 in its column, which means "unknown".
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_right
 from collections import defaultdict

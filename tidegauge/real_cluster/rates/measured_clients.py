@@ -1,7 +1,5 @@
 """The clients of a cluster as a Prometheus or files of samples have them, and its idle threads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

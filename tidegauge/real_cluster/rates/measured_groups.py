@@ -1,7 +1,5 @@
 """The consumers of a cluster, from the offsets that its groups have committed."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any

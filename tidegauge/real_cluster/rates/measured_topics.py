@@ -9,8 +9,6 @@ to several topics writes to all their partitions at the same rate, with records 
 topics that share one have similar rates of a partition and similar records.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

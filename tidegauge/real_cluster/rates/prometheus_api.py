@@ -3,8 +3,6 @@
 Read: ``/api/v1/label/__name__/values``, ``/api/v1/query`` and ``/api/v1/query_range``, by GET.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

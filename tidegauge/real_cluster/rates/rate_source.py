@@ -5,8 +5,6 @@ window, and then the sum, the mean or the largest of those series that share cer
 Prometheus evaluates it itself; of files ``sampled_source.py`` does.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime

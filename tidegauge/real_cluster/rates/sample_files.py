@@ -10,8 +10,6 @@ given. Formats:
 * the JSON of ``/api/v1/query`` and ``/api/v1/query_range``, whose series have their names.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence

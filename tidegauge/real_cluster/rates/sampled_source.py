@@ -1,7 +1,5 @@
 """Series that are in memory, and the aggregations over them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
