@@ -275,9 +275,7 @@ def record_tables(runs: Path, folder: Path, tell: Callable[[str], None]) -> None
     # Without tables none of it is needed.
     from tidegauge.analysis.making.run_tables import RunTables  # noqa: PLC0415
     from tidegauge.analysis.questions.all_questions import QUESTIONS  # noqa: PLC0415
-    from tidegauge.analysis.tables.all_tables import (  # noqa: PLC0415
-        TABLES as RESULT_TABLES,
-    )
+    from tidegauge.analysis.tables.all_tables import TABLES as RESULT_TABLES  # noqa: PLC0415
 
     made = runs / ".tables"
     tables = RunTables(f"{runs}/*", made)

@@ -7,23 +7,14 @@ processes of their own, with metadata that goes stale (``client_metadata.py``).
 from tidegauge.clients import client_metadata, consumer_group
 from tidegauge.clients.accumulator import drain_all
 from tidegauge.clients.client_state import CONSUMER, OPERATOR, PRODUCER, Clients
-from tidegauge.clients.consumer import (
-    forget_fetches,
-    handle_fetch_times_out,
-    lose_fetch,
-    poll_all,
-)
+from tidegauge.clients.consumer import forget_fetches, handle_fetch_times_out, lose_fetch, poll_all
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.clients.producer import (
     handle_produce_times_out,
     lose_produce_requests,
     plan_next_batch,
 )
-from tidegauge.clients.sequences import (
-    handle_id_times_out,
-    lose_id_request,
-    request_producer_id,
-)
+from tidegauge.clients.sequences import handle_id_times_out, lose_id_request, request_producer_id
 from tidegauge.clients.stalls import begin_to_read
 from tidegauge.clients.steps import operate
 from tidegauge.compiled.records import view_as

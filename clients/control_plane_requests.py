@@ -29,12 +29,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
 )
-from tidegauge.simulation.topology import (
-    Cluster,
-    is_kraft,
-    quorum_process,
-    zookeeper_process,
-)
+from tidegauge.simulation.topology import Cluster, is_kraft, quorum_process, zookeeper_process
 from tidegauge.simulation.trace_rows import codes
 
 #: The asker, as the request's continuation: the steps; else the number of a rolling restart.

@@ -12,16 +12,8 @@ the application waits in send(), for max.block.ms at most.
 Source: ``KafkaProducer.doSend``, ``BufferPool``, ``Sender`` @2.4.0.
 """
 
-from tidegauge.clients import accumulator, sent_batches, sequences, stalls
+from tidegauge.clients import accumulator, client_state, sent_batches, sequences, stalls
 from tidegauge.clients.client_metadata import client_of, note_disconnected, request_metadata
-from tidegauge.clients.client_state import (
-    FEW_BATCHES,
-    FREE_BATCHES,
-    Batch,
-    Client,
-    Clients,
-    Connection,
-)
 from tidegauge.clients.handlers import CLIENT
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
@@ -49,7 +41,7 @@ _MOST_EXPIRED = 64
 
 
 @inner_rule
-def plan_next_batch(world: Clients, client: Client, process: int) -> None:
+def plan_next_batch(world: client_state.Clients, client: client_state.Client, process: int) -> None:
     """Set the timer for the next batch.
 
     No batch is made for the time in which the client was stopped, or waited for memory.
@@ -63,7 +55,7 @@ def plan_next_batch(world: Clients, client: Client, process: int) -> None:
 
 @CLIENT.handles(timers.ProducerSends)
 @inner_rule
-def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
+def handle_producer_sends(world: client_state.Clients, timer: timers.ProducerSends) -> None:
     """Make one batch for the next partition in turn, and send it, as soon as there is memory.
 
     Source: KafkaProducer.doSend, BufferPool.allocate@2.4.0.
@@ -86,12 +78,12 @@ def handle_producer_sends(world: Clients, timer: timers.ProducerSends) -> None:
 
 
 @inner_rule
-def _next_target(client: Client) -> int:
+def _next_target(client: client_state.Client) -> int:
     return client.first_target + client.next_target % client.target_count
 
 
 @inner_rule
-def _has_memory(world: Clients, client: Client) -> bool:
+def _has_memory(world: client_state.Clients, client: client_state.Client) -> bool:
     """Whether buffer.memory has room for the next batch."""
     partition = world.client_targets[_next_target(client)].partition
     size_bytes = client.records_per_batch * world.partitions[partition].record_bytes
@@ -99,14 +91,14 @@ def _has_memory(world: Clients, client: Client) -> bool:
 
 
 @inner_rule
-def _send_next_batch(world: Clients, process: int) -> None:
+def _send_next_batch(world: client_state.Clients, process: int) -> None:
     """Make one batch for the next partition in turn, and plan the one after it."""
     number = client_of(world, process)
     client = world.clients[number]
     pool = world.pool[0]
-    batch = world.batches[FREE_BATCHES.take_first(world, pool)]
+    batch = world.batches[client_state.FREE_BATCHES.take_first(world, pool)]
     pool.free_batches -= 1
-    if pool.free_batches < FEW_BATCHES:
+    if pool.free_batches < client_state.FEW_BATCHES:
         world.context[0].needs_room = True
     batch.client = number
     batch.number = client.sent
@@ -134,7 +126,7 @@ def _send_next_batch(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _count_sent(client: Client) -> None:
+def _count_sent(client: client_state.Client) -> None:
     client.next_target += client.stride
     client.sent += 1
     client.records_sent += client.records_per_batch
@@ -142,7 +134,7 @@ def _count_sent(client: Client) -> None:
 
 @CLIENT.handles(timers.SendBlocks)
 @inner_rule
-def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
+def handle_send_blocks(world: client_state.Clients, timer: timers.SendBlocks) -> None:
     """The application has waited max.block.ms for memory: its send() fails, and the next is due.
 
     Source: BufferPool.allocate@2.6.0 (BufferExhaustedException).
@@ -166,7 +158,7 @@ def handle_send_blocks(world: Clients, timer: timers.SendBlocks) -> None:
 
 
 @inner_rule
-def _go_on(world: Clients, process: int) -> None:
+def _go_on(world: client_state.Clients, process: int) -> None:
     """After any outcome: settle numbers, and let an application go on that waits for memory."""
     client = world.clients[client_of(world, process)]
     if client.is_idempotent and sequences.settle_numbers(world, process):
@@ -178,7 +170,7 @@ def _go_on(world: Clients, process: int) -> None:
 
 
 @inner_rule
-def _offer_all(world: Clients, process: int) -> None:
+def _offer_all(world: client_state.Clients, process: int) -> None:
     client = world.clients[client_of(world, process)]
     for place in range(client.first_target, client.first_target + client.target_count):
         if world.client_targets[place].queue_first != NONE:
@@ -187,7 +179,7 @@ def _offer_all(world: Clients, process: int) -> None:
 
 @CLIENT.handles(timers.ProducerWakes)
 @inner_rule
-def handle_producer_wakes(world: Clients, timer: timers.ProducerWakes) -> None:
+def handle_producer_wakes(world: client_state.Clients, timer: timers.ProducerWakes) -> None:
     """A back-off or linger.ms are over: send the first batch of the partition."""
     target = world.client_targets[timer.target]
     if target.wake_us > world.context[0].time_us:
@@ -199,7 +191,7 @@ def handle_producer_wakes(world: Clients, timer: timers.ProducerWakes) -> None:
 
 @CLIENT.handles(timers.BatchExpires)
 @inner_rule
-def handle_batch_expires(world: Clients, timer: timers.BatchExpires) -> None:
+def handle_batch_expires(world: client_state.Clients, timer: timers.BatchExpires) -> None:
     """Give up the batches of a partition that have waited for delivery.timeout.ms.
 
     Source: RecordAccumulator.expiredBatches, Sender.sendProducerData@2.4.0.
@@ -222,7 +214,9 @@ def handle_batch_expires(world: Clients, timer: timers.BatchExpires) -> None:
 
 @CLIENT.handles(InitProducerIdResponse)
 @inner_rule
-def handle_init_producer_id_response(world: Clients, response: InitProducerIdResponse) -> None:
+def handle_init_producer_id_response(
+    world: client_state.Clients, response: InitProducerIdResponse
+) -> None:
     """The producer has an id: what has waited for it is sent."""
     if sequences.take_producer_id(world, response):
         _offer_all(world, response.destination)
@@ -234,7 +228,7 @@ def handle_init_producer_id_response(world: Clients, response: InitProducerIdRes
 
 @CLIENT.handles(ProduceResponse)
 @inner_rule
-def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
+def handle_produce_response(world: client_state.Clients, response: ProduceResponse) -> None:
     """Take the outcomes of batches; one that comes late only tells what was appended.
 
     Source: Sender.handleProduceResponse@2.4.0.
@@ -260,7 +254,9 @@ def handle_produce_response(world: Clients, response: ProduceResponse) -> None:
 
 
 @inner_rule
-def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatch) -> bool:
+def _take_outcome(
+    world: client_state.Clients, process: int, batch: client_state.Batch, item: ProducedBatch
+) -> bool:
     """Take the outcome of one batch; whether the producer has waited for this response."""
     client = world.clients[batch.client]
     append = item.append
@@ -281,7 +277,7 @@ def _take_outcome(world: Clients, process: int, batch: Batch, item: ProducedBatc
 
 
 @inner_rule
-def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
+def _acknowledge(world: client_state.Clients, process: int, batch: client_state.Batch) -> None:
     """The application hears that a batch is appended."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)
@@ -291,7 +287,12 @@ def _acknowledge(world: Clients, process: int, batch: Batch) -> None:
 
 
 @inner_rule
-def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
+def _decide(
+    world: client_state.Clients,
+    client: client_state.Client,
+    process: int,
+    batch: client_state.Batch,
+) -> None:
     """A batch has an outcome: count how long it took."""
     sent_batches.finish(world, client, batch)
     client.records_in_flight -= batch.records
@@ -299,7 +300,12 @@ def _decide(world: Clients, client: Client, process: int, batch: Batch) -> None:
 
 
 @inner_rule
-def _note_append(world: Clients, client: Client, batch: Batch, item: ProducedBatch) -> None:
+def _note_append(
+    world: client_state.Clients,
+    client: client_state.Client,
+    batch: client_state.Batch,
+    item: ProducedBatch,
+) -> None:
     """Count a batch that was appended before as a duplicate; of an idempotent producer none is."""
     if batch.appended_offset == NONE or client.is_idempotent:
         batch.appended_offset = item.append.offset
@@ -316,7 +322,7 @@ def _note_append(world: Clients, client: Client, batch: Batch, item: ProducedBat
 
 
 @inner_rule
-def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> None:
+def handle_produce_times_out(world: client_state.Clients, timer: timers.RequestTimesOut) -> None:
     """A request has got no response within request.timeout.ms: the connection is given up.
 
     All that is in flight on it fails and is retried; what waits for it goes to whoever leads
@@ -344,7 +350,9 @@ def handle_produce_times_out(world: Clients, timer: timers.RequestTimesOut) -> N
 
 
 @inner_rule
-def _was_sent_before(world: Clients, connection: Connection, timeout_us: int, time_us: int) -> bool:
+def _was_sent_before(
+    world: client_state.Clients, connection: client_state.Connection, timeout_us: int, time_us: int
+) -> bool:
     """Whether there is a first batch in flight that was sent before a time."""
     if connection.flight_first == NONE:
         return False
@@ -352,7 +360,9 @@ def _was_sent_before(world: Clients, connection: Connection, timeout_us: int, ti
 
 
 @inner_rule
-def lose_produce_requests(world: Clients, process: int, broker: int, until_us: int) -> None:
+def lose_produce_requests(
+    world: client_state.Clients, process: int, broker: int, until_us: int
+) -> None:
     """The connection to a broker is gone: what was sent on it up to ``until_us`` has failed.
 
     Whether it was appended nobody knows.
@@ -376,7 +386,9 @@ def lose_produce_requests(world: Clients, process: int, broker: int, until_us: i
 
 
 @inner_rule
-def _fail_attempt(world: Clients, process: int, batch: Batch, error: int) -> None:
+def _fail_attempt(
+    world: client_state.Clients, process: int, batch: client_state.Batch, error: int
+) -> None:
     """Nobody will answer an attempt: the batch is tried again, or given up."""
     append = world.lost_appends[0]
     append.error = error
@@ -386,7 +398,9 @@ def _fail_attempt(world: Clients, process: int, batch: Batch, error: int) -> Non
 
 
 @inner_rule
-def _retry_or_fail(world: Clients, process: int, batch: Batch, append: PartitionAppend) -> None:
+def _retry_or_fail(
+    world: client_state.Clients, process: int, batch: client_state.Batch, append: PartitionAppend
+) -> None:
     """Source: Sender.completeBatch and canRetry@2.4.0."""
     client = world.clients[batch.client]
     error = append.error
@@ -417,7 +431,13 @@ def _retry_or_fail(world: Clients, process: int, batch: Batch, append: Partition
 
 
 @inner_rule
-def _fail(world: Clients, process: int, batch: Batch, error: int, is_adjusted: bool) -> None:
+def _fail(
+    world: client_state.Clients,
+    process: int,
+    batch: client_state.Batch,
+    error: int,
+    is_adjusted: bool,
+) -> None:
     """Give a batch up: the application is told."""
     client = world.clients[batch.client]
     _decide(world, client, process, batch)

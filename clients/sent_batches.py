@@ -7,15 +7,7 @@ counted of which the producer never hears.
 Source: ``NetworkClient`` and ``InFlightRequests`` @2.4.0.
 """
 
-from tidegauge.clients.client_state import (
-    FREE_BATCHES,
-    IN_FLIGHT,
-    LATE,
-    Batch,
-    Client,
-    Clients,
-    Connection,
-)
+from tidegauge.clients import client_state
 from tidegauge.clients.stalls import forget_batch
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import new_item
@@ -26,7 +18,11 @@ from tidegauge.simulation.messages.timers import RequestTimesOut
 
 @inner_rule
 def add_to_request(
-    world: Clients, client: Client, connection: Connection, request: ProduceRequest, batch: Batch
+    world: client_state.Clients,
+    client: client_state.Client,
+    connection: client_state.Connection,
+    request: ProduceRequest,
+    batch: client_state.Batch,
 ) -> None:
     """Put a batch into a request that is about to be sent."""
     batch.attempts += 1
@@ -51,11 +47,11 @@ def add_to_request(
     batch.in_flight = True
     target.in_flight += 1
     batch.deadline_us = world.context[0].time_us + client.request_timeout_ms * 1000
-    IN_FLIGHT.append(world, connection, batch.index)
+    client_state.IN_FLIGHT.append(world, connection, batch.index)
 
 
 @inner_rule
-def watch_deadline(world: Clients, connection: Connection) -> None:
+def watch_deadline(world: client_state.Clients, connection: client_state.Connection) -> None:
     """Look after the first request in flight when it should have been answered."""
     # One timer for a connection, not one for each request: nearly all are answered before,
     # and the heap stays small, which made the loop 1.3 times as fast.
@@ -65,7 +61,9 @@ def watch_deadline(world: Clients, connection: Connection) -> None:
 
 
 @inner_rule
-def finish(world: Clients, client: Client, batch: Batch) -> None:
+def finish(
+    world: client_state.Clients, client: client_state.Client, batch: client_state.Batch
+) -> None:
     """The producer waits for no outcome of a batch any more: its memory is free."""
     batch.done = True
     client.buffered_bytes -= batch.size_bytes
@@ -73,15 +71,19 @@ def finish(world: Clients, client: Client, batch: Batch) -> None:
 
 
 @inner_rule
-def take_out_of_flight(world: Clients, connection: Connection, batch: Batch) -> None:
+def take_out_of_flight(
+    world: client_state.Clients, connection: client_state.Connection, batch: client_state.Batch
+) -> None:
     """A batch is not in flight any more."""
     batch.in_flight = False
     world.client_targets[batch.target].in_flight -= 1
-    IN_FLIGHT.remove(world, connection, batch.index)
+    client_state.IN_FLIGHT.remove(world, connection, batch.index)
 
 
 @inner_rule
-def first_lost(world: Clients, connection: Connection) -> Batch:
+def first_lost(
+    world: client_state.Clients, connection: client_state.Connection
+) -> client_state.Batch:
     """The first batch in flight, whose attempt nobody will answer: it is in flight no more."""
     batch = world.batches[connection.flight_first]
     take_out_of_flight(world, connection, batch)
@@ -94,7 +96,7 @@ def first_lost(world: Clients, connection: Connection) -> Batch:
 
 
 @inner_rule
-def forget_late_answers(world: Clients, number: int, broker: int) -> None:
+def forget_late_answers(world: client_state.Clients, number: int, broker: int) -> None:
     """Attempts that were given up before, but could still have been answered, never will be."""
     connection = world.connections[number * world.sizes[0].brokers + broker]
     while connection.first_late != NONE:
@@ -106,24 +108,24 @@ def forget_late_answers(world: Clients, number: int, broker: int) -> None:
 
 
 @inner_rule
-def _is_late(world: Clients, batch: Batch, connection: int) -> None:
+def _is_late(world: client_state.Clients, batch: client_state.Batch, connection: int) -> None:
     """An attempt was given up on a connection on which it could still be answered."""
     # A list, since all batches are too many to be looked at when a broker comes back: with
     # 60 producers whose retries piled up that took seconds.
     if batch.late != NONE:
         _is_late_no_more(world, batch)
     batch.late = connection
-    LATE.insert(world, world.connections[connection], NONE, batch.index)
+    client_state.LATE.insert(world, world.connections[connection], NONE, batch.index)
 
 
 @inner_rule
-def _is_late_no_more(world: Clients, batch: Batch) -> None:
-    LATE.remove(world, world.connections[batch.late], batch.index)
+def _is_late_no_more(world: client_state.Clients, batch: client_state.Batch) -> None:
+    client_state.LATE.remove(world, world.connections[batch.late], batch.index)
     batch.late = NONE
 
 
 @inner_rule
-def free_if_over(world: Clients, batch: Batch) -> None:
+def free_if_over(world: client_state.Clients, batch: client_state.Batch) -> None:
     """Give back a batch that is done and about which no answer can come any more."""
     if not batch.done or batch.unanswered > 0 or batch.number == NONE:
         return
@@ -131,5 +133,5 @@ def free_if_over(world: Clients, batch: Batch) -> None:
         _is_late_no_more(world, batch)
     pool = world.pool[0]
     batch.number = NONE
-    FREE_BATCHES.insert(world, pool, NONE, batch.index)
+    client_state.FREE_BATCHES.insert(world, pool, NONE, batch.index)
     pool.free_batches += 1

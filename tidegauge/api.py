@@ -20,12 +20,7 @@ from tidegauge.runs import histories, stories
 from tidegauge.runs.figures import figures_of
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.scenario.reading import (
-    Scenario,
-    ScenarioError,
-    load_scenario,
-    scenario_from_mapping,
-)
+from tidegauge.scenario.reading import Scenario, ScenarioError, load_scenario, scenario_from_mapping
 from tidegauge.scenario.shipped import find_scenario
 from tidegauge.scenario.text.errors import did_you_mean, one_line
 from tidegauge.simulation.quantities import parse_time

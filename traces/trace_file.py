@@ -50,25 +50,17 @@ import zstandard
 from numpy.typing import NDArray
 
 from tidegauge.compiled.errors import TidegaugeError
-from tidegauge.simulation.trace_rows.schema import (
-    ALL_ENUMERATIONS,
-    COMMON_COLUMNS,
-    ENUMERATIONS,
-    ROW_KINDS,
-    SCHEMA_VERSION,
-    Enumerations,
-    tidegauge_version,
-)
+from tidegauge.simulation.trace_rows import schema
 
 if TYPE_CHECKING:  # readers do without the kernel: its import takes a second
     from tidegauge.compiled.records import Records
     from tidegauge.simulation.trace_rows.row import RowSlot
 
-#: What a header says that it is of.
+#: The format's name in a header.
 FORMAT = "tidegauge-trace"
 
 #: The columns of every row, before those of its kind.
-ROW_COLUMNS = tuple(COMMON_COLUMNS)
+ROW_COLUMNS = tuple(schema.COMMON_COLUMNS)
 
 #: Most rows of a frame: more are hardly smaller or faster, fewer cost both.
 FRAME_ROWS = 10_000
@@ -175,7 +167,7 @@ class TraceWriter:
     ) -> None:
         self.close()
 
-    # What the thread does.
+    # The work of the thread.
 
     def _sort(self, array: NDArray[np.void]) -> None:
         """Put rows behind those of their kind that wait, and write the frames that are full."""
@@ -206,8 +198,8 @@ class TraceWriter:
 def _header() -> dict[str, Any]:
     return {
         "format": FORMAT,
-        "schema_version": SCHEMA_VERSION,
-        "tidegauge": tidegauge_version(),
+        "schema_version": schema.SCHEMA_VERSION,
+        "tidegauge": schema.tidegauge_version(),
         "row_columns": list(ROW_COLUMNS),
         "kinds": [
             {
@@ -216,7 +208,7 @@ def _header() -> dict[str, Any]:
                 "columns": list(kind.columns),
                 "canonical": kind.canonical,
             }
-            for kind in ROW_KINDS.values()
+            for kind in schema.ROW_KINDS.values()
         ],
         # msgpack readers take strings for keys only.
         "enumerations": [
@@ -224,13 +216,13 @@ def _header() -> dict[str, Any]:
                 "columns": list(each.columns),
                 "names": {str(int(number)): name for number, name in each.names.items()},
             }
-            for each in ALL_ENUMERATIONS
+            for each in schema.ALL_ENUMERATIONS
         ],
     }
 
 
 def _packed_frame(number: int, rows: NDArray[np.void]) -> dict[str, Any]:
-    kind = ROW_KINDS[number]
+    kind = schema.ROW_KINDS[number]
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL)
     columns = {name: _packed_column(rows[name], compressor) for name in ROW_COLUMNS}
     for place, name in enumerate(kind.columns):
@@ -312,7 +304,7 @@ class Trace:
         return self.torn_at is not None
 
     @cached_property
-    def enumerations(self) -> Enumerations:
+    def enumerations(self) -> schema.Enumerations:
         """The names of numbers in its rows.
 
         Raises:
@@ -382,7 +374,7 @@ def _objects_in(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any, int]]:
 
 
 def not_a_trace(path: Path) -> TraceError:
-    """What to say of a file that does not begin with the header of a trace."""
+    """The error about a file that does not begin with the header of a trace."""
     return TraceError(f"{path}: not a trace of Tidegauge: it does not begin as one")
 
 
@@ -397,7 +389,7 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
     schema_version = header.get("schema_version")
     if not isinstance(schema_version, int):
         raise TraceError(f"{path}: the header is damaged: it has no schema_version")
-    if schema_version > SCHEMA_VERSION:
+    if schema_version > schema.SCHEMA_VERSION:
         raise TraceError(newer_schema(path, schema_version, header.get("tidegauge")))
     try:
         kinds = [
@@ -409,7 +401,7 @@ def kinds_of(header: Any, path: Path) -> dict[str, TraceKind]:
     return {kind.name: kind for kind in kinds}
 
 
-def enumerations_of(header: Mapping[str, Any], path: Path) -> Enumerations:
+def enumerations_of(header: Mapping[str, Any], path: Path) -> schema.Enumerations:
     """The names of numbers that a header declares, by column and number.
 
     A header of an earlier release has none, or not all: its numbers are those of this release.
@@ -426,7 +418,7 @@ def enumerations_of(header: Mapping[str, Any], path: Path) -> Enumerations:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         message = f"{path}: the header is damaged: its enumerations cannot be read"
         raise TraceError(message) from error
-    return {**ENUMERATIONS, **declared}
+    return {**schema.ENUMERATIONS, **declared}
 
 
 def read_header(path: Path) -> Mapping[str, Any] | None:
@@ -445,10 +437,11 @@ def read_header(path: Path) -> Mapping[str, Any] | None:
 
 
 def newer_schema(path: Path, schema_version: int, writer: object) -> str:
-    """What to tell someone whose file was written by a later release, ``writer``."""
+    """The error about a file that was written by a later release, ``writer``."""
     return (
-        f"{path}: has schema version {schema_version}, and Tidegauge {tidegauge_version()} reads"
-        f" up to {SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later one"
+        f"{path}: has schema version {schema_version}, and Tidegauge {schema.tidegauge_version()}"
+        f" reads up to {schema.SCHEMA_VERSION}: use Tidegauge {writer}, which wrote it, or a later"
+        " one"
     )
 
 

@@ -11,18 +11,12 @@ from tidegauge.actors.state import brokers
 from tidegauge.actors.state.broker_stats import mark_fetch
 from tidegauge.actors.state.brokers import WATCHES
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import (
-    mark_delayed,
-    taken_us,
-)
+from tidegauge.actors.state.request_times import mark_delayed, taken_us
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import code, inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.records import UNDEFINED
-from tidegauge.simulation.events import (
-    free_event,
-    items_of,
-)
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import PartitionData

@@ -8,19 +8,13 @@ from tidegauge.actors.fetches.produce_response import answer_produce
 from tidegauge.actors.state import brokers
 from tidegauge.actors.state.brokers import LOGS, WATCHES
 from tidegauge.actors.state.handlers import BROKER
-from tidegauge.actors.state.request_times import (
-    mark_delayed,
-    taken_us,
-)
+from tidegauge.actors.state.request_times import mark_delayed, taken_us
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import check_enough_replicas_reach_offset
 from tidegauge.replication.partition import is_leader
-from tidegauge.simulation.events import (
-    free_event,
-    items_of,
-)
+from tidegauge.simulation.events import free_event, items_of
 from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.timers import ProduceExpires
 from tidegauge.simulation.rows import REQUEST, cost_us

@@ -6,9 +6,7 @@ something changes that they rest on: the ISR, the leader's term, the log.
 
 from tidegauge.actors.fetches import producer_connections
 from tidegauge.actors.state import brokers
-from tidegauge.actors.state.request_times import (
-    mark_error,
-)
+from tidegauge.actors.state.request_times import mark_error
 from tidegauge.actors.storage.group_offsets import answer_group_append
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
@@ -16,11 +14,7 @@ from tidegauge.replication import errors
 from tidegauge.replication.in_sync_replicas import ACKS_ALL
 from tidegauge.replication.leader_epoch_cache import entry_for_offset
 from tidegauge.replication.records import EMPTY, first, rest
-from tidegauge.simulation.events import (
-    items_of,
-    move_items,
-    new_response,
-)
+from tidegauge.simulation.events import items_of, move_items, new_response
 from tidegauge.simulation.faults import because_of
 from tidegauge.simulation.kernel import NONE, Kernel
 from tidegauge.simulation.links import send

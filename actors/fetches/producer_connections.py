@@ -23,13 +23,7 @@ Its waking (``fetch_purgatory.py``, ``produce_purgatory.py``):
 * losing leadership wakes both, with an error.
 """
 
-from tidegauge.actors.state.brokers import (
-    FREE_WATCHES,
-    WATCHES,
-    Brokers,
-    ProducerConnection,
-    WatchList,
-)
+from tidegauge.actors.state import brokers
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.simulation.events import append_event, free_all
@@ -43,19 +37,19 @@ from tidegauge.simulation.messages.timers import ConnectionFree, FetchExpires
 
 
 @inner_rule
-def _connection_of(world: Brokers, request: ProduceRequest) -> int:
+def _connection_of(world: brokers.Brokers, request: ProduceRequest) -> int:
     """The place of the connection on which a request has come."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     return request.destination * clients + request.source - world.process_ranges[CLIENT].first
 
 
 @inner_rule
-def _is_of_step(world: Brokers, request: ProduceRequest) -> bool:
+def _is_of_step(world: brokers.Brokers, request: ProduceRequest) -> bool:
     return view_as(world.items[request.first_item], ProducedBatch).batch == NONE
 
 
 @inner_rule
-def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
+def waits_for_connection(world: brokers.Brokers, request: ProduceRequest) -> bool:
     """Whether a request that comes is not read yet, as another one of its producer is handled."""
     if _is_of_step(world, request):
         return False
@@ -71,7 +65,7 @@ def waits_for_connection(world: Brokers, request: ProduceRequest) -> bool:
 
 
 @inner_rule
-def free_connection(world: Brokers, request: ProduceRequest) -> None:
+def free_connection(world: brokers.Brokers, request: ProduceRequest) -> None:
     """A request is answered: the next one of its producer is read when the response has left."""
     if _is_of_step(world, request):
         return
@@ -84,60 +78,60 @@ def free_connection(world: Brokers, request: ProduceRequest) -> None:
 
 
 @inner_rule
-def forget_connections(world: Brokers, broker: int) -> None:
+def forget_connections(world: brokers.Brokers, broker: int) -> None:
     """A broker drops all connections, with what has come on them."""
     clients = len(world.producer_connections) // world.sizes[0].brokers
     for place in range(broker * clients, (broker + 1) * clients):
-        connection: ProducerConnection = world.producer_connections[place]
+        connection: brokers.ProducerConnection = world.producer_connections[place]
         free_all(world, connection.waiting)
         connection.busy = False
         connection.free_us = 0
 
 
 @inner_rule
-def new_watch(world: Brokers, event: int) -> int:
+def new_watch(world: brokers.Brokers, event: int) -> int:
     """Take a watch of the pool."""
     pools = world.pools[0]
-    index = FREE_WATCHES.take_first(world, pools)
+    index = brokers.FREE_WATCHES.take_first(world, pools)
     pools.free_watches -= 1
     world.watches[index].event = event
     return index
 
 
 @inner_rule
-def _free_watch(world: Brokers, index: int) -> None:
+def _free_watch(world: brokers.Brokers, index: int) -> None:
     pools = world.pools[0]
-    FREE_WATCHES.insert(world, pools, NONE, index)
+    brokers.FREE_WATCHES.insert(world, pools, NONE, index)
     pools.free_watches += 1
 
 
 @inner_rule
-def watch(world: Brokers, waiting: WatchList, event: int) -> None:
+def watch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
     """Let a request wait for a replica, behind those that do already."""
-    WATCHES.append(world, waiting, new_watch(world, event))
+    brokers.WATCHES.append(world, waiting, new_watch(world, event))
 
 
 @inner_rule
-def unwatch(world: Brokers, waiting: WatchList, event: int) -> None:
+def unwatch(world: brokers.Brokers, waiting: brokers.WatchList, event: int) -> None:
     """Take a request that is complete out of the list of a replica."""
-    for index in WATCHES.of(world, waiting):
+    for index in brokers.WATCHES.of(world, waiting):
         if world.watches[index].event == event:
-            WATCHES.remove(world, waiting, index)
+            brokers.WATCHES.remove(world, waiting, index)
             _free_watch(world, index)
             return
 
 
 @inner_rule
-def forget_watches_of(world: Brokers, row: int) -> None:
+def forget_watches_of(world: brokers.Brokers, row: int) -> None:
     """Give back all watches of a replica; what they were about is gone already."""
     _forget_list(world, world.delayed_fetches[row])
     _forget_list(world, world.delayed_produces[row])
 
 
 @inner_rule
-def _forget_list(world: Brokers, waiting: WatchList) -> None:
+def _forget_list(world: brokers.Brokers, waiting: brokers.WatchList) -> None:
     while waiting.first != NONE:
-        _free_watch(world, WATCHES.take_first(world, waiting))
+        _free_watch(world, brokers.WATCHES.take_first(world, waiting))
 
 
 @inner_rule

@@ -13,11 +13,7 @@ from tidegauge.actors.storage.checkpoints import want_epoch_file
 from tidegauge.actors.storage.log_dirs import is_unwritable
 from tidegauge.actors.storage.producers import cut_producers
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.replication.log import (
-    expired_records,
-    first_kept_offset,
-    increment_log_start_offset,
-)
+from tidegauge.replication.log import expired_records, first_kept_offset, increment_log_start_offset
 from tidegauge.replication.partition import is_leader
 from tidegauge.simulation.messages.timers import RetentionCheck
 from tidegauge.simulation.rows import record_row

@@ -12,10 +12,7 @@ comes back and a topic was to be deleted while it was gone.
 Source: ReplicaManager.stopReplicas@0.10.2.0 and @2.6.3.
 """
 
-from tidegauge.actors.fetches.fetcher_thread import (
-    remove_from_fetcher,
-    stop_idle_fetchers,
-)
+from tidegauge.actors.fetches.fetcher_thread import remove_from_fetcher, stop_idle_fetchers
 from tidegauge.actors.followers.follower import start_fetchers
 from tidegauge.actors.followers.follower_truncation import become_follower
 from tidegauge.actors.leaders.leader import become_leader

@@ -23,11 +23,7 @@ from tidegauge.simulation.messages import client_requests
 from tidegauge.simulation.messages.event import Event
 from tidegauge.simulation.messages.timers import Observe
 from tidegauge.simulation.metadata_log import name_differences, read_position, write_position
-from tidegauge.simulation.rows import (
-    REQUEST,
-    REQUEST_PARTITION,
-    cost_us,
-)
+from tidegauge.simulation.rows import REQUEST, REQUEST_PARTITION, cost_us
 from tidegauge.simulation.trace_rows import codes
 from tidegauge.simulation.trace_rows.process_rows import EpochObserved, HighWatermarkTold, Observed
 from tidegauge.simulation.trace_rows.replica_rows import EpochAnswered

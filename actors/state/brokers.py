@@ -6,10 +6,7 @@ A replica's *row* is its place in ``Topology.slots``.
 
 from tidegauge.actors.state.lifecycles import Lifecycle
 from tidegauge.actors.state.machines import CachedLog
-from tidegauge.actors.state.request_stats import (
-    RequestStats,
-    ZooKeeperClientStats,
-)
+from tidegauge.actors.state.request_stats import RequestStats, ZooKeeperClientStats
 from tidegauge.compiled.lists import LinkedList
 from tidegauge.compiled.records import Record, Records, flag, i64
 from tidegauge.compiled.rules import code, inner_rule
@@ -17,11 +14,7 @@ from tidegauge.replication import records
 from tidegauge.simulation.bandwidth import Bandwidth
 from tidegauge.simulation.kernel import Context
 from tidegauge.simulation.messages.event import EventList
-from tidegauge.simulation.metadata_log import (
-    MetadataPosition,
-    is_known_alive,
-    is_known_eligible,
-)
+from tidegauge.simulation.metadata_log import MetadataPosition, is_known_alive, is_known_eligible
 from tidegauge.simulation.sampled_stats import Bucket, ErrorCount
 from tidegauge.simulation.topology import Cluster, is_kraft
 

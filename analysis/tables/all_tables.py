@@ -18,22 +18,12 @@ from tidegauge.analysis.tables import (
 from tidegauge.analysis.tables.acknowledged import ACKNOWLEDGED, LOST
 from tidegauge.analysis.tables.broker_states import ACTING_LEADERS, BROKER_STATES
 from tidegauge.analysis.tables.charged_outages import CHARGED_OUTAGES
-from tidegauge.analysis.tables.clients import (
-    ACKNOWLEDGEMENTS,
-    CLIENT_GROUPS,
-    CLIENTS,
-    REFUSALS,
-)
+from tidegauge.analysis.tables.clients import ACKNOWLEDGEMENTS, CLIENT_GROUPS, CLIENTS, REFUSALS
 from tidegauge.analysis.tables.control_plane import CONTROL_PLANE_FIGURES
 from tidegauge.analysis.tables.described_states import DESCRIBED_STATES
 from tidegauge.analysis.tables.elections import CONTROLLER_EVENTS, ELECTIONS
 from tidegauge.analysis.tables.faults import FAULT_SERVICE, FAULT_TOPICS, FAULTS, STEPS
-from tidegauge.analysis.tables.isrs import (
-    ISR_CHANGES,
-    ISR_INTERVALS,
-    ISR_MEMBERS,
-    LEADER_INTERVALS,
-)
+from tidegauge.analysis.tables.isrs import ISR_CHANGES, ISR_INTERVALS, ISR_MEMBERS, LEADER_INTERVALS
 from tidegauge.analysis.tables.logs import BROKER_SAMPLES, HW_LAG, METADATA_SAMPLES, TRUNCATIONS
 from tidegauge.analysis.tables.notifications import NOTIFICATIONS
 from tidegauge.analysis.tables.partition_figures import PARTITION_FIGURES

@@ -13,12 +13,7 @@ from tidegauge.analysis.tables.charged_outages import CHARGED
 from tidegauge.analysis.tables.clients import PRODUCE
 from tidegauge.analysis.tables.dialect import united
 from tidegauge.analysis.tables.elections import PARTS as ELECTION_PARTS
-from tidegauge.analysis.tables.result_table import (
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
+from tidegauge.analysis.tables.result_table import RUN, Column, ResultTable, View
 
 #: A request that an outage delays is refused within a second of its end, and a batch is given up
 #: within the default of delivery.timeout.ms.

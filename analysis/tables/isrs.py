@@ -8,17 +8,8 @@ shrinks and expands its ISR, or by the controller.
 
 from collections.abc import Sequence
 
+from tidegauge.analysis.tables import result_table
 from tidegauge.analysis.tables.dialect import IN_ORDER, merged
-from tidegauge.analysis.tables.result_table import (
-    FAULT,
-    INTERVAL,
-    MOMENT,
-    PARTITION,
-    RUN,
-    Column,
-    ResultTable,
-    View,
-)
 from tidegauge.simulation.trace_rows.codes import STATE_CREATED
 
 _KEYS = ("run", "partition")
@@ -41,42 +32,42 @@ def _named(intervals: str, says: Sequence[str]) -> str:
     """
 
 
-ISR_INTERVALS = ResultTable(
+ISR_INTERVALS = result_table.ResultTable(
     "isr_intervals",
     "one interval in which the control plane held one ISR of a partition",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
-        Column("in_sync", "bigint", "replicas", "number of its members"),
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("isr", "array<bigint>", "broker id", "the ISR, in its order"),
+        result_table.Column("in_sync", "bigint", "replicas", "number of its members"),
     ),
     _named(merged("partition_states", _KEYS, ("isr", "in_sync")), ("isr", "in_sync")),
     key=("run", "partition", "begin_us"),
 )
 
-ISR_MEMBERS = ResultTable(
+ISR_MEMBERS = result_table.ResultTable(
     "isr_members",
     "one interval in which one replica was in the ISR without a break",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("broker", "bigint", "broker id", "the broker of the replica"),
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("broker", "bigint", "broker id", "the broker of the replica"),
     ),
     _named(merged(_MEMBERS, (*_KEYS, "broker"), ()), ("broker",)),
     key=("run", "partition", "begin_us", "broker"),
 )
 
-LEADER_INTERVALS = ResultTable(
+LEADER_INTERVALS = result_table.ResultTable(
     "leader_intervals",
     "one interval in which the control plane named one leader in one epoch",
     (
-        RUN,
-        *PARTITION,
-        *INTERVAL,
-        Column("leader", "bigint", "broker id", "the leader; null: none"),
-        Column("leader_epoch", "bigint", "", "its leader epoch"),
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.INTERVAL,
+        result_table.Column("leader", "bigint", "broker id", "the leader; null: none"),
+        result_table.Column("leader_epoch", "bigint", "", "its leader epoch"),
     ),
     _named(
         merged("partition_states", _KEYS, ("leader", "leader_epoch")), ("leader", "leader_epoch")
@@ -88,7 +79,7 @@ _MOMENT = "time_us, process, sequence"
 
 #: Elections with the ISR before each. ZooKeeper's controller writes its row after the state of the
 #: partition, a quorum before it.
-_ISRS_AT_ELECTIONS = View(
+_ISRS_AT_ELECTIONS = result_table.View(
     "isrs_at_elections",
     f"""
     with every as (
@@ -127,7 +118,7 @@ _ISRS_AT_ELECTIONS = View(
 
 #: Every change of an ISR, without its cause. A member that its controller takes out is a removal
 #: whether that elects a leader or not; of an election with KRaft rows of its own name the members.
-_ISR_CHANGES = View(
+_ISR_CHANGES = result_table.View(
     "uncaused_isr_changes",
     f"""
     with changes as (
@@ -177,26 +168,32 @@ _ISR_CHANGES = View(
 
 VIEWS = (_ISRS_AT_ELECTIONS, _ISR_CHANGES)
 
-ISR_CHANGES = ResultTable(
+ISR_CHANGES = result_table.ResultTable(
     "isr_changes",
     "one change of one ISR",
     (
-        RUN,
-        *PARTITION,
-        *MOMENT,
-        Column(
+        result_table.RUN,
+        *result_table.PARTITION,
+        *result_table.MOMENT,
+        result_table.Column(
             "change",
             "string",
             "",
             "`shrink` and `expand` by the leader, `removal` by the controller, also as it elects "
             "another leader",
         ),
-        Column("by_leader", "bigint", "broker id", "the leader that made it; null: the controller"),
-        Column("leader_epoch", "bigint", "", "the leader epoch in which it was made"),
-        Column("isr", "array<bigint>", "broker id", "the ISR since then"),
-        Column("brokers", "array<bigint>", "broker id", "the brokers that left or joined it"),
-        Column("lag_ms", "bigint", "ms", "shrink: the longest that one of them had not caught up"),
-        *FAULT,
+        result_table.Column(
+            "by_leader", "bigint", "broker id", "the leader that made it; null: the controller"
+        ),
+        result_table.Column("leader_epoch", "bigint", "", "the leader epoch in which it was made"),
+        result_table.Column("isr", "array<bigint>", "broker id", "the ISR since then"),
+        result_table.Column(
+            "brokers", "array<bigint>", "broker id", "the brokers that left or joined it"
+        ),
+        result_table.Column(
+            "lag_ms", "bigint", "ms", "shrink: the longest that one of them had not caught up"
+        ),
+        *result_table.FAULT,
     ),
     """
     -- The controller is in a process of its own; a leader's process is its broker's index.

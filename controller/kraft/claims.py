@@ -21,11 +21,7 @@ BrokerHeartbeatManager.register, OffsetControlManager.deactivate@4.1.0.
 from tidegauge.compiled.records import view_as
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.elections import append_broker
-from tidegauge.controller.kraft.metadata_log import (
-    append_partition,
-    append_record,
-    commit_next,
-)
+from tidegauge.controller.kraft.metadata_log import append_partition, append_record, commit_next
 from tidegauge.controller.kraft.partition_records import count_partition
 from tidegauge.controller.kraft.periodic_tasks import begin_tasks
 from tidegauge.controller.kraft.state import QUORUM, TOPIC_RECORD, Quorum, copy_registration

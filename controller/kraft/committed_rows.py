@@ -11,10 +11,7 @@ from tidegauge.replication.records import EMPTY, PartitionRegistration, first, o
 from tidegauge.simulation import metadata_log
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.rows import caused_by, record_row
-from tidegauge.simulation.topology import (
-    broker_of,
-    slots_by_broker,
-)
+from tidegauge.simulation.topology import broker_of, slots_by_broker
 from tidegauge.simulation.trace_rows import codes, controller_rows
 from tidegauge.simulation.trace_rows.row import Row
 

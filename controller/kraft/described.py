@@ -18,12 +18,7 @@ from tidegauge.simulation.messages.quorum_requests import (
     DescribeQuorumStateRequest,
     DescribeQuorumStateResponse,
 )
-from tidegauge.simulation.topology import (
-    Cluster,
-    broker_of,
-    is_kraft,
-    quorum_process,
-)
+from tidegauge.simulation.topology import Cluster, broker_of, is_kraft, quorum_process
 from tidegauge.simulation.trace_rows import codes
 
 #: So long nothing is committed where everything has come to rest.

@@ -13,11 +13,7 @@ from tidegauge.compiled.rules import inner_rule
 from tidegauge.controller.kraft.state import QUORUM, Quorum
 from tidegauge.controller.raft.follower import lose_connection
 from tidegauge.controller.raft.measured import respond
-from tidegauge.controller.raft.replication import (
-    FETCH_WAIT_US,
-    refuses_fetch,
-    take_voter_fetch,
-)
+from tidegauge.controller.raft.replication import FETCH_WAIT_US, refuses_fetch, take_voter_fetch
 from tidegauge.controller.raft.snapshots import needs_snapshot, offer_snapshot
 from tidegauge.controller.raft.state import this_voter
 from tidegauge.replication.records import contains

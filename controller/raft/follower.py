@@ -9,12 +9,7 @@ from tidegauge.controller.raft import snapshots, transitions
 from tidegauge.controller.raft.measured import note_fetched, note_snapshot
 from tidegauge.controller.raft.replication import advance_high_watermark
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.simulation.events import (
-    append_event,
-    free_event,
-    items_of,
-    take_first,
-)
+from tidegauge.simulation.events import append_event, free_event, items_of, take_first
 from tidegauge.simulation.kernel import NONE
 from tidegauge.simulation.messages import quorum_requests
 from tidegauge.simulation.messages.controller_timers import (

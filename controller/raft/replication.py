@@ -19,11 +19,7 @@ from tidegauge.controller.raft.measured import (
     these_stats,
 )
 from tidegauge.controller.raft.state import RAFT, Raft, this_voter, voter_of
-from tidegauge.controller.raft.transitions import (
-    NO_TIME_US,
-    check_quorum_later,
-    refuse_fetch,
-)
+from tidegauge.controller.raft.transitions import NO_TIME_US, check_quorum_later, refuse_fetch
 from tidegauge.replication import errors
 from tidegauge.simulation import events
 from tidegauge.simulation.kernel import NONE

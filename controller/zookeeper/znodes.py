@@ -13,15 +13,7 @@ order of their sequence numbers.
 """
 
 from tidegauge.compiled.rules import inner_rule
-from tidegauge.controller.state.control_plane import (
-    CHILD_WATCHES,
-    FREE_NOTIFICATIONS,
-    FREE_ZNODE_WATCHES,
-    NOTIFICATIONS,
-    ZNODE_WATCHES,
-    ControlPlane,
-    Znode,
-)
+from tidegauge.controller.state import control_plane
 from tidegauge.replication.records import EMPTY, UNDEFINED
 from tidegauge.simulation import zookeeper_tree
 from tidegauge.simulation.kernel import NONE, Kernel
@@ -34,7 +26,7 @@ from tidegauge.simulation.trace_rows import codes, controller_rows
 
 @inner_rule
 def write_control_plane_row(
-    world: ControlPlane,
+    world: control_plane.ControlPlane,
     znode: int,
     writer: int,
     change: int,
@@ -73,7 +65,7 @@ def write_control_plane_row(
 
 @inner_rule
 def _write_partition_state(
-    world: ControlPlane,
+    world: control_plane.ControlPlane,
     partition: int,
     writer: int,
     change: int,
@@ -118,7 +110,7 @@ def holds_chain(world: Topology, znode: int) -> bool:
 
 
 @inner_rule
-def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
+def add_watch(world: control_plane.ControlPlane, request: ZkRead, on_children: bool) -> None:
     """Watch a znode, or its children, once; a watch that is set already is not set twice."""
     znode = request.znode
     session = request.session
@@ -130,7 +122,7 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
             return
         index = world.znode_watches[index].next
     ensemble = world.ensemble[0]
-    index = FREE_ZNODE_WATCHES.take_first(world, ensemble)
+    index = control_plane.FREE_ZNODE_WATCHES.take_first(world, ensemble)
     free = ensemble.free_watch
     if free == NONE or world.znode_watches[free].next == NONE:
         world.context[0].needs_room = True
@@ -138,13 +130,13 @@ def add_watch(world: ControlPlane, request: ZkRead, on_children: bool) -> None:
     watch.process = request.source
     watch.session = session
     if on_children:
-        CHILD_WATCHES.insert(world, node, NONE, index)
+        control_plane.CHILD_WATCHES.insert(world, node, NONE, index)
     else:
-        ZNODE_WATCHES.insert(world, node, NONE, index)
+        control_plane.ZNODE_WATCHES.insert(world, node, NONE, index)
 
 
 @inner_rule
-def fire_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
+def fire_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's data or existence, and forget them."""
     node = world.znodes[znode]
     index = node.first_watch
@@ -153,7 +145,7 @@ def fire_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
 
 
 @inner_rule
-def fire_child_watches(world: ControlPlane, znode: int, departure_us: int) -> None:
+def fire_child_watches(world: control_plane.ControlPlane, znode: int, departure_us: int) -> None:
     """Tell all who watch a znode's children, and forget them."""
     if znode == NONE:
         return
@@ -164,7 +156,9 @@ def fire_child_watches(world: ControlPlane, znode: int, departure_us: int) -> No
 
 
 @inner_rule
-def _tell_watchers(world: ControlPlane, znode: int, index: int, departure_us: int) -> None:
+def _tell_watchers(
+    world: control_plane.ControlPlane, znode: int, index: int, departure_us: int
+) -> None:
     ensemble = world.ensemble[0]
     is_created = world.znodes[znode].exists and world.znodes[znode].version == 0
     while index != NONE:
@@ -178,7 +172,7 @@ def _tell_watchers(world: ControlPlane, znode: int, index: int, departure_us: in
 
 
 @inner_rule
-def forget_watches(world: ControlPlane, session: int) -> None:
+def forget_watches(world: control_plane.ControlPlane, session: int) -> None:
     """Take out what a session has watched that is gone, or has lost its connection."""
     # Those behind the fixed ones are watched where replicas move or log directories fail.
     count = zookeeper_tree.FIXED_ZNODES
@@ -191,7 +185,7 @@ def forget_watches(world: ControlPlane, session: int) -> None:
 
 
 @inner_rule
-def _without_watches(world: ControlPlane, first: int, session: int) -> int:
+def _without_watches(world: control_plane.ControlPlane, first: int, session: int) -> int:
     """The list of watches without those of a session: its first watch."""
     ensemble = world.ensemble[0]
     kept = NONE
@@ -214,10 +208,10 @@ def _without_watches(world: ControlPlane, first: int, session: int) -> int:
 
 
 @inner_rule
-def new_notification(world: ControlPlane, request: Event) -> int:
+def new_notification(world: control_plane.ControlPlane, request: Event) -> int:
     """Take a znode for a child of /isr_change_notification; it keeps the request's chain."""
     ensemble = world.ensemble[0]
-    znode = FREE_NOTIFICATIONS.take_first(world, ensemble)
+    znode = control_plane.FREE_NOTIFICATIONS.take_first(world, ensemble)
     node = world.znodes[znode]
     if ensemble.free_notification == NONE or world.znodes[ensemble.free_notification].next == NONE:
         world.context[0].needs_room = True
@@ -225,12 +219,12 @@ def new_notification(world: ControlPlane, request: Event) -> int:
     node.sequence_number = parent.sequence_number
     parent.sequence_number += 1
     keep_chain(node, request)
-    NOTIFICATIONS.append(world, ensemble, znode)
+    control_plane.NOTIFICATIONS.append(world, ensemble, znode)
     return znode
 
 
 @inner_rule
-def number_log_dir_event(world: ControlPlane, znode: int) -> None:
+def number_log_dir_event(world: control_plane.ControlPlane, znode: int) -> None:
     """Give a child of /log_dir_event_notification its number.
 
     A directory that has failed again, before the controller has dealt with the failure before,
@@ -243,7 +237,7 @@ def number_log_dir_event(world: ControlPlane, znode: int) -> None:
 
 
 @inner_rule
-def keep_chain(node: Znode, request: Event) -> None:
+def keep_chain(node: control_plane.Znode, request: Event) -> None:
     """Let a znode hold the partitions that a request names; they are the request's no more."""
     node.first_item = request.first_item
     node.last_item = request.last_item
@@ -254,14 +248,14 @@ def keep_chain(node: Znode, request: Event) -> None:
 
 
 @inner_rule
-def replace_chain(world: Kernel, node: Znode, request: Event) -> None:
+def replace_chain(world: Kernel, node: control_plane.Znode, request: Event) -> None:
     """Let a znode hold the partitions that a request names instead of others."""
     _free_chain(world, node)
     keep_chain(node, request)
 
 
 @inner_rule
-def _free_chain(world: Kernel, node: Znode) -> None:
+def _free_chain(world: Kernel, node: control_plane.Znode) -> None:
     """Give back the partitions that a znode names."""
     if node.first_item != NONE:
         context = world.context[0]
@@ -273,16 +267,16 @@ def _free_chain(world: Kernel, node: Znode) -> None:
 
 
 @inner_rule
-def _free_notification(world: ControlPlane, znode: int) -> None:
+def _free_notification(world: control_plane.ControlPlane, znode: int) -> None:
     ensemble = world.ensemble[0]
-    NOTIFICATIONS.remove(world, ensemble, znode)
+    control_plane.NOTIFICATIONS.remove(world, ensemble, znode)
     _free_chain(world, world.znodes[znode])
-    FREE_NOTIFICATIONS.insert(world, ensemble, NONE, znode)
+    control_plane.FREE_NOTIFICATIONS.insert(world, ensemble, NONE, znode)
 
 
 @inner_rule
 def write_znode_row(
-    world: ControlPlane,
+    world: control_plane.ControlPlane,
     writer: int,
     znode: int,
     change: int,
@@ -299,7 +293,7 @@ def write_znode_row(
 
 @inner_rule
 def delete_znode(
-    world: ControlPlane,
+    world: control_plane.ControlPlane,
     znode: int,
     writer: int,
     reason: int,
@@ -325,7 +319,7 @@ def delete_znode(
 
 
 @inner_rule
-def is_there(world: ControlPlane, znode: int, sequence_number: int) -> bool:
+def is_there(world: control_plane.ControlPlane, znode: int, sequence_number: int) -> bool:
     """Whether a znode exists; of a notification, the one with this number."""
     node = world.znodes[znode]
     if zookeeper_tree.is_in(world, zookeeper_tree.LOG_DIR_EVENT, znode) or zookeeper_tree.is_in(

@@ -37,14 +37,7 @@ from tidegauge.compiled.records import Records, dtype_of
 from tidegauge.compiled.rules import code, inner_rule, rule
 from tidegauge.engine.exchange import frame_exchange
 from tidegauge.engine.exchange.system_calls import WORD_BYTES, Word
-from tidegauge.simulation.events import (
-    FREE_EVENTS,
-    append_event,
-    free_event,
-    push,
-    take_first,
-    take_item_slot,
-)
+from tidegauge.simulation import events
 from tidegauge.simulation.kernel import HUB, NONE, Kernel, MetadataChange, OffsetCommit
 from tidegauge.simulation.messages.event import EventSlot, ItemSlot
 from tidegauge.simulation.metadata_log import (
@@ -253,11 +246,11 @@ def _write_outbox(world: Kernel, exchange: frame_exchange.Exchange) -> None:
     is_hub = exchange.state[0].group == HUB
     outbox = world.context[0].outbox
     for _ in range(outbox.length):
-        event = take_first(world, outbox)
+        event = events.take_first(world, outbox)
         group = exchange.owners[event.destination].group if is_hub else HUB
         other = exchange.groups[group]
         if other.words == 0:
-            append_event(world, outbox, event)
+            events.append_event(world, outbox, event)
             continue
         frames = exchange.outgoing
         _copy(exchange.event_words, event.index * _EVENT, frames, other.next_event_word, _EVENT)
@@ -267,7 +260,7 @@ def _write_outbox(world: Kernel, exchange: frame_exchange.Exchange) -> None:
             _copy(exchange.item_words, cursor * _ITEM, frames, other.next_item_word, _ITEM)
             other.next_item_word += _ITEM
             cursor = world.items[cursor].next
-        free_event(world, event)
+        events.free_event(world, event)
 
 
 @inner_rule
@@ -362,7 +355,7 @@ def _take_event(
     It waits for its time here; at the hub, if it is for another group, to be sent on.
     """
     context = world.context[0]
-    index = FREE_EVENTS.take_first(world, context)
+    index = events.FREE_EVENTS.take_first(world, context)
     event = world.events[index]
     context.free_events -= 1
     _copy(exchange.incoming, event_word, exchange.event_words, index * _EVENT, _EVENT)
@@ -371,12 +364,12 @@ def _take_event(
     event.first_item = NONE
     event.last_item = NONE
     for _ in range(event.item_count):
-        slot = take_item_slot(world, event)
+        slot = events.take_item_slot(world, event)
         _copy(exchange.incoming, item_word, exchange.item_words, slot * _ITEM, _ITEM)
         world.items[slot].next = NONE
         item_word += _ITEM
     if world.processes[event.destination].hosted:
-        push(world, event)
+        events.push(world, event)
     else:
-        append_event(world, context.outbox, event)
+        events.append_event(world, context.outbox, event)
     return item_word

@@ -1,14 +1,6 @@
 """Invariants of brokers: processes, request handlers, fetchers, fetch sessions, timers."""
 
-from tidegauge.actors.state.brokers import (
-    ACTIVE,
-    FETCHED,
-    IN_SESSION,
-    ISR_CHANGES,
-    LOGS,
-    MOVED,
-    NEVER_US,
-)
+from tidegauge.actors.state import brokers
 from tidegauge.compiled.rules import inner_rule
 from tidegauge.engine.invariants.checked import (
     ANY,
@@ -31,12 +23,12 @@ from tidegauge.simulation.topology import broker_of, is_kraft
 
 BROKERS = Invariants()
 
-_walk_logs = walk_of(__name__, "_walk_logs", LOGS)
-_walk_changed = walk_of(__name__, "_walk_changed", ISR_CHANGES)
-_walk_fetched = walk_of(__name__, "_walk_fetched", FETCHED)
-_walk_moved = walk_of(__name__, "_walk_moved", MOVED)
-_walk_session = walk_of(__name__, "_walk_session", IN_SESSION)
-_walk_active = walk_of(__name__, "_walk_active", ACTIVE)
+_walk_logs = walk_of(__name__, "_walk_logs", brokers.LOGS)
+_walk_changed = walk_of(__name__, "_walk_changed", brokers.ISR_CHANGES)
+_walk_fetched = walk_of(__name__, "_walk_fetched", brokers.FETCHED)
+_walk_moved = walk_of(__name__, "_walk_moved", brokers.MOVED)
+_walk_session = walk_of(__name__, "_walk_session", brokers.IN_SESSION)
+_walk_active = walk_of(__name__, "_walk_active", brokers.ACTIVE)
 
 
 @BROKERS.of("brokers")
@@ -126,7 +118,9 @@ def waiting_threads_have_one_request(world: Checked) -> int:
     for number, broker in enumerate(world.brokers):
         for thread in range(broker.num_io_threads if not broker.ends else 0):
             place = broker.first_thread + thread
-            if world.threads[place].free_us == NEVER_US and not _has_request(world, number, thread):
+            if world.threads[place].free_us == brokers.NEVER_US and not _has_request(
+                world, number, thread
+            ):
                 return place
     return HOLDS
 
@@ -146,7 +140,7 @@ def queued_requests_are_looked_at_again(world: Checked) -> int:
         if broker.queue.first == NONE or broker.handler_due_us > 0:
             continue
         for thread in range(broker.first_thread, broker.first_thread + broker.num_io_threads):
-            if world.threads[thread].free_us != NEVER_US:
+            if world.threads[thread].free_us != brokers.NEVER_US:
                 return number
     return HOLDS
 

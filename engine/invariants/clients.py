@@ -1,14 +1,6 @@
 """Invariants of clients: batches of producers, connections, positions of consumers."""
 
-from tidegauge.clients.client_state import (
-    LATE,
-    LEADERLESS,
-    LISTED,
-    NUMBERED,
-    PRODUCER,
-    QUEUED,
-    WITHOUT_OUTCOME,
-)
+from tidegauge.clients import client_state
 from tidegauge.compiled.rules import code
 from tidegauge.engine.invariants import checked
 from tidegauge.simulation.kernel import CLIENT, NONE
@@ -21,12 +13,12 @@ from tidegauge.simulation.messages.timers import (
 
 CLIENTS = checked.Invariants()
 
-_walk_batches = checked.walk_of(__name__, "_walk_batches", QUEUED)
-_walk_late = checked.walk_of(__name__, "_walk_late", LATE)
+_walk_batches = checked.walk_of(__name__, "_walk_batches", client_state.QUEUED)
+_walk_late = checked.walk_of(__name__, "_walk_late", client_state.LATE)
 
-_walk_numbered = checked.walk_of(__name__, "_walk_numbered", NUMBERED)
-_walk_made = checked.walk_of(__name__, "_walk_made", WITHOUT_OUTCOME)
-_walk_targets = checked.walk_of(__name__, "_walk_targets", LISTED)
+_walk_numbered = checked.walk_of(__name__, "_walk_numbered", client_state.NUMBERED)
+_walk_made = checked.walk_of(__name__, "_walk_made", client_state.WITHOUT_OUTCOME)
+_walk_targets = checked.walk_of(__name__, "_walk_targets", client_state.LISTED)
 
 # Owners of batches, behind the connections.
 _WAITS = code(1 << 40)
@@ -63,7 +55,7 @@ def batches_of_connections_are_listed(world: checked.Checked) -> int:
             request = world.batches[index].request
             index = world.batches[index].next
         client = world.clients[number // world.sizes[0].brokers]
-        if client.kind == PRODUCER and (
+        if client.kind == client_state.PRODUCER and (
             connection.in_flight != requests or requests > client.max_in_flight
         ):
             return number
@@ -115,7 +107,7 @@ def partitions_that_wait_are_listed(world: checked.Checked) -> int:
         if _walk_targets(world, waiting.first, waiting.last, _WAITS) < 0:
             return max(0, waiting.first)
     for place, target in enumerate(world.client_targets):
-        listed = _WAITS if target.listed == LEADERLESS else target.listed
+        listed = _WAITS if target.listed == client_state.LEADERLESS else target.listed
         if world.visits[place].found != listed + 1:
             return place
         if target.listed != NONE and target.queue_first == NONE:
@@ -127,7 +119,7 @@ def partitions_that_wait_are_listed(world: checked.Checked) -> int:
 def buffered_bytes_are_those_of_batches(world: checked.Checked) -> int:
     """A producer's memory is that of its batches that are not done, and no more than it has."""
     for number, client in enumerate(world.clients):
-        if client.kind != PRODUCER:
+        if client.kind != client_state.PRODUCER:
             continue
         size_bytes = 0
         for batch in world.batches:
@@ -223,7 +215,7 @@ def every_record_sent_is_in_one_place(world: checked.Checked) -> int:
     for number, client in enumerate(world.clients):
         in_flight = client.records_in_flight
         outcomes = client.records_acknowledged + client.records_failed
-        if client.kind == PRODUCER and outcomes + in_flight != client.records_sent:
+        if client.kind == client_state.PRODUCER and outcomes + in_flight != client.records_sent:
             return number
     return checked.HOLDS
 
@@ -245,7 +237,11 @@ def batches_without_an_outcome_are_listed(world: checked.Checked) -> int:
                 return number
             records += batch.records
             index = batch.younger
-        if client.kind == PRODUCER and client.acks != 0 and records != client.records_in_flight:
+        if (
+            client.kind == client_state.PRODUCER
+            and client.acks != 0
+            and records != client.records_in_flight
+        ):
             return number
     for index, batch in enumerate(world.batches):
         is_listed = world.visits[index].found != 0

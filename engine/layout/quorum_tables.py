@@ -8,10 +8,7 @@ from tidegauge.controller.kraft.state import (
     Quorum,
 )
 from tidegauge.controller.kraft_partitions.partition_change import NO_LEADER
-from tidegauge.controller.raft.state import (
-    Raft,
-    VoterSettings,
-)
+from tidegauge.controller.raft.state import Raft, VoterSettings
 from tidegauge.engine.layout.by_name import new_tables, set_by_name
 from tidegauge.replication.errors import ERROR_COUNT
 from tidegauge.replication.kraft_releases import (

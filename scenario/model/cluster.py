@@ -18,32 +18,12 @@ from pydantic import (
 
 from tidegauge.replication.records import SLOTS
 from tidegauge.replication.release_versions import ProtocolVersion, Release
+from tidegauge.scenario.model import parts
 from tidegauge.scenario.model.limits import MOST_BROKERS, MOST_PARTITIONS, MOST_SERVERS, Size
-from tidegauge.scenario.model.parts import (
-    BrokerId,
-    BrokerIds,
-    BrokerKey,
-    DrawnDuration,
-    Duration,
-    Listed,
-    Name,
-    Part,
-    PartitionKey,
-    PositiveDuration,
-    TopicName,
-    without_repetition,
-)
 from tidegauge.scenario.model.replica_placement import Placement
 from tidegauge.scenario.model.settings import TOPIC_SETTINGS, Settings
 from tidegauge.scenario.text.errors import Problem, ProblemsError
-from tidegauge.simulation.quantities import (
-    DURATION_SCHEMA,
-    SIZE_SCHEMA,
-    format_duration,
-    format_size,
-    parse_duration,
-    parse_size,
-)
+from tidegauge.simulation import quantities
 
 #: The rack of all brokers where a scenario names none.
 DEFAULT_RACK = "default"
@@ -66,7 +46,7 @@ def _duration_or_never(written: object) -> int | None:
     if written == NEVER:
         return None
     try:
-        return parse_duration(written)
+        return quantities.parse_duration(written)
     except ValueError as error:
         raise ValueError(f"{error}; or {NEVER}") from error
 
@@ -75,8 +55,8 @@ def _duration_or_never(written: object) -> int | None:
 DurationOrNever = Annotated[
     int | None,
     PlainValidator(_duration_or_never),
-    PlainSerializer(format_duration, when_used="unless-none"),
-    WithJsonSchema({"anyOf": [DURATION_SCHEMA, {"const": NEVER}]}),
+    PlainSerializer(quantities.format_duration, when_used="unless-none"),
+    WithJsonSchema({"anyOf": [quantities.DURATION_SCHEMA, {"const": NEVER}]}),
 ]
 #: A release in full: 2.6 is 2.6.3.
 ReleaseText = Annotated[
@@ -108,7 +88,7 @@ _RACKS_SCHEMA = {
 }
 
 
-class BrokerRelease(Part):
+class BrokerRelease(parts.Part):
     """The release and protocol version of one broker of a mixed cluster."""
 
     release: ReleaseText | None = Field(
@@ -121,13 +101,15 @@ class BrokerRelease(Part):
     )
 
 
-class Cluster(Part):
+class Cluster(parts.Part):
     """The brokers: their racks, releases and settings."""
 
-    brokers: Annotated[BrokerIds, WithJsonSchema(_BROKERS_SCHEMA)] = Field(
+    brokers: Annotated[parts.BrokerIds, WithJsonSchema(_BROKERS_SCHEMA)] = Field(
         description="Ids, or a number of brokers: then the ids are 1, 2, ..."
     )
-    racks: Annotated[dict[Name, Listed[BrokerId]], WithJsonSchema(_RACKS_SCHEMA)] = Field(
+    racks: Annotated[
+        dict[parts.Name, parts.Listed[parts.BrokerId]], WithJsonSchema(_RACKS_SCHEMA)
+    ] = Field(
         default_factory=dict,
         validate_default=True,
         description="Ids by rack; or a list of racks, to which the brokers are assigned in turn.",
@@ -139,12 +121,12 @@ class Cluster(Part):
         "of a new topic, by the seed: with ZooKeeper that round robin from a drawn broker on, with "
         "KRaft stripes over shuffled racks and brokers (StripedReplicaPlacer).",
     )
-    start_spread_us: DrawnDuration = Field(
+    start_spread_us: parts.DrawnDuration = Field(
         default=1_000_000,
         alias="start_spread",
         description="The time at which a broker starts is drawn from 0 to this.",
     )
-    start_us: dict[BrokerKey, Duration] = Field(
+    start_us: dict[parts.BrokerKey, parts.Duration] = Field(
         default_factory=dict,
         alias="start",
         description="Start times of single brokers, by id, instead of drawn ones.",
@@ -163,7 +145,7 @@ class Cluster(Part):
         description="Number of log directories (log.dirs) of each broker. A new log is created "
         "in the directory with the fewest logs.",
     )
-    write_back_us: PositiveDuration = Field(
+    write_back_us: parts.PositiveDuration = Field(
         default=30_000_000,
         alias="write_back",
         description="Time until the operating system has written a broker's appends to disk "
@@ -172,10 +154,10 @@ class Cluster(Part):
     settings: Settings = Field(
         default_factory=dict, description="Settings of all brokers, as in server.properties."
     )
-    broker_settings: dict[BrokerKey, Settings] = Field(
+    broker_settings: dict[parts.BrokerKey, Settings] = Field(
         default_factory=dict, description="Settings of single brokers, by id."
     )
-    broker_releases: dict[BrokerKey, BrokerRelease] = Field(
+    broker_releases: dict[parts.BrokerKey, BrokerRelease] = Field(
         default_factory=dict,
         description="Brokers that run another release or protocol version than the scenario's, "
         "by id.",
@@ -205,7 +187,7 @@ class Cluster(Part):
             return racks or {DEFAULT_RACK: brokers}
         if not isinstance(racks, list | tuple) or not all(isinstance(name, str) for name in racks):
             raise ValueError("must be a list of names, or ids by name ({a: [1, 2], b: [3]})")
-        without_repetition(tuple(racks))
+        parts.without_repetition(tuple(racks))
         return {name: brokers[place :: len(racks)] for place, name in enumerate(racks)}
 
     @model_validator(mode="after")
@@ -244,7 +226,7 @@ class Cluster(Part):
         return f"there is no broker {broker}, only {known}"
 
 
-class ZooKeeper(Part):
+class ZooKeeper(parts.Part):
     """The ZooKeeper ensemble, as one process."""
 
     tick_ms: int = Field(
@@ -260,13 +242,13 @@ class ZooKeeper(Part):
         description="Number of servers of the ensemble. With a single server, a client that has "
         "lost its connection waits a second before it retries the same server.",
     )
-    rack: Name | None = Field(
+    rack: parts.Name | None = Field(
         default=None,
         description="Rack of the ensemble. Default: none, so every broker reaches it across racks.",
     )
 
 
-class Controllers(Part):
+class Controllers(parts.Part):
     """The controllers of a KRaft cluster: the voters of the quorum that keeps the metadata log."""
 
     count: Literal[1, 3, 5] = Field(
@@ -274,7 +256,7 @@ class Controllers(Part):
         description="Number of controllers: 1, 3 or 5. They elect one of them, which is active; "
         "records are committed once a majority has them.",
     )
-    racks: Listed[Name] = Field(
+    racks: parts.Listed[parts.Name] = Field(
         default=(),
         description="Racks, to which the controllers are assigned in turn, from controller:0 on, "
         "which leads the quorum at the start; a rack with two of them appears twice. Default: "
@@ -313,36 +295,40 @@ def _nobody(leader: object) -> object:
     return None if leader == NOBODY else leader
 
 
-class FormerState(Part):
+class FormerState(parts.Part):
     """The state of a partition in the control plane as the run begins."""
 
-    leader: Annotated[BrokerId | None, BeforeValidator(_nobody)] = Field(
+    leader: Annotated[parts.BrokerId | None, BeforeValidator(_nobody)] = Field(
         default=None, description="Broker id of the leader; none: the partition has no leader."
     )
-    isr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+    isr: Annotated[parts.Listed[parts.BrokerId], AfterValidator(parts.without_repetition)] = Field(
         description="In-sync replicas, in this order; with KRaft it may be empty."
     )
-    elr: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
+    elr: Annotated[parts.Listed[parts.BrokerId], AfterValidator(parts.without_repetition)] = Field(
         default=(),
         description="Eligible leader replicas of KRaft (KIP-966): they left an ISR that had become "
         "smaller than min.insync.replicas.",
     )
-    last_known_leader: BrokerId | None = Field(
+    last_known_leader: parts.BrokerId | None = Field(
         default=None,
         description="With KRaft: the last leader of a partition that has no leader and an empty "
         "ISR (LastKnownElr).",
     )
-    adding: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
-        default=(),
-        description="With KRaft: replicas that a reassignment in progress adds; the assignment has "
-        "them, too.",
+    adding: Annotated[parts.Listed[parts.BrokerId], AfterValidator(parts.without_repetition)] = (
+        Field(
+            default=(),
+            description="With KRaft: replicas that a reassignment in progress adds; the assignment "
+            "has them, too.",
+        )
     )
-    removing: Annotated[Listed[BrokerId], AfterValidator(without_repetition)] = Field(
-        default=(),
-        description="With KRaft: replicas that it removes; the assignment has them last.",
+    removing: Annotated[parts.Listed[parts.BrokerId], AfterValidator(parts.without_repetition)] = (
+        Field(
+            default=(),
+            description="With KRaft: replicas that it removes; the assignment has them last.",
+        )
     )
     leader_epoch: int = Field(default=0, ge=0, lt=2**31, description="Leader epoch.")
-    behind: dict[BrokerKey, Size] = Field(
+    behind: dict[parts.BrokerKey, Size] = Field(
         default_factory=dict,
         description="Of a topic with a `size`: the bytes that the logs of replicas outside of the "
         "ISR lack at their end, by broker id. Default: all, so their logs are empty.",
@@ -371,7 +357,7 @@ class FormerState(Part):
 
 def _sizes(written: object) -> int | dict[int, int]:
     if not isinstance(written, Mapping):
-        return parse_size(written)
+        return quantities.parse_size(written)
     sizes: dict[int, int] = {}
     problems = []
     for key, size in written.items():
@@ -379,7 +365,7 @@ def _sizes(written: object) -> int | dict[int, int]:
             problems.append(Problem((key,), "must be the number of a partition"))
             continue
         try:
-            sizes[int(key)] = parse_size(size)
+            sizes[int(key)] = quantities.parse_size(size)
         except ValueError as error:
             problems.append(Problem((key,), str(error)))
     if problems:
@@ -389,8 +375,8 @@ def _sizes(written: object) -> int | dict[int, int]:
 
 def _sizes_text(sizes: int | dict[int, int]) -> str | dict[int, str]:
     if isinstance(sizes, int):
-        return format_size(sizes)
-    return {number: format_size(size) for number, size in sizes.items()}
+        return quantities.format_size(sizes)
+    return {number: quantities.format_size(size) for number, size in sizes.items()}
 
 
 #: Bytes of each partition; or by its number, 0 where a partition is not named.
@@ -399,15 +385,20 @@ SizeOfPartitions = Annotated[
     PlainValidator(_sizes),
     PlainSerializer(_sizes_text),
     WithJsonSchema(
-        {"anyOf": [SIZE_SCHEMA, {"type": "object", "additionalProperties": SIZE_SCHEMA}]}
+        {
+            "anyOf": [
+                quantities.SIZE_SCHEMA,
+                {"type": "object", "additionalProperties": quantities.SIZE_SCHEMA},
+            ]
+        }
     ),
 ]
 
 
-class Topic(Part):
+class Topic(parts.Part):
     """A topic that exists from the start."""
 
-    name: TopicName = Field(description="Name of the topic.")
+    name: parts.TopicName = Field(description="Name of the topic.")
     partitions: int | None = Field(
         default=None,
         ge=1,
@@ -421,12 +412,12 @@ class Topic(Part):
         description="Number of replicas of each partition. Default: that of the assignment, "
         "else default.replication.factor.",
     )
-    assignment: dict[PartitionKey, BrokerIds] | None = Field(
+    assignment: dict[parts.PartitionKey, parts.BrokerIds] | None = Field(
         default=None,
         description="Brokers of each partition, the preferred leader first. Default: as the "
         "cluster's `placement` says.",
     )
-    state: dict[PartitionKey, FormerState] | None = Field(
+    state: dict[parts.PartitionKey, FormerState] | None = Field(
         default=None,
         description="Leader and ISR of partitions as the run begins. A partition that is not "
         "named has its preferred replica as leader, and all replicas in sync. The cluster then "

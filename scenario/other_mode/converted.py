@@ -7,17 +7,8 @@ from tidegauge.replication.release_versions import Mode, Release
 from tidegauge.scenario.model.cluster import racks_of_controllers
 from tidegauge.scenario.model.costs import costs_of_other_modes
 from tidegauge.scenario.model.scenario import Scenario
+from tidegauge.scenario.other_mode import settings
 from tidegauge.scenario.other_mode.faults import faults, steps
-from tidegauge.scenario.other_mode.settings import (
-    Change,
-    Conversion,
-    NotConvertibleError,
-    cluster_and_controllers,
-    topic_settings,
-    with_settings,
-    without,
-    workload,
-)
 from tidegauge.scenario.reading import scenario_from_mapping
 from tidegauge.scenario.text.errors import Path, ScenarioError, scenario_error
 
@@ -34,7 +25,7 @@ class ConvertedScenario(NamedTuple):
     data: dict[str, Any]
     scenario: Scenario
     #: The parts that are changed or left out.
-    changes: tuple[Change, ...]
+    changes: tuple[settings.Change, ...]
 
 
 def converted(data: Mapping[str, Any], source: str, mode: Mode, release: str) -> ConvertedScenario:
@@ -53,13 +44,13 @@ def converted(data: Mapping[str, Any], source: str, mode: Mode, release: str) ->
             names the part.
     """
     scenario = scenario_from_mapping(data, source)
-    to = Conversion(scenario, mode, str(Release.parse(release)))
+    to = settings.Conversion(scenario, mode, str(Release.parse(release)))
     target = f"{source} in mode {mode}, release {to.release}"
     if (scenario.mode, scenario.release) == (mode, to.release):
         return ConvertedScenario({**data, "mode": mode}, scenario, ())
     try:
         changed = _changed(to, data)
-    except NotConvertibleError as error:
+    except settings.NotConvertibleError as error:
         raise scenario_error(target, [error.problem], lambda _: None) from error
     try:
         return ConvertedScenario(changed, scenario_from_mapping(changed, target), tuple(to.changes))
@@ -68,9 +59,9 @@ def converted(data: Mapping[str, Any], source: str, mode: Mode, release: str) ->
         raise ScenarioError(str(error).splitlines()[0]) from error
 
 
-def _changed(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(to: settings.Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
     changed = _versions(to, data)
-    cluster, controllers = cluster_and_controllers(
+    cluster, controllers = settings.cluster_and_controllers(
         to, changed["cluster"], changed.get("controllers") or {}
     )
     changed["cluster"] = _cluster(to, cluster)
@@ -79,7 +70,7 @@ def _changed(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
     if "topics" in changed:
         changed["topics"] = _topics(to, changed["topics"])
     if "workload" in changed:
-        changed["workload"] = workload(to, changed["workload"])
+        changed["workload"] = settings.workload(to, changed["workload"])
     left_out: set[str] = set()
     over_at_once: set[str] = set()
     for part in ("faults", "fault_rates"):
@@ -91,7 +82,7 @@ def _changed(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
     return _expectations(to, changed)
 
 
-def _versions(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
+def _versions(to: settings.Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
     """The release, the mode, and the protocol version or metadata.version."""
     changed = {**data, "release": to.release, "mode": to.mode}
     for name in ("protocol", "metadata_version"):
@@ -100,27 +91,29 @@ def _versions(to: Conversion, data: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if to.leaves_mode or not to.knows(str(version)):
             to.note((name,), f"{version} left out: that of release {to.release} is in force")
-            changed = without(changed, name)
+            changed = settings.without(changed, name)
         else:
             to.note((name,), f"stays {version}")
     if "eligible_leader_replicas" in data and to.to_zookeeper:
         to.note(("eligible_leader_replicas",), "left out: ZooKeeper mode has none")
-        changed = without(changed, "eligible_leader_replicas")
+        changed = settings.without(changed, "eligible_leader_replicas")
     return changed
 
 
-def _cluster(to: Conversion, cluster: dict[str, Any]) -> dict[str, Any]:
+def _cluster(to: settings.Conversion, cluster: dict[str, Any]) -> dict[str, Any]:
     if not cluster.get("broker_releases"):
         return cluster
     path: Path = ("cluster", "broker_releases")
     to.note(path, f"left out: all brokers have release {to.release}")
-    return without(cluster, "broker_releases")
+    return settings.without(cluster, "broker_releases")
 
 
-def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any]) -> dict[str, Any]:
+def _parts(
+    to: settings.Conversion, data: dict[str, Any], controllers: Mapping[str, Any]
+) -> dict[str, Any]:
     """The parts ``zookeeper`` and ``controllers``; the latter comes with its settings."""
     if to.to_kraft:
-        data = without(data, "zookeeper")
+        data = settings.without(data, "zookeeper")
         ensemble = to.scenario.zookeeper
         for name in sorted(ensemble.model_fields_set - {"servers"}):
             to.note(("zookeeper", name), "left out: KRaft has no ZooKeeper")
@@ -130,7 +123,7 @@ def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any])
             controllers = {"count": count, **controllers}
         controllers = _in_racks(to, controllers)
     elif to.to_zookeeper:
-        data = without(data, "controllers")
+        data = settings.without(data, "controllers")
         quorum = to.scenario.controllers
         if "racks" in quorum.model_fields_set:
             to.note(("controllers", "racks"), "left out: ZooKeeper stands outside of all racks")
@@ -141,7 +134,7 @@ def _parts(to: Conversion, data: dict[str, Any], controllers: Mapping[str, Any])
     return {**data, "controllers": dict(controllers)} if controllers else data
 
 
-def _in_racks(to: Conversion, controllers: Mapping[str, Any]) -> Mapping[str, Any]:
+def _in_racks(to: settings.Conversion, controllers: Mapping[str, Any]) -> Mapping[str, Any]:
     """The controllers in the brokers' racks."""
     count = controllers.get("count", to.scenario.controllers.count)
     placed = racks_of_controllers(to.scenario.cluster.racks, count)
@@ -151,22 +144,22 @@ def _in_racks(to: Conversion, controllers: Mapping[str, Any]) -> Mapping[str, An
     return {**controllers, "racks": placed}
 
 
-def _costs(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
+def _costs(to: settings.Conversion, data: dict[str, Any]) -> dict[str, Any]:
     others = costs_of_other_modes(to.mode)
     written = data.get("costs") or {}
     for name in written:
         if name in others:
             to.note(("costs", name), "left out: a cost of the other mode")
-    kept = without(written, *others)
-    return {**data, "costs": kept} if kept else without(data, "costs")
+    kept = settings.without(written, *others)
+    return {**data, "costs": kept} if kept else settings.without(data, "costs")
 
 
-def _topics(to: Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _topics(to: settings.Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any]]:
     topics = []
     for place, topic in enumerate(written):
         path: Path = ("topics", place, "settings")
-        kept = topic_settings(to, path, topic.get("settings") or {})
-        changed = with_settings(topic, "settings", kept)
+        kept = settings.topic_settings(to, path, topic.get("settings") or {})
+        changed = settings.with_settings(topic, "settings", kept)
         if to.to_zookeeper and topic.get("state"):
             changed["state"] = {
                 number: _state(to, ("topics", place, "state", number), state)
@@ -176,23 +169,25 @@ def _topics(to: Conversion, written: list[dict[str, Any]]) -> list[dict[str, Any
     return topics
 
 
-def _state(to: Conversion, path: Path, state: Mapping[str, Any]) -> dict[str, Any]:
+def _state(to: settings.Conversion, path: Path, state: Mapping[str, Any]) -> dict[str, Any]:
     """The state of a partition with ZooKeeper, whose ISR is never empty."""
     for name in _OF_KRAFT:
         if state.get(name) not in (None, []):
             to.note((*path, name), "left out: a field of KRaft mode")
-    changed = without(state, *_OF_KRAFT)
+    changed = settings.without(state, *_OF_KRAFT)
     if not state["isr"]:
         last = state.get("last_known_leader") or next(iter(state.get("elr") or ()), None)
         if last is None:
-            raise NotConvertibleError((*path, "isr"), "with ZooKeeper an ISR is never empty")
+            raise settings.NotConvertibleError(
+                (*path, "isr"), "with ZooKeeper an ISR is never empty"
+            )
         to.note((*path, "isr"), f"[{last}]: with ZooKeeper an ISR is never empty")
         changed["isr"] = [last]
     return changed
 
 
-def _expectations(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
-    """What the scenario expects of checks and alerts: it was said of one mode."""
+def _expectations(to: settings.Conversion, data: dict[str, Any]) -> dict[str, Any]:
+    """The verdicts and alerts that the scenario expects: they were said of one mode."""
     if not to.leaves_mode:
         return data
     for name, verdict in (data.get("checks") or {}).items():
@@ -200,4 +195,4 @@ def _expectations(to: Conversion, data: dict[str, Any]) -> dict[str, Any]:
         to.note(("checks", name), text)
     if data.get("alerts"):
         to.note(("alerts",), "left out: what alerts are expected depends on the mode")
-    return without(data, "checks", "alerts")
+    return settings.without(data, "checks", "alerts")

@@ -8,13 +8,7 @@ import pytest
 
 from tidegauge.rehearsal.alerts import Alert
 from tidegauge.rehearsal.promtool import Course, Spell
-from tidegauge.rehearsal.verdicts import (
-    IncidentPlan,
-    Judged,
-    Verdict,
-    duration_text,
-    judge,
-)
+from tidegauge.rehearsal.verdicts import IncidentPlan, Judged, Verdict, duration_text, judge
 from tidegauge.scenario.model.scenario import AlertExpectations
 
 MINUTE = 60_000_000

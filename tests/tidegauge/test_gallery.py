@@ -14,11 +14,7 @@ from typer.testing import CliRunner
 from tidegauge.command_line import app
 from tidegauge.laboratory.gallery import incidents
 from tidegauge.laboratory.gallery.comparison import Compared
-from tidegauge.laboratory.gallery.incidents import (
-    INCIDENTS,
-    Incident,
-    Range,
-)
+from tidegauge.laboratory.gallery.incidents import INCIDENTS, Incident, Range
 from tidegauge.laboratory.manual.catalogue_pages import gallery_results
 from tidegauge.replication.release_versions import Release
 from tidegauge.scenario.shipped import GALLERY

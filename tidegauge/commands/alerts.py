@@ -12,15 +12,8 @@ from tidegauge.commands.run_options import AlertsOptions
 from tidegauge.commands.shared_options import words_of
 from tidegauge.commands.watching import spelling_named
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.rehearsal import incidents
 from tidegauge.rehearsal.alerts import RuleFile, alerts_of, read_rule_file
-from tidegauge.rehearsal.incidents import (
-    Rehearsal,
-    Rehearsed,
-    incident_names,
-    load_incident,
-    rehearse,
-    served_metrics,
-)
 from tidegauge.rehearsal.promtool import Intervals, check_rules, find_promtool
 from tidegauge.simulation.quantities import parse_time
 from tidegauge.views.alert_report import content_of, show_beginning, show_incident, show_summary
@@ -54,11 +47,13 @@ def _incidents_of(options: Sequence[str]) -> list[str]:
     listed = [name.strip() for option in options for name in option.split(",") if name.strip()]
     if not listed:
         raise TidegaugeError("--incidents: must name an incident")
-    names = [each for name in listed for each in (incident_names() if name == ALL else [name])]
+    names = [
+        each for name in listed for each in (incidents.incident_names() if name == ALL else [name])
+    ]
     names = list(dict.fromkeys(names))
     taken: dict[str, str] = {}
     for name in names:
-        scenario = load_incident(name)
+        scenario = incidents.load_incident(name)
         if scenario.name in taken:
             raise TidegaugeError(
                 f"--incidents: {taken[scenario.name]} and {name} are both called {scenario.name}"
@@ -80,12 +75,12 @@ def _intervals(scrape: str, evaluation: str) -> Intervals:
     return Intervals(*found)
 
 
-def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> Rehearsal:
+def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> incidents.Rehearsal:
     """The input of all incidents; the command ends if a file or promtool cannot be used."""
     intervals = _intervals(options.scrape_interval, options.evaluation_interval)
     files = _rule_files(paths)
     named = spelling_named(options.metrics_spelling)
-    alerts = alerts_of(files, served_metrics(named))
+    alerts = alerts_of(files, incidents.served_metrics(named))
     if not alerts.alerts:
         raise TidegaugeError(f"{', '.join(map(str, paths))}: there is no alert in it")
     if options.keep is not None:
@@ -93,23 +88,25 @@ def _prepared(options: AlertsOptions, paths: Sequence[Path]) -> Rehearsal:
     program = find_promtool(options.promtool)
     with TemporaryDirectory(prefix="tidegauge-alerts-") as folder:
         check_rules(program, files, Path(folder))
-    return Rehearsal(files, alerts, program, intervals, options.keep, named)
+    return incidents.Rehearsal(files, alerts, program, intervals, options.keep, named)
 
 
 def _rule_files(paths: Sequence[Path]) -> list[RuleFile]:
     for path in paths:
-        if str(path) in incident_names() and not path.exists():
+        if str(path) in incidents.incident_names() and not path.exists():
             raise TidegaugeError(
                 f"{path}: is an incident, not a rule file; separate incidents with commas"
             )
     return [read_rule_file(path) for path in dict.fromkeys(paths)]
 
 
-def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Rehearsed]:
+def _rehearsed(
+    rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
+) -> list[incidents.Rehearsed]:
     """The result of each incident, in their order; each is shown as soon as it is known."""
     out = console()
     show_beginning(out, rehearsal, len(names), jobs)
-    shown: list[Rehearsed] = []
+    shown: list[incidents.Rehearsed] = []
     try:
         for each in _in_order(rehearsal, names, jobs):
             show_incident(out, each)
@@ -120,10 +117,12 @@ def _rehearsed(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> list[Re
     return shown
 
 
-def _in_order(rehearsal: Rehearsal, names: Sequence[str], jobs: int) -> Iterator[Rehearsed]:
+def _in_order(
+    rehearsal: incidents.Rehearsal, names: Sequence[str], jobs: int
+) -> Iterator[incidents.Rehearsed]:
     waiting = list(names)
-    ended: dict[str, Rehearsed] = {}
-    for each in rehearse(rehearsal, names, jobs):
+    ended: dict[str, incidents.Rehearsed] = {}
+    for each in incidents.rehearse(rehearsal, names, jobs):
         ended[each.name] = each
         while waiting and waiting[0] in ended:
             yield ended.pop(waiting.pop(0))

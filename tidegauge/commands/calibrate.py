@@ -11,14 +11,8 @@ from tidegauge.commands.import_cluster import rate_source
 from tidegauge.commands.loading import announce_compilation, check_new_file, write_new_file
 from tidegauge.commands.scenario_options import CalibrateOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.real_cluster.costs import calibration_text
 from tidegauge.real_cluster.costs.calibration import MARKERS, Calibration, calibrate
-from tidegauge.real_cluster.costs.calibration_text import (
-    NotBlockStyleError,
-    calibration_lines,
-    comparison_lines,
-    cost_file_text,
-    scenario_text_with,
-)
 from tidegauge.real_cluster.costs.estimator import ClusterLogs, read_cluster_logs
 from tidegauge.real_cluster.costs.measured_times import (
     ZOOKEEPER_LATENCY,
@@ -56,7 +50,7 @@ def calibrate_costs(options: CalibrateOptions) -> None:
 
     if options.out is not None:
         write_new_file(options.out, _text(calibration, read.origins, options.scenario))
-    for line in calibration_lines(calibration):
+    for line in calibration_text.calibration_lines(calibration):
         typer.echo(line)
     if options.out is not None:
         _show_next(options.out, options.scenario)
@@ -108,14 +102,14 @@ def _calibrated(read: _Read, mode: Mode) -> Calibration:
 
 def _text(calibration: Calibration, origins: list[str], scenario: Path | None) -> str:
     if scenario is None:
-        return cost_file_text(calibration, origins)
+        return calibration_text.cost_file_text(calibration, origins)
     try:
         # It has been read before, so it is YAML in UTF-8.
         text = scenario.read_text(encoding="utf-8-sig")
-        return scenario_text_with(text, calibration, origins)
+        return calibration_text.scenario_text_with(text, calibration, origins)
     except OSError as error:
         raise TidegaugeError(f"{scenario}: {error.strerror}") from error
-    except NotBlockStyleError as error:
+    except calibration_text.NotBlockStyleError as error:
         raise TidegaugeError(f"{scenario}: {error}") from error
 
 
@@ -148,5 +142,5 @@ def _compare(recorded: Sequence[Recorded], calibration: Calibration, seeds: int)
         costs = calibration.parts().get("costs", {})
         compared = compare_times(recorded, costs, seeds, tell)
     typer.echo("")
-    for line in comparison_lines(compared):
+    for line in calibration_text.comparison_lines(compared):
         typer.echo(line)

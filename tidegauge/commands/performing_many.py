@@ -10,14 +10,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-from tidegauge.commands.loading import (
-    announce_compilation,
-    changes_of,
-    loaded,
-    need_spark,
-    scenario_file,
-    show_warnings,
-)
+from tidegauge.commands import loading
 from tidegauge.commands.result_options import AnalyzeOptions
 from tidegauge.commands.run_options import CompareOptions, RunOptions, SweepOptions
 from tidegauge.commands.shared_options import MOST_RUNS, seeds_of
@@ -149,7 +142,9 @@ class SweepRequest(NamedTuple):
         if count > MOST_RUNS:
             raise TidegaugeError(f"{count:,} runs are too many; {MOST_RUNS:,} are the most")
         asked = [self.request.changed(*each) for each in settings]
-        scenarios = [loaded(each, None if self.seeds is None else self.seeds[0]) for each in asked]
+        scenarios = [
+            loading.loaded(each, None if self.seeds is None else self.seeds[0]) for each in asked
+        ]
         planned = [
             RequestedRun(setting, seed, self._name(setting, seed), request._replace(seed=seed))
             for setting, request, scenario in zip(settings, asked, scenarios, strict=True)
@@ -224,10 +219,10 @@ def perform_runs(
     """
     outcomes: dict[str, Outcome] = {}
     for each in planned:
-        found = finished_run(out / each.name, partial(loaded, each.request))
+        found = finished_run(out / each.name, partial(loading.loaded, each.request))
         if found is not None:
             outcomes[each.name] = outcome_of(found)
-    announce_compilation()
+    loading.announce_compilation()
     there = f", {len(outcomes)} of them already finished" if outcomes else ""
     typer.echo(f"{title}: {counted(len(planned), 'run')} into {out}{there}")
     missing = [each for each in planned if each.name not in outcomes]
@@ -254,7 +249,9 @@ def _run_missing(
         return
 
     runs = [
-        PlannedRun(scenario_file(each.request), changes_of(each.request), out / each.name)
+        PlannedRun(
+            loading.scenario_file(each.request), loading.changes_of(each.request), out / each.name
+        )
         for each in missing
     ]
     before = len(outcomes)
@@ -276,7 +273,7 @@ def perform_sweep(request: SweepRequest) -> tuple[dict[str, Any], Path, bool]:
     """
     check_jobs(request.jobs)
     scenario, planned = request.plan()
-    show_warnings(scenario)
+    loading.show_warnings(scenario)
     out = request.out or new_run_folder(f"{scenario.name}-sweep")
     with folder_of_runs(out):
         address = request.request.address
@@ -315,7 +312,7 @@ def list_figures(name: str | None, changes: list[str], *, as_json: bool) -> None
     if name is not None:
         fixed, axes = fixed_and_axes(changes)
         first = (f"{axis.path}={axis.values[0]}" for axis in axes)
-        scenario = loaded(RunOptions(name, changes=[*fixed, *first]))
+        scenario = loading.loaded(RunOptions(name, changes=[*fixed, *first]))
     if as_json:
         print_json(figures_for_programs(scenario))
     else:
@@ -355,7 +352,7 @@ def sweep_scenario(options: SweepOptions) -> None:
             "--set: no path has several values, such as cluster.brokers=3,6; or use --seeds"
         )
     if options.analyze:
-        need_spark("sweep --analyze")
+        loading.need_spark("sweep --analyze")
     with report(as_json=options.as_json):
         content, folder, is_well = perform_sweep(wanted)
         if options.analyze:

@@ -39,10 +39,7 @@ def read_logs(options: ReadLogsOptions) -> None:
             _import_writing,
         )
         tell(f"writing {options.out}")
-        from tidegauge.real_cluster.logs.logged_run import (  # noqa: PLC0415
-            found_in_logs,
-            write_run,
-        )
+        from tidegauge.real_cluster.logs.logged_run import found_in_logs, write_run  # noqa: PLC0415
 
         run = write_run(history, options.out)
     proposal = None

@@ -11,17 +11,10 @@ from rich.text import Text
 
 from tidegauge.commands.rule_options import ReleasesOptions
 from tidegauge.compiled.errors import TidegaugeError
+from tidegauge.replication import release_versions
 from tidegauge.replication.kraft_releases import KRAFT_CELLS, KRaftRules, kraft_cells_of
 from tidegauge.replication.release_defaults import DEFAULTS, default_cells_of
 from tidegauge.replication.release_rules import ReleaseRules
-from tidegauge.replication.release_versions import (
-    KRAFT_MODE,
-    ZOOKEEPER_MODE,
-    Cell,
-    Release,
-    Table,
-    all_releases,
-)
 from tidegauge.replication.releases import (
     DEFAULT_RELEASE,
     RULE_CELLS,
@@ -61,7 +54,10 @@ def show_releases(options: ReleasesOptions) -> None:
 
 
 def _show_changes(console: Console) -> None:
-    releases, with_kraft = all_releases(ZOOKEEPER_MODE), all_releases(KRAFT_MODE)
+    releases, with_kraft = (
+        release_versions.all_releases(release_versions.ZOOKEEPER_MODE),
+        release_versions.all_releases(release_versions.KRAFT_MODE),
+    )
     console.print(
         f"Releases {releases[0]} to {releases[-1]} with ZooKeeper, {with_kraft[0]} to "
         f"{with_kraft[-1]} with KRaft. Default: {DEFAULT_RELEASE}.\n"
@@ -79,17 +75,17 @@ def _show_changes(console: Console) -> None:
 
 
 def _show_one(console: Console, release: str, protocol: str | None, mode: str | None) -> None:
-    parsed = Release.parse(release)
+    parsed = release_versions.Release.parse(release)
     chosen = parsed.mode(mode)
     version = parsed.version(chosen, protocol)
     spoken = (
         f"Release {parsed} with KRaft, metadata.version {version}"
-        if chosen == KRAFT_MODE
+        if chosen == release_versions.KRAFT_MODE
         else f"Release {parsed} with ZooKeeper, inter.broker.protocol.version {version}"
     )
     console.print(f"{spoken}, reads checkpoint files as {checkpoint_format_of(release).name}")
     _print_sourced(console, "Rules", rule_cells_of(release, protocol, chosen))
-    if chosen == KRAFT_MODE:
+    if chosen == release_versions.KRAFT_MODE:
         _print_sourced(console, "Rules of KRaft", kraft_cells_of(release, protocol))
     _print_sourced(console, "Defaults", default_cells_of(release, chosen))
 
@@ -97,7 +93,7 @@ def _show_one(console: Console, release: str, protocol: str | None, mode: str | 
 def _changes() -> dict[str, Any]:
     """All values of each rule and default, the first one first."""
     return {
-        "releases": [str(release) for release in all_releases()],
+        "releases": [str(release) for release in release_versions.all_releases()],
         "default_release": DEFAULT_RELEASE,
         "rules": {name: [_cell(cell) for cell in cells] for name, cells in RULE_CELLS.items()},
         "kraft_rules": {
@@ -109,10 +105,10 @@ def _changes() -> dict[str, Any]:
 
 def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]:
     """The rules and defaults of one release, and the source of each."""
-    parsed = Release.parse(release)
+    parsed = release_versions.Release.parse(release)
     chosen = parsed.mode(mode)
     defaults = default_cells_of(release, chosen)
-    has_kraft = chosen == KRAFT_MODE
+    has_kraft = chosen == release_versions.KRAFT_MODE
     return {
         "release": str(parsed),
         "mode": chosen,
@@ -124,25 +120,25 @@ def _one(release: str, protocol: str | None, mode: str | None) -> dict[str, Any]
     }
 
 
-def _meant(rules: Mapping[str, Cell]) -> dict[str, Any]:
+def _meant(rules: Mapping[str, release_versions.Cell]) -> dict[str, Any]:
     """Rules with their meanings."""
     meanings = switch_meanings()
     return {name: {**_cell(cell), "meaning": meanings.get(name)} for name, cell in rules.items()}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: release_versions.Cell) -> dict[str, Any]:
     """A value for programs: true, -1, or the name of a constant of the rules."""
     is_constant = type(cell.value) not in {bool, int, str}
     value = value_name(cell.value) if is_constant else cell.value
     return {**cell._asdict(), "value": value}
 
 
-def _history(cells: tuple[Cell, ...]) -> Text:
+def _history(cells: tuple[release_versions.Cell, ...]) -> Text:
     """``no, 2.7.0 if 2.7-IV2: yes, 3.1.0: no``, the releases in colour; long ones in lines."""
     parts = []
     for cell in cells:
         part = Text()
-        if cell.since != str(all_releases()[0]) or cell.mode is not None:
+        if cell.since != str(release_versions.all_releases()[0]) or cell.mode is not None:
             conditions = [each for each in (cell.protocol, cell.mode) if each is not None]
             condition = f" if {' and '.join(conditions)}" if conditions else ""
             part.append(f"{cell.since}{condition}", style="bold cyan").append(": ")
@@ -151,7 +147,7 @@ def _history(cells: tuple[Cell, ...]) -> Text:
     return line if len(line) <= WIDTH - NAME_WIDTH else Text("\n").join(parts)
 
 
-def _print_histories(console: Console, title: str, rows: Table) -> None:
+def _print_histories(console: Console, title: str, rows: release_versions.Table) -> None:
     grid = Grid(title, "value", box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=0)
     grid.columns[0].width = NAME_WIDTH
     for name, cells in rows.items():
@@ -159,7 +155,9 @@ def _print_histories(console: Console, title: str, rows: Table) -> None:
     console.print("", grid, sep="\n")
 
 
-def _print_sourced(console: Console, title: str, cells: Mapping[str, Cell]) -> None:
+def _print_sourced(
+    console: Console, title: str, cells: Mapping[str, release_versions.Cell]
+) -> None:
     """Print each name with its value; below it the meaning and the source."""
     meanings = switch_meanings()
     console.print("", Text(title, style="bold"), sep="\n")

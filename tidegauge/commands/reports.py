@@ -26,14 +26,7 @@ from tidegauge.report.page import page
 from tidegauge.report.replay import section
 from tidegauge.report.report import write_report
 from tidegauge.scenario.text.errors import counted, did_you_mean
-from tidegauge.views.answers_view import (
-    MOST_ROWS,
-    Answer,
-    column_widths,
-    fitting_columns,
-    print_answer,
-    print_questions,
-)
+from tidegauge.views import answers_view
 from tidegauge.views.output import console, print_json, report
 from tidegauge.views.progress import number_text, working
 from tidegauge.views.story_lines import print_notes
@@ -117,7 +110,7 @@ _SHORTEST = 16
 def analyze_runs(options: AnalyzeOptions) -> None:
     """Perform ``tidegauge analyze``."""
     if options.list_questions:
-        print_questions(console(), QUESTIONS)
+        answers_view.print_questions(console(), QUESTIONS)
         return
     if not options.runs:
         raise TidegaugeError("RUN is missing: folders of runs or of sweeps, or 'runs/*'")
@@ -145,7 +138,7 @@ def analyze_runs(options: AnalyzeOptions) -> None:
         written = None if asked or named else _written(made, folder.parent, begins)
     with report(as_json=options.as_json):
         for answer in answers:
-            print_answer(console(), answer, options.runs)
+            answers_view.print_answer(console(), answer, options.runs)
         if figures:
             _show(console(), figures, folder)
         if written is not None:
@@ -162,10 +155,12 @@ def _check_names(option: str, what: str, names: Iterable[str], known: Iterable[s
             )
 
 
-def _answered(question: Question, made: RunTables, begins: Callable[[str], None]) -> Answer:
+def _answered(
+    question: Question, made: RunTables, begins: Callable[[str], None]
+) -> answers_view.Answer:
     """Make the tables that a question needs, and return its answer."""
     begins(question.name)
-    return Answer(question, question.of(made))
+    return answers_view.Answer(question, question.of(made))
 
 
 def _figures(
@@ -189,16 +184,16 @@ def _text(figure: float | None) -> str:
 def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Print a line for each run, with as many figures as fit beside its name."""
     titles = ["", *_FIGURES.values()]
-    shown = figures[:MOST_ROWS]
+    shown = figures[: answers_view.MOST_ROWS]
     rows = [[str(row["run"]), *(_text(row[name]) for name in _FIGURES)] for row in shown]
     longest = max(len(row[0]) for row in rows)
     # A longer name is broken, so that figures have some of the width.
     of_name = min(longest, max(_SHORTEST, out.width // 2))
     texts = [["-" * of_name, *row[1:]] for row in rows]
-    fitting = fitting_columns(titles, texts, out.width)
+    fitting = answers_view.fitting_columns(titles, texts, out.width)
     table = Table(box=None, pad_edge=False)
     table.add_column("run", overflow="fold", width=of_name)
-    widths = column_widths(titles[:fitting], texts, out.width)
+    widths = answers_view.column_widths(titles[:fitting], texts, out.width)
     for title, width in zip(titles[1:fitting], widths[1:], strict=True):
         table.add_column(title, justify="right", width=width)
     for row in rows:
@@ -206,6 +201,6 @@ def _show(out: Console, figures: Sequence[Mapping[str, Any]], folder: Path) -> N
     out.print(table)
     if fitting < len(titles):
         out.print(f"[dim]also, in --json: {', '.join(titles[fitting:])}[/]", highlight=False)
-    if len(figures) > MOST_ROWS:
-        out.print(f"... {len(figures) - MOST_ROWS:,} more (--json has all)")
+    if len(figures) > answers_view.MOST_ROWS:
+        out.print(f"... {len(figures) - answers_view.MOST_ROWS:,} more (--json has all)")
     out.print(f"Tables: {folder}", soft_wrap=True)

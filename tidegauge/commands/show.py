@@ -7,31 +7,13 @@ from typing import Any
 
 import typer
 
+from tidegauge.commands import view_options
 from tidegauge.commands.opening import opened_run
-from tidegauge.commands.view_options import (
-    DescribeOptions,
-    PictureOptions,
-    ShowBrokerOptions,
-    ShowCauseOptions,
-    ShowClientOptions,
-    ShowControllerOptions,
-    ShowFaultsOptions,
-    ShowMetadataLogOptions,
-    ShowPartitionOptions,
-    ShowPartitionsOptions,
-    ShowQuorumOptions,
-    ShowZookeeperOptions,
-)
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.brokers import broker_index, log_dirs_lines
 from tidegauge.runs.causes import event_of_handle
 from tidegauge.runs.histories import PartitionState
-from tidegauge.runs.partitions import (
-    TopicDescription,
-    describe_topics,
-    partition_line,
-    topic_lines,
-)
+from tidegauge.runs.partitions import TopicDescription, describe_topics, partition_line, topic_lines
 from tidegauge.runs.run import Run
 from tidegauge.views import (
     broker_view,
@@ -60,31 +42,37 @@ def _at_us(run: Run, at: str | None) -> int | None:
 
 
 def _story(
-    options: ShowPartitionOptions | ShowBrokerOptions | ShowClientOptions | ShowControllerOptions,
+    options: view_options.ShowPartitionOptions
+    | view_options.ShowBrokerOptions
+    | view_options.ShowClientOptions
+    | view_options.ShowControllerOptions,
 ) -> StoryOptions:
     """The part of a story that is shown; there is none beside a moment."""
     part = (options.begin, options.end, options.details, options.handles)
-    is_moment = isinstance(options, ShowBrokerOptions | ShowControllerOptions) and options.at
+    is_moment = (
+        isinstance(options, view_options.ShowBrokerOptions | view_options.ShowControllerOptions)
+        and options.at
+    )
     if is_moment and part != (None, None, False, False):
         raise TidegaugeError("--at shows one moment: it excludes --from, --to, --all and --handles")
     return StoryOptions(parse_span(options.begin, options.end), options.details, options.handles)
 
 
-def show_partitions(options: ShowPartitionsOptions) -> None:
+def show_partitions(options: view_options.ShowPartitionsOptions) -> None:
     """Perform ``tidegauge show partitions``."""
     run = _opened(options.run)
     overview.show_partitions(console(), run)
     overview.show_unreachable(console(), run)
 
 
-def show_partition(options: ShowPartitionOptions) -> None:
+def show_partition(options: view_options.ShowPartitionOptions) -> None:
     """Perform ``tidegauge show partition``."""
     story, run = _story(options), _opened(options.run)
     number = partition_view.partition_number(options.partition, run.names)
     partition_view.show_partition(console(), run, number, story)
 
 
-def show_broker(options: ShowBrokerOptions) -> None:
+def show_broker(options: view_options.ShowBrokerOptions) -> None:
     """Perform ``tidegauge show broker``."""
     story, run = _story(options), _opened(options.run)
     broker, at_us = broker_index(options.broker, run.names), _at_us(run, options.at)
@@ -94,13 +82,13 @@ def show_broker(options: ShowBrokerOptions) -> None:
         broker_view.show_broker_at(console(), run, broker, at_us)
 
 
-def show_client(options: ShowClientOptions) -> None:
+def show_client(options: view_options.ShowClientOptions) -> None:
     """Perform ``tidegauge show client``."""
     story = _story(options)
     client_view.show_client(console(), _opened(options.run), options.client, story)
 
 
-def show_controller(options: ShowControllerOptions) -> None:
+def show_controller(options: view_options.ShowControllerOptions) -> None:
     """Perform ``tidegauge show controller``."""
     story, run = _story(options), _opened(options.run)
     at_us = _at_us(run, options.at)
@@ -110,7 +98,7 @@ def show_controller(options: ShowControllerOptions) -> None:
         controller_view.show_controller_at(console(), run, at_us)
 
 
-def show_faults(options: ShowFaultsOptions) -> None:
+def show_faults(options: view_options.ShowFaultsOptions) -> None:
     """Perform ``tidegauge show faults``."""
     run = _opened(options.run)
     if options.as_json:
@@ -119,20 +107,20 @@ def show_faults(options: ShowFaultsOptions) -> None:
         fault_view.show_faults(console(), run, run.tables)
 
 
-def show_cause(options: ShowCauseOptions) -> None:
+def show_cause(options: view_options.ShowCauseOptions) -> None:
     """Perform ``tidegauge show cause``."""
     run = _opened(options.run)
     overview.show_cause(console(), run, event_of_handle(options.handle, run))
 
 
-def show_zookeeper(options: ShowZookeeperOptions) -> None:
+def show_zookeeper(options: view_options.ShowZookeeperOptions) -> None:
     """Perform ``tidegauge show zookeeper``."""
     run = _opened(options.run)
     _check_that_it_is_simulated(run, "zookeeper: logs do not tell ZooKeeper's tree")
     controller_view.show_zookeeper(console(), run, _at_us(run, options.at))
 
 
-def show_quorum(options: ShowQuorumOptions) -> None:
+def show_quorum(options: view_options.ShowQuorumOptions) -> None:
     """Perform ``tidegauge show quorum``."""
     run = _opened(options.run)
     _check_that_it_is_simulated(run, "quorum: logs do not tell the states of all voters")
@@ -144,13 +132,13 @@ def _check_that_it_is_simulated(run: Run, why: str) -> None:
         raise TidegaugeError(f"show {why}; show controller has the active controllers")
 
 
-def show_metadata_log(options: ShowMetadataLogOptions) -> None:
+def show_metadata_log(options: view_options.ShowMetadataLogOptions) -> None:
     """Perform ``tidegauge show metadata-log``."""
     span = parse_span(options.begin, options.end)
     quorum_view.show_metadata_log(console(), _opened(options.run), span)
 
 
-def picture(options: PictureOptions) -> None:
+def picture(options: view_options.PictureOptions) -> None:
     """Perform ``tidegauge picture``."""
     run = opened_run(options.run, "picture")
     out = console()
@@ -167,7 +155,7 @@ def picture(options: PictureOptions) -> None:
         partition_picture.show_partition(out, run, number, axis)
 
 
-def describe_cluster(options: DescribeOptions) -> None:
+def describe_cluster(options: view_options.DescribeOptions) -> None:
     """Perform ``tidegauge describe``."""
     chosen = [
         name

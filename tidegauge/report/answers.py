@@ -9,33 +9,9 @@ from typing import Any, NamedTuple
 from tidegauge.analysis.questions.all_questions import QUESTIONS
 from tidegauge.analysis.questions.question import Question, QuestionError, worth_showing
 from tidegauge.analysis.tables.result_table import Column
-from tidegauge.report.charts import (
-    BAD,
-    COLOURS,
-    GOOD,
-    LANE,
-    LANE_BAR,
-    LANE_LOWER,
-    SKY,
-    WARNING,
-    WORSE,
-    axis,
-    lanes,
-    layout,
-)
+from tidegauge.report import charts, section
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import column_title, duration_text, value_text
-from tidegauge.report.section import (
-    Chart,
-    Glossary,
-    Grid,
-    Heading,
-    Key,
-    Piece,
-    Section,
-    Words,
-    plain,
-)
 from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
@@ -60,7 +36,7 @@ _OF_FAILOVERS = (
 )
 
 
-def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
+def failover_bars(found: Sequence[Mapping[str, Any]]) -> section.Chart:
     """Stacked bars, the longest failover on top."""
     title = "From the fault to the first use of the new leader"
     if len(found) > _MOST:
@@ -71,24 +47,27 @@ def failover_bars(found: Sequence[Mapping[str, Any]]) -> Chart:
             "type": "bar",
             "orientation": "h",
             "name": text,
-            "y": [place + LANE_LOWER for place in range(len(found))],
+            "y": [place + charts.LANE_LOWER for place in range(len(found))],
             "x": [round((each[step] or 0) / 1e6, 6) for each in found],
             "text": [duration_text(each[step] or 0) for each in found],
             "textposition": "none",
             "hovertemplate": f"{text}: %{{text}}<extra></extra>",
             "marker": {"color": colour},
-            "width": LANE_BAR,
+            "width": charts.LANE_BAR,
         }
-        for (step, text), colour in zip(_STEPS.items(), COLOURS, strict=False)
+        for (step, text), colour in zip(_STEPS.items(), charts.COLOURS, strict=False)
     ]
-    whole = layout(
-        LANE * len(found) + 60,
-        xaxis=axis("seconds", rangemode="tozero"),
+    whole = charts.layout(
+        charts.LANE * len(found) + 60,
+        xaxis=charts.axis("seconds", rangemode="tozero"),
         margin={"l": 14, "r": 14, "t": 8, "b": 52},
-        **lanes([_name(each) for each in found]) | {"barmode": "stack"},
+        **charts.lanes([_name(each) for each in found]) | {"barmode": "stack"},
     )
-    keys = [Key(text, colour) for text, colour in zip(_STEPS.values(), COLOURS, strict=False)]
-    return Chart(title, data, whole, keys)
+    keys = [
+        section.Key(text, colour)
+        for text, colour in zip(_STEPS.values(), charts.COLOURS, strict=False)
+    ]
+    return section.Chart(title, data, whole, keys)
 
 
 def _whole_us(each: Mapping[str, Any]) -> int:
@@ -103,11 +82,11 @@ def _name(each: Mapping[str, Any]) -> str:
 
 #: At min ISR is not drawn: nothing is refused then.
 _CONDITIONS = {
-    "stalled": ("stalled for producers", GOOD),
-    "reads_stalled": ("stalled for consumers", SKY),
-    "offline": ("offline", BAD),
-    "not_accepting": ("not accepting", WORSE),
-    "under_min_isr": ("under min ISR", WARNING),
+    "stalled": ("stalled for producers", charts.GOOD),
+    "reads_stalled": ("stalled for consumers", charts.SKY),
+    "offline": ("offline", charts.BAD),
+    "not_accepting": ("not accepting", charts.WORSE),
+    "under_min_isr": ("under min ISR", charts.WARNING),
 }
 #: So many topics are drawn, those that it was worst for.
 _TOPICS = 15
@@ -124,7 +103,7 @@ _OF_TOPICS = (
 )
 
 
-def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
+def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> section.Chart | None:
     """Bars for each topic, side by side; None if nothing was stalled or refused."""
     found = [each for each in found if each["condition"] in _CONDITIONS]
     every = list(dict.fromkeys(each["topic"] for each in found))
@@ -139,15 +118,17 @@ def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
         seconds = {e["topic"]: e["total_seconds"] for e in found if e["condition"] == condition}
         if seconds:
             most = max(seconds, key=lambda topic: seconds[topic])
-            keys.append(Key(text, colour, f"at most {seconds[most]:,.1f}, {most}"))
+            keys.append(section.Key(text, colour, f"at most {seconds[most]:,.1f}, {most}"))
             data.append(
                 {
                     "type": "bar",
                     "orientation": "h",
                     "name": text,
-                    "y": [place + LANE_LOWER + (nth - 2) * _BAR for place in range(len(topics))],
+                    "y": [
+                        place + charts.LANE_LOWER + (nth - 2) * _BAR for place in range(len(topics))
+                    ],
                     "x": [round(seconds.get(topic, 0), 3) for topic in topics],
-                    "text": [plain(topic) for topic in topics],
+                    "text": [section.plain(topic) for topic in topics],
                     "textposition": "none",
                     "hovertemplate": f"%{{text}}: {text} for %{{x:,.1f}} partition-seconds"
                     "<extra></extra>",
@@ -155,13 +136,13 @@ def unavailable_topics(found: Sequence[Mapping[str, Any]]) -> Chart | None:
                     "width": _BAR,
                 }
             )
-    whole = layout(
-        LANE * len(topics) + 60,
-        xaxis=axis("partition-seconds", rangemode="tozero"),
+    whole = charts.layout(
+        charts.LANE * len(topics) + 60,
+        xaxis=charts.axis("partition-seconds", rangemode="tozero"),
         margin={"l": 14, "r": 14, "t": 8, "b": 52},
-        **lanes(topics),
+        **charts.lanes(topics),
     )
-    return Chart(title, data, whole, keys)
+    return section.Chart(title, data, whole, keys)
 
 
 #: Number of rows of an answer in the report; the command shows all.
@@ -178,7 +159,7 @@ class Picture(NamedTuple):
     #: How to read it.
     says: str
     #: Draws all rows of the answer, of which there is at least one; None: not worth a picture.
-    draw: Callable[[Sequence[Mapping[str, Any]]], Chart | None]
+    draw: Callable[[Sequence[Mapping[str, Any]]], section.Chart | None]
 
 
 PICTURES = {
@@ -187,7 +168,7 @@ PICTURES = {
 }
 
 
-def answers(run: OneRun) -> Iterator[Section]:
+def answers(run: OneRun) -> Iterator[section.Section]:
     """A section for each question about a single run that this one can answer."""
     for name, question in QUESTIONS.items():
         if name in _OF_SEVERAL:
@@ -199,12 +180,14 @@ def answers(run: OneRun) -> Iterator[Section]:
         yield _section(question, rows, run.command("analyze", "RUN", "--question", name))
 
 
-def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str) -> Section:
+def _section(
+    question: Question, rows: Sequence[Mapping[str, Any]], command: str
+) -> section.Section:
     picture = PICTURES.get(question.name)
     says = _IN_GENERAL if picture is None else picture.says
-    pieces: list[Piece] = []
+    pieces: list[section.Piece] = []
     if not rows:
-        pieces.append(Words("No rows: the run has recorded none of this."))
+        pieces.append(section.Words("No rows: the run has recorded none of this."))
     else:
         columns = worth_showing(question.columns, rows)
         chart = None if picture is None else picture.draw(rows)
@@ -213,20 +196,23 @@ def _section(question: Question, rows: Sequence[Mapping[str, Any]], command: str
         pieces.append(grid(question.asks, columns, rows[:MOST_ROWS]))
         if len(rows) > MOST_ROWS:
             of_all = f"The first {MOST_ROWS} of {counted(len(rows), 'row')}"
-            pieces.append(Words(f"{of_all}: {question.order}.", "note"))
+            pieces.append(section.Words(f"{of_all}: {question.order}.", "note"))
         pieces.append(glossary(columns))
-    return Section(question.name, question.asks, says, pieces, [command])
+    return section.Section(question.name, question.asks, says, pieces, [command])
 
 
-def grid(label: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> Grid:
+def grid(label: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]]) -> section.Grid:
     """Rows of a table with documented columns, as texts."""
-    return Grid(
+    return section.Grid(
         label,
-        [Heading(column_title(c), c.meaning, is_number=c.type in _NUMBERS) for c in columns],
+        [
+            section.Heading(column_title(c), c.meaning, is_number=c.type in _NUMBERS)
+            for c in columns
+        ],
         [[value_text(row[c.name], c.unit, c.name) for c in columns] for row in rows],
     )
 
 
-def glossary(columns: Sequence[Column]) -> Glossary:
+def glossary(columns: Sequence[Column]) -> section.Glossary:
     """The meanings of the columns of :func:`grid`."""
-    return Glossary([(column_title(each), each.meaning) for each in columns])
+    return section.Glossary([(column_title(each), each.meaning) for each in columns])

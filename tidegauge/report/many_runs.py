@@ -5,24 +5,11 @@ from typing import Any
 
 from tidegauge.analysis.making.run_tables import RunTables
 from tidegauge.analysis.questions.sweep import SWEEP, settings_at
-from tidegauge.report import side_by_side
+from tidegauge.report import section, side_by_side
 from tidegauge.report.answers import glossary, grid
 from tidegauge.report.charts import GOOD, LANE, LANE_LOWER, WARNING, axis, lanes, layout
 from tidegauge.report.one_run import folders_command
 from tidegauge.report.quantities import number_text, plain_words
-from tidegauge.report.section import (
-    Chart,
-    Grid,
-    Heading,
-    Key,
-    Piece,
-    Section,
-    SideBySide,
-    Tile,
-    Tiles,
-    Words,
-    plain,
-)
 from tidegauge.runs.figures import FIGURES, value_text
 from tidegauge.scenario.text.errors import counted
 
@@ -43,7 +30,7 @@ SAYS = (
 )
 
 
-def sweep_curves(answer: Answer) -> SideBySide | None:
+def sweep_curves(answer: Answer) -> section.SideBySide | None:
     """Curves over a setting that is a number, else means and intervals by setting.
 
     None if no figure is other than 0 in any run. Figures that settings do not change are left out.
@@ -55,7 +42,9 @@ def sweep_curves(answer: Answer) -> SideBySide | None:
     if not drawn:
         return None
     draw = _curve if all(row["setting_value"] is not None for row in answer) else _intervals
-    return SideBySide([draw(_title(name, rows), rows[:_SETTINGS]) for name, rows in drawn.items()])
+    return section.SideBySide(
+        [draw(_title(name, rows), rows[:_SETTINGS]) for name, rows in drawn.items()]
+    )
 
 
 def always_zero(answer: Answer) -> list[str]:
@@ -88,10 +77,10 @@ def _title(name: str, rows: Answer) -> str:
     return f"{title} ({unit})" if unit and unit not in words else title
 
 
-_KEYS = (Key("mean over seeds", GOOD), Key("worst run", WARNING))
+_KEYS = (section.Key("mean over seeds", GOOD), section.Key("worst run", WARNING))
 
 
-def _curve(title: str, rows: Answer) -> Chart:
+def _curve(title: str, rows: Answer) -> section.Chart:
     rows = sorted(rows, key=lambda row: row["setting_value"])
     at = [row["setting_value"] for row in rows]
     low = [_known(row, "low") for row in rows]
@@ -120,17 +109,17 @@ def _curve(title: str, rows: Answer) -> Chart:
         },
         {**_worst(rows), "x": at, "y": [row["worst"] for row in rows]},
     ]
-    setting = plain(rows[0]["setting"].partition("=")[0])
+    setting = section.plain(rows[0]["setting"].partition("=")[0])
     whole = layout(
         _CURVE,
         xaxis=axis(setting, fixedrange=True, nticks=5),
         yaxis=axis(fixedrange=True, nticks=5, rangemode="tozero", tickformat=",~r"),
         margin={"l": 60, "r": 14, "t": 8, "b": 48},
     )
-    return Chart(title, data, whole, _KEYS)
+    return section.Chart(title, data, whole, _KEYS)
 
 
-def _intervals(title: str, rows: Answer) -> Chart:
+def _intervals(title: str, rows: Answer) -> section.Chart:
     mean = [row["mean"] for row in rows]
     y = [place + LANE_LOWER for place in range(len(rows))]
     data = [
@@ -160,7 +149,7 @@ def _intervals(title: str, rows: Answer) -> Chart:
         margin={"l": 14, "r": 14, "t": 8, "b": 32},
         **lanes([_setting_name(row) for row in rows]),
     )
-    return Chart(title, data, whole, _KEYS)
+    return section.Chart(title, data, whole, _KEYS)
 
 
 def _worst(rows: Answer) -> dict[str, Any]:
@@ -168,7 +157,7 @@ def _worst(rows: Answer) -> dict[str, Any]:
         "type": "scatter",
         "mode": "markers",
         "name": "worst run",
-        "text": [plain(f"{row['worst_in']}: {row['worst']:,.4g}") for row in rows],
+        "text": [section.plain(f"{row['worst_in']}: {row['worst']:,.4g}") for row in rows],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": WARNING, "symbol": "circle-open", "size": 8},
     }
@@ -187,7 +176,7 @@ def _setting_name(row: Mapping[str, Any]) -> str:
 def _text(row: Mapping[str, Any]) -> str:
     sure = "" if row["low"] is None else f" ({row['low']:,.4g} to {row['high']:,.4g})"
     above = f", above 0 in {row['above_zero']:,} of {counted(row['seeds'], 'seed')}"
-    return f"{plain(_setting_name(row))}: {row['mean']:,.4g}{sure}{above}"
+    return f"{section.plain(_setting_name(row))}: {row['mean']:,.4g}{sure}{above}"
 
 
 # ruff: noqa: S608 - queries are put together from texts of these rooms
@@ -213,7 +202,7 @@ def worst_runs(tables: RunTables) -> list[dict[str, Any]]:
     )
 
 
-def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[Section]:
+def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[section.Section]:
     """A summary of all runs, the effects of settings, and the worst runs."""
     yield _in_short(tables)
     compared = side_by_side.section(tables)
@@ -225,7 +214,7 @@ def sections(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Iterator[
     yield _worst_runs(tables, worst)
 
 
-def _in_short(tables: RunTables) -> Section:
+def _in_short(tables: RunTables) -> section.Section:
     sums = ", ".join(
         f"sum({name} order by run) as {name}" for name in ("records_acknowledged", *_FIGURES)
     )
@@ -236,17 +225,17 @@ def _in_short(tables: RunTables) -> Section:
         " from run_figures"
     )
     verdict = _verdict(tables, together)
-    pieces: list[Piece] = [
+    pieces: list[section.Piece] = [
         verdict,
-        Tiles(
+        section.Tiles(
             [
-                Tile(value_text(together[name], FIGURES[name].unit), FIGURES[name].label)
+                section.Tile(value_text(together[name], FIGURES[name].unit), FIGURES[name].label)
                 for name in _FIGURES[1:]
                 if together[name] is not None
             ]
         ),
     ]
-    return Section(
+    return section.Section(
         "result",
         "In short",
         f"{counted(len(tables.runs), 'run')}, simulated. The figures are sums over all of them.",
@@ -255,7 +244,7 @@ def _in_short(tables: RunTables) -> Section:
     )
 
 
-def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
+def _verdict(tables: RunTables, together: Mapping[str, Any]) -> section.Words:
     """The result in one sentence."""
     runs = counted(len(tables.runs), "run")
     lost = together["records_acknowledged_lost"]
@@ -279,16 +268,16 @@ def _verdict(tables: RunTables, together: Mapping[str, Any]) -> Words:
     elif together["most_stalled"] is not None:
         outages = "no partition stalled for producers"
     mood = "verdict bad" if lost or together["runs_stalled"] else "verdict good"
-    return Words(f"{losses}; {outages}.", mood)
+    return section.Words(f"{losses}; {outages}.", mood)
 
 
-def _worst_runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Section:
-    pieces: list[Piece] = [_grid(tables, worst)]
+def _worst_runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> section.Section:
+    pieces: list[section.Piece] = [_grid(tables, worst)]
     if len(tables.runs) > len(worst):
         pieces.append(
-            Words(f"The {len(worst)} worst of {counted(len(tables.runs), 'run')}.", "note")
+            section.Words(f"The {len(worst)} worst of {counted(len(tables.runs), 'run')}.", "note")
         )
-    return Section(
+    return section.Section(
         "runs",
         "The runs, the worst first",
         "The worst have lost most acknowledged records, or else were stalled for longest.",
@@ -297,17 +286,17 @@ def _worst_runs(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Sectio
     )
 
 
-def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
+def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> section.Grid:
     settings = settings_at(tables.runs)
-    return Grid(
+    return section.Grid(
         "Figures of the worst runs",
         [
-            Heading("Run"),
-            Heading(
+            section.Heading("Run"),
+            section.Heading(
                 "Setting", "the differences of its scenario from the others, apart from the seed"
             ),
-            Heading("Seed", is_number=True),
-            *(Heading(FIGURES[name].label, name, is_number=True) for name in _FIGURES),
+            section.Heading("Seed", is_number=True),
+            *(section.Heading(FIGURES[name].label, name, is_number=True) for name in _FIGURES),
         ],
         [
             (
@@ -324,22 +313,22 @@ def _grid(tables: RunTables, worst: Sequence[Mapping[str, Any]]) -> Grid:
     )
 
 
-def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> Section:
+def _comparison(tables: RunTables, sweep: Sequence[Mapping[str, Any]]) -> section.Section:
     chart = sweep_curves(sweep)
     zero = always_zero(sweep)
     shown = [row for row in sweep if row["figure"] not in zero]
-    pieces: list[Piece] = [chart] if chart is not None else []
+    pieces: list[section.Piece] = [chart] if chart is not None else []
     for text, names in (
         ("0 in all runs", zero),
         ("The same with each setting, to 1 %", unchanged(sweep)),
     ):
         if names:
             listed = ", ".join(plain_words(name) for name in names)
-            pieces.append(Words(f"{text}: {listed}.", "note"))
+            pieces.append(section.Words(f"{text}: {listed}.", "note"))
     columns = [column for column in SWEEP.columns if column.name != "setting_value"]
     pieces += [grid(SWEEP.asks, columns, shown[:_ROWS]), glossary(columns)]
     if len(shown) > _ROWS:
-        pieces.append(Words(f"The first {_ROWS} of {counted(len(shown), 'row')}.", "note"))
-    return Section(
+        pieces.append(section.Words(f"The first {_ROWS} of {counted(len(shown), 'row')}.", "note"))
+    return section.Section(
         SWEEP.name, SWEEP.asks, SAYS, pieces, [folders_command(tables.runs, "--question", "sweep")]
     )

@@ -3,20 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tidegauge.report.charts import (
-    BAD,
-    LANE,
-    LANE_BAR,
-    LANE_LOWER,
-    SKY,
-    WARNING,
-    WORSE,
-    fault_band,
-    lanes,
-    layout,
-    seconds,
-    time_axis,
-)
+from tidegauge.report import charts
 from tidegauge.report.one_run import OneRun
 from tidegauge.report.quantities import duration_text
 from tidegauge.report.section import Chart, Grid, Heading, Key, Piece, Section, Words
@@ -31,10 +18,10 @@ _TABLES = ("isr_members", "leader_intervals", "unavailable", "truncations", "los
 _EVENTS = 40
 
 _CONDITIONS = {
-    "stalled": ("stalled", SKY),
-    "under_min_isr": ("under min ISR", WARNING),
-    "not_accepting": ("not accepting", WORSE),
-    "offline": ("offline", BAD),
+    "stalled": ("stalled", charts.SKY),
+    "under_min_isr": ("under min ISR", charts.WARNING),
+    "not_accepting": ("not accepting", charts.WORSE),
+    "offline": ("offline", charts.BAD),
 }
 
 
@@ -138,24 +125,24 @@ def _chart(run: OneRun, name: str, rows: dict[str, list[dict[str, Any]]]) -> Cha
     led = [(place[each["leader"]], each) for each in leads]
     keys = [Key("in the ISR", _IN_ISR), Key("leader", _LEADS)]
     data = [
-        _bars("in the ISR", in_isr, _IN_ISR, LANE_BAR, ""),
-        _bars("leader", led, _LEADS, LANE_BAR / 3, "epoch %{customdata}"),
+        _bars("in the ISR", in_isr, _IN_ISR, charts.LANE_BAR, ""),
+        _bars("leader", led, _LEADS, charts.LANE_BAR / 3, "epoch %{customdata}"),
     ]
     names = [f"broker {each}" for each in brokers]
     for condition, (text, colour) in _CONDITIONS.items():
         spans = [each for each in rows["unavailable"] if each["condition"] == condition]
         if spans:
             lane = float(len(names))
-            data.append(_bars(text, [(lane, each) for each in spans], colour, LANE_BAR, ""))
+            data.append(_bars(text, [(lane, each) for each in spans], colour, charts.LANE_BAR, ""))
             names.append(text)
     for trace, key in _markers(rows, place):
         data.append(trace)
         keys.append(key)
-    whole = layout(
-        LANE * len(names) + 34,
-        xaxis=time_axis(run.duration_us),
-        shapes=[fault_band(each) for each in run.faults],
-        **lanes(names),
+    whole = charts.layout(
+        charts.LANE * len(names) + 34,
+        xaxis=charts.time_axis(run.duration_us),
+        shapes=[charts.fault_band(each) for each in run.faults],
+        **charts.lanes(names),
     )
     return Chart(f"Leader and ISR of {name}", data, whole, keys, is_over_time=True)
 
@@ -170,9 +157,9 @@ def _bars(
         "type": "bar",
         "orientation": "h",
         "name": name,
-        "y": [place + LANE_LOWER for place, _ in spans],
-        "base": [seconds(each["begin_us"]) for _, each in spans],
-        "x": [seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
+        "y": [place + charts.LANE_LOWER for place, _ in spans],
+        "base": [charts.seconds(each["begin_us"]) for _, each in spans],
+        "x": [charts.seconds(each["end_us"] - each["begin_us"]) for _, each in spans],
         "width": width,
         "customdata": [each.get("leader_epoch") for _, each in spans],
         "text": [
@@ -199,16 +186,16 @@ def _markers(
         if each["began_us"] is not None
     ]
     for name, found, symbol, colour in (
-        ("log cut", cut, "triangle-down", WARNING),
-        ("leads without acknowledged records", lost, "x", BAD),
+        ("log cut", cut, "triangle-down", charts.WARNING),
+        ("leads without acknowledged records", lost, "x", charts.BAD),
     ):
         if found:
             trace = {
                 "type": "scatter",
                 "mode": "markers",
                 "name": name,
-                "x": [seconds(time_us) for time_us, _, _ in found],
-                "y": [place[broker] + LANE_LOWER for _, broker, _ in found],
+                "x": [charts.seconds(time_us) for time_us, _, _ in found],
+                "y": [place[broker] + charts.LANE_LOWER for _, broker, _ in found],
                 "text": [text for _, _, text in found],
                 "hovertemplate": "%{x}: %{text}<extra></extra>",
                 "marker": {

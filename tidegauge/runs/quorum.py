@@ -15,15 +15,7 @@ from typing import Any, NamedTuple
 from tidegauge.compiled.errors import TidegaugeError
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_REGISTERS,
-    CLEANED,
-    LEADER,
-    STATE_CREATED,
-    STATE_DELETED,
-    VOTER_STATES,
-    VOTER_STOPPED,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.traces.run_folder import RunFolder
 
 _STATE = "voter_state"
@@ -134,7 +126,7 @@ def quorum_terms(run: Run) -> list[QuorumTerm]:
         if place is not None:
             ended = {"ended_us": event.time_us, "next_state": event.voter_state}
             terms[place] = terms[place]._replace(**ended)
-        if event.row["voter_state"] == LEADER:
+        if event.row["voter_state"] == codes.LEADER:
             leading[event.broker] = len(terms)
             terms.append(QuorumTerm(event.quorum_epoch, event.broker, event.time_us, None, None))
     return terms
@@ -160,7 +152,7 @@ class _KnownQuorum:
             self._samples.pop(node, None)
         elif event.kind == _SNAPSHOT:
             self._starts[node] = event.log_start_offset
-            if event.row["snapshot_step"] != CLEANED:
+            if event.row["snapshot_step"] != codes.CLEANED:
                 self._snapshots[node] = event.end_offset
         else:
             self._logs[node] = event
@@ -170,7 +162,9 @@ class _KnownQuorum:
     def described(self, time_us: int) -> DescribedQuorum:
         """The quorum, as it is known now."""
         epoch = max((state.quorum_epoch for state in self._states.values()), default=0)
-        leaders = [each for each in self._states.values() if each.row["voter_state"] == LEADER]
+        leaders = [
+            each for each in self._states.values() if each.row["voter_state"] == codes.LEADER
+        ]
         newest = max(leaders, key=lambda state: int(state.quorum_epoch), default=None)
         leader = None if newest is None else newest.broker
         known = self._states.keys() | self._logs.keys()
@@ -183,7 +177,7 @@ class _KnownQuorum:
             known.get(node) for known in (self._logs, self._samples, self._states)
         )
         is_voter = node in self._voters
-        stopped = VOTER_STATES[int(VOTER_STOPPED)]
+        stopped = codes.VOTER_STATES[int(codes.VOTER_STOPPED)]
         words = "observer"
         if is_voter:
             words = stopped if state is None else state.voter_state
@@ -259,7 +253,7 @@ def _partition(
     name, time_us = str(event.partition), event.time_us
     topic, partition = event.names.topic_and_partition(event.row["partition"])
     place = {"partitionId": partition, "topicId": topic}
-    if event.row["change"] == STATE_DELETED:
+    if event.row["change"] == codes.STATE_DELETED:
         if topic in created:
             created.discard(topic)
             yield NamedRecord(time_us, "REMOVE_TOPIC_RECORD", {"topicId": topic})
@@ -270,7 +264,7 @@ def _partition(
     if behind is not None and (behind.kind, behind.partition) == ("partition_replicas", name):
         now |= _replicas(behind)
     known[name] = now
-    if event.row["change"] == STATE_CREATED:
+    if event.row["change"] == codes.STATE_CREATED:
         if topic not in created:
             created.add(topic)
             yield NamedRecord(time_us, "TOPIC_RECORD", {"name": topic, "topicId": topic})
@@ -295,7 +289,7 @@ def _replicas(event: TraceEvent) -> dict[str, Any]:
 
 def _broker(event: TraceEvent) -> NamedRecord:
     broker = {"brokerId": event.broker, "brokerEpoch": event.broker_epoch}
-    if event.row["state_reason"] == BROKER_REGISTERS:
+    if event.row["state_reason"] == codes.BROKER_REGISTERS:
         return NamedRecord(event.time_us, "REGISTER_BROKER_RECORD", broker | {"fenced": True})
     data = broker | {"state": event.state}
     return NamedRecord(event.time_us, "BROKER_REGISTRATION_CHANGE_RECORD", data)

@@ -9,14 +9,8 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from tidegauge.laboratory.conformance import conform
 from tidegauge.laboratory.conformance.comparison import EXACT, NOT_PLAYED, TIME, VARIED
-from tidegauge.laboratory.conformance.conform import (
-    Conformance,
-    FieldCounts,
-    FieldDifference,
-    exact_fields,
-    figures,
-)
 from tidegauge.laboratory.conformance.known_differences import SHIPPED
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import StoryLine, controller_story, partition_story
@@ -57,7 +51,7 @@ class Again(NamedTuple):
             + more
         )
 
-    def show(self, result: Conformance, partition: str | None) -> str:
+    def show(self, result: conform.Conformance, partition: str | None) -> str:
         """The command that shows a partition of the run, or else its controllers."""
         run = shlex.quote(str(self.out / self.file.stem / f"seed-{result.seed}"))
         if partition is None:
@@ -81,7 +75,7 @@ class ConformanceReport:
         # Values and paths have brackets in them that are no markup.
         self.out.print(text, style=style, markup=False, soft_wrap=True)
 
-    def show(self, result: Conformance, again: Again) -> None:
+    def show(self, result: conform.Conformance, again: Again) -> None:
         """Print the result of a schedule."""
         schedule = result.schedule
         compared, unexplained = result.compared.total(), len(result.unexplained)
@@ -98,14 +92,14 @@ class ConformanceReport:
             self._show_parting(result)
             self._show_stories(result, again)
 
-    def _show_not_played(self, difference: FieldDifference) -> None:
+    def _show_not_played(self, difference: conform.FieldDifference) -> None:
         reason = "nothing explains this" if difference.row is None else _row(difference)
         self._print(
             f"  not played from step {difference.step.number} on:"
             f" {difference.field.simulated} ({reason})"
         )
 
-    def _show_explained(self, result: Conformance) -> None:
+    def _show_explained(self, result: conform.Conformance) -> None:
         """Print the explained differences, by rows of the table."""
         for row in dict.fromkeys(each.row for each in result.explained):
             explained = [each for each in result.explained if each.row is row]
@@ -122,7 +116,7 @@ class ConformanceReport:
         if len(lines) > FIELDS:
             self._print(f"{indent}... and {len(lines) - FIELDS} more")
 
-    def _show_parting(self, result: Conformance) -> None:
+    def _show_parting(self, result: conform.Conformance) -> None:
         """Print the first step that differs, and the number of others."""
         parting = result.parting
         step = parting[0].step
@@ -138,7 +132,7 @@ class ConformanceReport:
             steps = dict.fromkeys(str(each.step.number) for each in rest)
             self._print(f"  and in steps {', '.join(steps)}: {counts}")
 
-    def _show_stories(self, result: Conformance, again: Again) -> None:
+    def _show_stories(self, result: conform.Conformance, again: Again) -> None:
         """Print the story of the differing partitions around that step, and commands for more."""
         commands = [again.command]
         if result.run is not None:
@@ -167,7 +161,7 @@ class ConformanceReport:
         if not lines:
             self._print("  no events")
 
-    def show_totals(self, results: list[Conformance]) -> None:
+    def show_totals(self, results: list[conform.Conformance]) -> None:
         """Print the totals of all schedules."""
         failed = sum(bool(each.unexplained) for each in results)
         stopped = sum(each.not_played is not None for each in results)
@@ -177,16 +171,16 @@ class ConformanceReport:
             style="bold",
         )
         for kind in (EXACT, VARIED, TIME):
-            compared, explained, unexplained = figures(results, kind)
+            compared, explained, unexplained = conform.figures(results, kind)
             different = explained + unexplained
             share = 100 * different / max(compared, 1)
             self._print(
                 f"{kind:6}  {counted(compared, 'field'):>13}, {different} different "
                 f"({share:.2f} %): {explained} explained, {unexplained} unexplained"
             )
-        self._show_fields(exact_fields(results))
+        self._show_fields(conform.exact_fields(results))
 
-    def _show_fields(self, fields: Mapping[str, FieldCounts]) -> None:
+    def _show_fields(self, fields: Mapping[str, conform.FieldCounts]) -> None:
         """Print how many exact fields are equal, by their names."""
         width = max(map(len, ("exact field", *fields)))
         head = f"\n{'exact field':{width}}  compared  different  explained  unexplained     equal"
@@ -200,13 +194,13 @@ class ConformanceReport:
             )
 
 
-def _row(difference: FieldDifference) -> str:
+def _row(difference: conform.FieldDifference) -> str:
     """The place of the row that explains a difference."""
     assert difference.row is not None
     return f"explained by line {difference.row.line} of {SHIPPED.name}"
 
 
-def _partitions(differences: Iterable[FieldDifference], names: Names) -> list[str]:
+def _partitions(differences: Iterable[conform.FieldDifference], names: Names) -> list[str]:
     """The partitions that differ; none if a field of the cluster differs."""
     found: dict[str, None] = {}
     for each in differences:
@@ -220,7 +214,7 @@ def _partitions(differences: Iterable[FieldDifference], names: Names) -> list[st
     return [name for name in found if name in names.partitions]
 
 
-def _span(result: Conformance) -> Span:
+def _span(result: conform.Conformance) -> Span:
     """The time from shortly before the first step that differs from the recording to its end.
 
     Both ends are whole milliseconds, as in options.

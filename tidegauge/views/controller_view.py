@@ -4,35 +4,25 @@ from rich.console import Console
 from rich.text import Text
 
 from tidegauge.analysis.making.run_tables import RunTables
-from tidegauge.runs.controllers import (
-    ControllerTerm,
-    controller_knowledge,
-    controller_terms,
-)
+from tidegauge.runs.controllers import ControllerTerm, controller_knowledge, controller_terms
 from tidegauge.runs.run import Run
 from tidegauge.runs.stories import controller_story
 from tidegauge.runs.trace_events import Names
 from tidegauge.runs.znode_tree import znode_tree
 from tidegauge.scenario.text.errors import counted, duration_text
 from tidegauge.simulation.quantities import time_text
-from tidegauge.views.story_lines import (
-    LISTED,
-    Span,
-    StoryOptions,
-    print_lines,
-    when_text,
-)
+from tidegauge.views import story_lines
 
 #: Room for a duration.
 _WIDTH = 10
 
 
-def show_controller(out: Console, run: Run, options: StoryOptions) -> None:
+def show_controller(out: Console, run: Run, options: story_lines.StoryOptions) -> None:
     """Print the terms of all controllers, how long events waited, then the story."""
     _print_terms(out, controller_terms(run), run.names)
     _print_durations(out, run.tables, options.span)
     lines = controller_story(run, options.span, details=options.details)
-    print_lines(out, lines, handles=options.handles)
+    story_lines.print_lines(out, lines, handles=options.handles)
     if not lines:
         out.print("No events of the controller in this time.")
 
@@ -47,18 +37,18 @@ def _print_terms(out: Console, terms: list[ControllerTerm], names: Names) -> Non
     member, gone = ("controller", "gone") if names.controllers else ("broker", "/controller gone")
     out.print(f"controller epoch  {member}     elected  {gone:>16}    resigned", style="bold")
     width = len(member)
-    for term in terms[:LISTED]:
+    for term in terms[: story_lines.LISTED]:
         out.print(
             f"{term.epoch:16}  {term.controller:{width}}"
             f"  {time_text(term.elected_us):>10}"
             f"  {time_or(term.gone_us):>16}  {time_or(term.resigned_us):>10}"
         )
-    if len(terms) > LISTED:
-        out.print(f"... and {len(terms) - LISTED} more")
+    if len(terms) > story_lines.LISTED:
+        out.print(f"... and {len(terms) - story_lines.LISTED} more")
     out.print()
 
 
-def _print_durations(out: Console, tables: RunTables, span: Span) -> None:
+def _print_durations(out: Console, tables: RunTables, span: story_lines.Span) -> None:
     """Print for each kind of event its time in the queue, and the controller's work on it."""
     until = "" if span.end_us is None else f"and time_us <= {span.end_us}"
     groups = tables.rows(
@@ -98,7 +88,7 @@ def _cells(*texts: str) -> list[str]:
 def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     """Print the controller at a time, the brokers it knows as alive, and leaderless partitions."""
     known = controller_knowledge(run, at_us)
-    out.print(f"{_controller(known.terms, run.names)} {when_text(at_us)}", style="bold")
+    out.print(f"{_controller(known.terms, run.names)} {story_lines.when_text(at_us)}", style="bold")
     for stale in known.terms[1:]:
         words = f"{_member(stale, run.names)}, epoch {stale.epoch}: has not resigned yet"
         out.print(f"  still believes to be:  {words}", style="red")
@@ -114,8 +104,16 @@ def show_controller_at(out: Console, run: Run, at_us: int) -> None:
     for partition, why in known.leaderless.items():
         partitions_by_reason.setdefault(why, []).append(partition)
     for why, partitions in partitions_by_reason.items():
-        more = f" and {len(partitions) - LISTED} more" if len(partitions) > LISTED else ""
-        out.print(f"    {why}: {', '.join(partitions[:LISTED])}{more}", style="red", soft_wrap=True)
+        more = (
+            f" and {len(partitions) - story_lines.LISTED} more"
+            if len(partitions) > story_lines.LISTED
+            else ""
+        )
+        out.print(
+            f"    {why}: {', '.join(partitions[: story_lines.LISTED])}{more}",
+            style="red",
+            soft_wrap=True,
+        )
 
 
 def _controller(terms: list[ControllerTerm], names: Names) -> str:
@@ -136,7 +134,7 @@ def _member(term: ControllerTerm, names: Names) -> str:
 def show_zookeeper(out: Console, run: Run, at_us: int | None) -> None:
     """Print all znodes, in the manner of ``zookeeper-shell``."""
     znodes = znode_tree(run, at_us)
-    out.print(f"ZooKeeper {when_text(at_us)}: {len(znodes)} znodes", style="bold")
+    out.print(f"ZooKeeper {story_lines.when_text(at_us)}: {len(znodes)} znodes", style="bold")
     for znode in znodes:
         line = Text(f"{znode.path} ")
         line.append("null" if znode.data is None else znode.data, style="bold")

@@ -1,8 +1,8 @@
 """Figures of a run, counted from its rows in their total order.
 
-What is measured in partition-seconds is a count that changes with rows, times how long it
-stays. So whether a partition counts is kept in sums over brokers: when one of them registers,
-dies or is paused, all the partitions that it leads come or go at once.
+A figure in partition-seconds is a count that changes with rows, times how long it stays. So whether
+a partition counts is kept in sums over brokers: when one of them registers, dies or is paused, all
+the partitions that it leads come or go at once.
 
 Start-up does not count. Figures begin where the scenario says (``measure_from``), or else when
 every partition that exists from the start has a leader for the first time; but not later than the
@@ -17,53 +17,20 @@ from tidegauge.compiled.rules import Tables, code, inner_rule
 from tidegauge.replication.records import EMPTY, contains, first, rest, size, without
 from tidegauge.simulation.faults import PAUSE
 from tidegauge.simulation.kernel import NONE
+from tidegauge.simulation.trace_rows import controller_rows, process_rows, replica_rows
 from tidegauge.simulation.trace_rows.client_rows import ClientTotals
-from tidegauge.simulation.trace_rows.controller_rows import (
-    ControllerEvent,
-    ControllerEventDone,
-    LeaderElected,
-    PartitionReplicas,
-    RemovedFromIsr,
-    TopicConfigured,
-)
-from tidegauge.simulation.trace_rows.process_rows import (
-    BrokerLoading,
-    BrokerStarted,
-    BrokerStopped,
-    FaultBegan,
-    FaultEnded,
-    FaultRow,
-)
-from tidegauge.simulation.trace_rows.replica_rows import (
-    BecameFollower,
-    BecameLeader,
-    IsrExpanded,
-    IsrShrunk,
-    LogDeleted,
-    NotificationSent,
-    ReplicaStopped,
-)
 from tidegauge.simulation.trace_rows.row import PartitionRow, Row
+from tidegauge.traces.checks import stall_counts
 from tidegauge.traces.checks.breaches import slot_of
 from tidegauge.traces.checks.histories import Histories
-from tidegauge.traces.checks.stall_counts import (
-    PartitionStalls,
-    StallCount,
-    begin_counting,
-    begin_counting_of,
-    count_stall,
-    end_counting,
-    is_about_stalls,
-    let_pass,
-)
 
-# What a partition adds to the counts.
+# A partition's part of the counts.
 _ENTERS = code(1)
 _LEAVES = code(-1)
 
 
 class Count(Record):
-    """What is counted: one record."""
+    """The counts: one record."""
 
     #: Where figures begin and end: events count after the one, and before the other.
     from_us: i64
@@ -101,8 +68,8 @@ class Count(Record):
     isr_of_one_us: i64
     isr_in_one_rack_us: i64
     #: Stalled for producers, and for consumers.
-    writes: StallCount
-    reads: StallCount
+    writes: stall_counts.StallCount
+    reads: stall_counts.StallCount
 
     # The most at any time.
     isr_in_one_rack_most: i64
@@ -151,7 +118,7 @@ class CountedPartition(Record):
     min_insync_replicas: i64
     #: More are never needed.
     most_insync_replicas: i64
-    #: Who led last, in which life and epoch; -1 nobody.
+    #: The last leader, its life and epoch; -1 nobody.
     leader: i64 = -1
     life: i64
     epoch: i64
@@ -159,8 +126,8 @@ class CountedPartition(Record):
     replicas: i64
     replicas_at_creation: i64
     #: Clients that are stalled by it.
-    writes: PartitionStalls
-    reads: PartitionStalls
+    writes: stall_counts.PartitionStalls
+    reads: stall_counts.PartitionStalls
     #: It is counted with an ISR of one: an episode has begun, and has not ended.
     isr_is_one: flag
     #: The ISR of the state before the one that the control plane holds.
@@ -207,17 +174,22 @@ def count_row(history: Histories, figures: Figures, row: Row) -> None:
         return
     if row.time_us >= count.ends_us:
         return
-    if kind == FaultBegan.KIND and not count.has_begun and count.measured_from_us < 0:
+    if kind == process_rows.FaultBegan.KIND and not count.has_begun and count.measured_from_us < 0:
         _begin(figures, row.time_us)
-    if kind in (BecameLeader.KIND, BecameFollower.KIND, ReplicaStopped.KIND, LogDeleted.KIND):
+    if kind in (
+        replica_rows.BecameLeader.KIND,
+        replica_rows.BecameFollower.KIND,
+        replica_rows.ReplicaStopped.KIND,
+        replica_rows.LogDeleted.KIND,
+    ):
         _change_leader(history, figures, view_as(row, PartitionRow))
-    elif kind == PartitionReplicas.KIND:
-        _assign(history, figures, view_as(row, PartitionReplicas))
-    elif kind == TopicConfigured.KIND:
-        _configure(history, figures, view_as(row, TopicConfigured))
-    elif is_about_stalls(kind):
+    elif kind == controller_rows.PartitionReplicas.KIND:
+        _assign(history, figures, view_as(row, controller_rows.PartitionReplicas))
+    elif kind == controller_rows.TopicConfigured.KIND:
+        _configure(history, figures, view_as(row, controller_rows.TopicConfigured))
+    elif stall_counts.is_about_stalls(kind):
         own = figures.partitions[view_as(row, PartitionRow).partition]
-        count_stall(row, count.writes, own.writes, count.reads, own.reads)
+        stall_counts.count_stall(row, count.writes, own.writes, count.reads, own.reads)
     elif row.process < len(figures.brokers) and _is_about_life(kind):
         _live_or_die(figures, row)
     elif not count.has_begun or row.time_us > count.from_us:
@@ -238,8 +210,8 @@ def count_to_end(figures: Figures) -> None:
     count = figures.count[0]
     _go_on_to(figures, count.ends_us)
     for number in range(len(figures.partitions)):
-        end_counting(count.writes, figures.partitions[number].writes, count.ends_us)
-        end_counting(count.reads, figures.partitions[number].reads, count.ends_us)
+        stall_counts.end_counting(count.writes, figures.partitions[number].writes, count.ends_us)
+        stall_counts.end_counting(count.reads, figures.partitions[number].reads, count.ends_us)
 
 
 @inner_rule
@@ -276,12 +248,12 @@ def _begin(figures: Figures, from_us: int) -> None:
     count.controller_busy_us = 0
     count.isr_of_one_episodes = count.isr_of_one
     count.isr_in_one_rack_most = count.isr_in_one_rack
-    begin_counting(count.writes)
-    begin_counting(count.reads)
+    stall_counts.begin_counting(count.writes)
+    stall_counts.begin_counting(count.reads)
     for number in range(len(figures.partitions)):
         figures.partitions[number].one_since_us = from_us
-        begin_counting_of(count.writes, figures.partitions[number].writes, from_us)
-        begin_counting_of(count.reads, figures.partitions[number].reads, from_us)
+        stall_counts.begin_counting_of(count.writes, figures.partitions[number].writes, from_us)
+        stall_counts.begin_counting_of(count.reads, figures.partitions[number].reads, from_us)
     count.leaders_most = 0
     count.leaders_most_broker = NONE
     for broker in range(len(figures.brokers)):
@@ -302,8 +274,8 @@ def _pass(count: Count, time_us: int) -> None:
     count.at_min_isr_us += passed_us * count.at_min_isr
     count.isr_of_one_us += passed_us * count.isr_of_one
     count.isr_in_one_rack_us += passed_us * count.isr_in_one_rack
-    let_pass(count.writes, passed_us)
-    let_pass(count.reads, passed_us)
+    stall_counts.let_pass(count.writes, passed_us)
+    stall_counts.let_pass(count.reads, passed_us)
     count.now_us += passed_us
 
 
@@ -311,29 +283,33 @@ def _pass(count: Count, time_us: int) -> None:
 def _count_event(history: Histories, figures: Figures, row: Row) -> None:
     count = figures.count[0]
     kind = row.kind
-    if kind == IsrShrunk.KIND:
+    if kind == replica_rows.IsrShrunk.KIND:
         count.isr_shrinks += 1
-    elif kind == IsrExpanded.KIND:
+    elif kind == replica_rows.IsrExpanded.KIND:
         count.isr_expands += 1
-    elif kind == RemovedFromIsr.KIND:
-        removed = view_as(row, RemovedFromIsr)
+    elif kind == controller_rows.RemovedFromIsr.KIND:
+        removed = view_as(row, controller_rows.RemovedFromIsr)
         count.isr_removals += _is_taken_out(history, figures, removed)
-    elif kind == NotificationSent.KIND:
+    elif kind == replica_rows.NotificationSent.KIND:
         count.isr_notifications += 1
-    elif kind == LeaderElected.KIND:
-        elected = view_as(row, LeaderElected)
+    elif kind == controller_rows.LeaderElected.KIND:
+        elected = view_as(row, controller_rows.LeaderElected)
         count.leader_elections += 1 if elected.leader != elected.old_leader else 0
         count.unclean_elections += elected.unclean
         count.isr_removals += _taken_out_by_election(history, figures, elected)
-    elif kind == ControllerEvent.KIND:
-        figures.queued[count.controller_events].value_us = view_as(row, ControllerEvent).queued_us
+    elif kind == controller_rows.ControllerEvent.KIND:
+        figures.queued[count.controller_events].value_us = view_as(
+            row, controller_rows.ControllerEvent
+        ).queued_us
         count.controller_events += 1
-    elif kind == ControllerEventDone.KIND:
-        count.controller_busy_us += view_as(row, ControllerEventDone).processing_us
+    elif kind == controller_rows.ControllerEventDone.KIND:
+        count.controller_busy_us += view_as(row, controller_rows.ControllerEventDone).processing_us
 
 
 @inner_rule
-def _is_taken_out(history: Histories, figures: Figures, row: RemovedFromIsr) -> bool:
+def _is_taken_out(
+    history: Histories, figures: Figures, row: controller_rows.RemovedFromIsr
+) -> bool:
     """Whether a replica leaves the ISR with this row: the last member stays in it.
 
     With KRaft the election of the same record has already been counted.
@@ -345,7 +321,9 @@ def _is_taken_out(history: Histories, figures: Figures, row: RemovedFromIsr) -> 
 
 
 @inner_rule
-def _taken_out_by_election(history: Histories, figures: Figures, row: LeaderElected) -> int:
+def _taken_out_by_election(
+    history: Histories, figures: Figures, row: controller_rows.LeaderElected
+) -> int:
     """How many replicas an election takes out of the ISR.
 
     ZooKeeper's controller writes the row after the state, a quorum before it.
@@ -449,7 +427,7 @@ def _is_isr_in_one_rack(history: Histories, figures: Figures, partition: int) ->
 
 
 @inner_rule
-def _assign(history: Histories, figures: Figures, row: PartitionReplicas) -> None:
+def _assign(history: Histories, figures: Figures, row: controller_rows.PartitionReplicas) -> None:
     """A partition's replicas are others; those that are still being added do not count."""
     leave_account(history, figures, row.partition)
     figures.partitions[row.partition].replicas = size(without(row.replicas, row.adding))
@@ -478,7 +456,7 @@ def _change_leader(history: Histories, figures: Figures, row: PartitionRow) -> N
     """A replica leads from now on, or does not any more."""
     partition = row.partition
     own = figures.partitions[partition]
-    leads = row.kind == BecameLeader.KIND
+    leads = row.kind == replica_rows.BecameLeader.KIND
     if not leads and own.leader != row.process:
         return
     leave_account(history, figures, partition)
@@ -486,18 +464,18 @@ def _change_leader(history: Histories, figures: Figures, row: PartitionRow) -> N
     if leads:
         own.leader = row.process
         own.life = figures.brokers[row.process].life
-        own.epoch = view_as(row, BecameLeader).leader_epoch
+        own.epoch = view_as(row, replica_rows.BecameLeader).leader_epoch
     open_account(history, figures, partition)
 
 
 @inner_rule
 def _is_about_life(kind: int) -> bool:
     return kind in (
-        BrokerLoading.KIND,
-        BrokerStarted.KIND,
-        BrokerStopped.KIND,
-        FaultBegan.KIND,
-        FaultEnded.KIND,
+        process_rows.BrokerLoading.KIND,
+        process_rows.BrokerStarted.KIND,
+        process_rows.BrokerStopped.KIND,
+        process_rows.FaultBegan.KIND,
+        process_rows.FaultEnded.KIND,
     )
 
 
@@ -505,7 +483,7 @@ def _is_about_life(kind: int) -> bool:
 def _live_or_die(figures: Figures, row: Row) -> None:
     """A broker's process begins or ends, is stopped by a pause or goes on."""
     broker = figures.brokers[row.process]
-    if row.kind == BrokerStopped.KIND:
+    if row.kind == process_rows.BrokerStopped.KIND:
         if broker.paused == 0:
             figures.count[0].accepting -= broker.leads
         broker.leads = 0
@@ -514,8 +492,8 @@ def _live_or_die(figures: Figures, row: Row) -> None:
         broker.alive = False
         for each in range(figures.count[0].faults):
             figures.stopped[each * len(figures.brokers) + row.process].stops = False
-    elif row.kind == FaultBegan.KIND or row.kind == FaultEnded.KIND:
-        fault = view_as(row, FaultRow)
+    elif row.kind == process_rows.FaultBegan.KIND or row.kind == process_rows.FaultEnded.KIND:
+        fault = view_as(row, process_rows.FaultRow)
         if fault.fault_kind == PAUSE:
             _pause(figures, fault, broker)
     else:
@@ -523,14 +501,14 @@ def _live_or_die(figures: Figures, row: Row) -> None:
 
 
 @inner_rule
-def _pause(figures: Figures, row: FaultRow, broker: CountedBroker) -> None:
+def _pause(figures: Figures, row: process_rows.FaultRow, broker: CountedBroker) -> None:
     by = figures.stopped[row.fault * len(figures.brokers) + row.process]
-    if row.kind == FaultBegan.KIND and broker.alive:
+    if row.kind == process_rows.FaultBegan.KIND and broker.alive:
         by.stops = True
         broker.paused += 1
         if broker.paused == 1:
             figures.count[0].accepting -= broker.leads
-    elif row.kind == FaultEnded.KIND and by.stops:
+    elif row.kind == process_rows.FaultEnded.KIND and by.stops:
         by.stops = False
         broker.paused -= 1
         if broker.paused == 0:
@@ -538,7 +516,7 @@ def _pause(figures: Figures, row: FaultRow, broker: CountedBroker) -> None:
 
 
 @inner_rule
-def _configure(history: Histories, figures: Figures, row: TopicConfigured) -> None:
+def _configure(history: Histories, figures: Figures, row: controller_rows.TopicConfigured) -> None:
     for partition in range(len(figures.partitions)):
         if history.places[partition].topic == row.topic:
             leave_account(history, figures, partition)

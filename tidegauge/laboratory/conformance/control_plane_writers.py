@@ -6,16 +6,8 @@ With KRaft a broker that is registered in the sense of a scenario's conditions i
 from collections.abc import Iterable
 from typing import Any
 
-from tidegauge.laboratory.conformance import recorded_schedule
+from tidegauge.laboratory.conformance import recorded_schedule, schedule_writer
 from tidegauge.laboratory.conformance.recorded_dialects import fencing_order
-from tidegauge.laboratory.conformance.schedule_writer import (
-    START_MS,
-    PlayedStep,
-    Request,
-    ScheduleWriter,
-    listed,
-    partition_of,
-)
 
 #: The time in which the harness detects that a start has failed, and retries.
 _RESTART_AFTER_EXIT = "5s"
@@ -24,7 +16,7 @@ _RESTART_AFTER_EXIT = "5s"
 _ZOOKEEPER = "zk"
 
 
-class ZooKeeperWriter(ScheduleWriter):
+class ZooKeeperWriter(schedule_writer.ScheduleWriter):
     """Steps and faults that ZooKeeper takes part in."""
 
     def start(self, broker: int) -> str:
@@ -52,7 +44,7 @@ class ZooKeeperWriter(ScheduleWriter):
         else:
             super()._pause(process, name)
 
-    def _write_restart(self, played: PlayedStep) -> None:
+    def _write_restart(self, played: schedule_writer.PlayedStep) -> None:
         brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
         self._add("wait", after=f"{self._first_start_ms(played.recorded):.0f}ms")
@@ -63,7 +55,7 @@ class ZooKeeperWriter(ScheduleWriter):
         middle_ms = recorded.time_ms("t_registered_ms")
         attempts = recorded.result.exact.get("attempts", 1)
         first_ms = middle_ms if attempts == 1 else 0.7 * middle_ms / attempts
-        return max(0.0, first_ms - START_MS)
+        return max(0.0, first_ms - schedule_writer.START_MS)
 
     def restart_after_exit(self) -> str:
         """The time from a failed start to the next."""
@@ -73,21 +65,23 @@ class ZooKeeperWriter(ScheduleWriter):
                 all_ms = (
                     recorded.time_ms("t_registered_ms")
                     - self._first_start_ms(recorded)
-                    - attempts * START_MS
+                    - attempts * schedule_writer.START_MS
                 )
                 return f"{max(1.0, all_ms / (attempts - 1)):.0f}ms"
         return _RESTART_AFTER_EXIT
 
-    def _write_pref(self, _: PlayedStep) -> None:
+    def _write_pref(self, _: schedule_writer.PlayedStep) -> None:
         self._add("preferred_election")
 
-    def _write_reassign(self, played: PlayedStep) -> None:
+    def _write_reassign(self, played: schedule_writer.PlayedStep) -> None:
         """Request it, and wait until it is done, or, without success, for the recorded time.
 
         While a replica that is added is on a broker that is down, the move stays pending.
         """
         moves = played.step["to"]
-        partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
+        partitions = [
+            schedule_writer.partition_of(name) | {"replicas": ids} for name, ids in moves.items()
+        ]
         self._add("reassign", partitions=partitions)
         times = played.recorded.result.ranges_ms
         if "step_ms" not in times or f"wait.{recorded_schedule.REASSIGNED_MS}" in times:
@@ -95,7 +89,7 @@ class ZooKeeperWriter(ScheduleWriter):
         else:
             self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
 
-    def _write_del_controller(self, _: PlayedStep) -> None:
+    def _write_del_controller(self, _: schedule_writer.PlayedStep) -> None:
         self._begin("controller_move", f"controller-move-at-step-{len(self.played)}")
 
 
@@ -116,7 +110,7 @@ _CHECK_AGAIN_MS = 20
 _REFUSED_MS = 1000
 
 
-class KRaftWriter(ScheduleWriter):
+class KRaftWriter(schedule_writer.ScheduleWriter):
     """Steps and faults that the quorum takes part in."""
 
     def __init__(self, schedule: recorded_schedule.RecordedSchedule, seed: int) -> None:
@@ -160,7 +154,7 @@ class KRaftWriter(ScheduleWriter):
 
     def _processes(self, recorded: recorded_schedule.RecordedStep) -> list[int]:
         """The node ids of brokers and controllers that a recorded step hits."""
-        named = listed(recorded.step["b"])
+        named = schedule_writer.listed(recorded.step["b"])
         return [
             self._controller(recorded.op) if each == recorded_schedule.ACTIVE else each
             for each in named
@@ -200,16 +194,18 @@ class KRaftWriter(ScheduleWriter):
             self._former = process
             self._fails_over = True
 
-    def _request(self, played: PlayedStep, do: str, about: str = "", **arguments: Any) -> None:
+    def _request(
+        self, played: schedule_writer.PlayedStep, do: str, about: str = "", **arguments: Any
+    ) -> None:
         """A request to the active controller, whose response is recorded."""
-        played.requests.append(Request(self._add(do, **arguments), about))
+        played.requests.append(schedule_writer.Request(self._add(do, **arguments), about))
 
-    def _write_pref(self, played: PlayedStep) -> None:
+    def _write_pref(self, played: schedule_writer.PlayedStep) -> None:
         """One request for each partition: so each has a response of its own."""
         unclean = played.step.get("type") == _UNCLEAN
         for name in self._partitions():
             do = "unclean_election" if unclean else "preferred_election"
-            self._request(played, do, name, **partition_of(name))
+            self._request(played, do, name, **schedule_writer.partition_of(name))
 
     def _partitions(self) -> list[str]:
         """The partitions of all topics that have been created and not deleted."""
@@ -223,17 +219,19 @@ class KRaftWriter(ScheduleWriter):
                 there.pop(step["topic"], None)
         return [name for names in there.values() for name in names]
 
-    def _write_reassign(self, played: PlayedStep) -> None:
+    def _write_reassign(self, played: schedule_writer.PlayedStep) -> None:
         """Request it, and wait until it is done, or, without success, for the recorded time."""
         moves = played.step["to"]
-        partitions = [partition_of(name) | {"replicas": ids} for name, ids in moves.items()]
+        partitions = [
+            schedule_writer.partition_of(name) | {"replicas": ids} for name, ids in moves.items()
+        ]
         self._request(played, "alter_reassignments", partitions=partitions)
         if played.recorded.result.exact.get("pending"):
             self._add("wait", after=f"{played.recorded.time_ms('step_ms'):.0f}ms")
         else:
             self._when(reassigned=True)
 
-    def _write_kill(self, played: PlayedStep) -> None:
+    def _write_kill(self, played: schedule_writer.PlayedStep) -> None:
         """Kill brokers in the order in which they were fenced.
 
         It is that of their last heartbeats before they died together, which no recording contains.
@@ -258,7 +256,7 @@ class KRaftWriter(ScheduleWriter):
                 self._add("wait", after=f"{apart_ms}ms")
             self._bring_down("crash", [broker], "kill")
 
-    def _write_term(self, played: PlayedStep) -> None:
+    def _write_term(self, played: schedule_writer.PlayedStep) -> None:
         """SIGTERM, and the end of the processes: a controller hands over before it ends."""
         processes = self._processes(played.recorded)
         brokers = self._brokers_among(processes)
@@ -268,16 +266,16 @@ class KRaftWriter(ScheduleWriter):
         if len(brokers) < len(processes):
             self._add("wait", after=f"{played.recorded.time_ms('shutdown_ms'):.0f}ms")
 
-    def _write_restart(self, played: PlayedStep) -> None:
+    def _write_restart(self, played: schedule_writer.PlayedStep) -> None:
         """Kill it and start it at once: it is refused until its old session is over."""
         brokers = self._processes(played.recorded)
         self._bring_down("crash", brokers, "bounce")
         registered_ms = played.recorded.time_ms("t_registered_ms")
         request_ms = min(registered_ms, self._session_ms - _REFUSED_MS)
-        self._add("wait", after=f"{max(0.0, request_ms - START_MS):.0f}ms")
+        self._add("wait", after=f"{max(0.0, request_ms - schedule_writer.START_MS):.0f}ms")
         self._start(brokers)
 
-    def _write_cut(self, played: PlayedStep) -> None:
+    def _write_cut(self, played: schedule_writer.PlayedStep) -> None:
         """Cut one link after the other, as a harness does."""
         links = played.step["links"]
         took_ms, _ = played.recorded.result.ranges_ms.get("step_ms", (0.0, 0.0))
@@ -286,5 +284,5 @@ class KRaftWriter(ScheduleWriter):
                 self._add("wait", after=f"{took_ms / len(links):.0f}ms")
             self._cut(source, destination)
 
-    def _write_wait_ctrl(self, _: PlayedStep) -> None:
+    def _write_wait_ctrl(self, _: schedule_writer.PlayedStep) -> None:
         """A harness reads the leader in the log of the metadata, which is there at all times."""

@@ -18,15 +18,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tidegauge.real_cluster.describe import input_file
 from tidegauge.real_cluster.describe.cluster_settings import BrokerFiles
 from tidegauge.real_cluster.describe.describe_dump import DescribeDump
-from tidegauge.real_cluster.describe.input_file import (
-    InputError,
-    Notices,
-    input_error,
-    lines_of,
-    read_text,
-)
 from tidegauge.replication import release_versions
 from tidegauge.replication.release_versions import KRAFT_MODE, ProtocolVersion, Release
 from tidegauge.replication.releases import DEFAULT_RELEASE
@@ -54,13 +48,13 @@ def read_feature_levels(file: Path) -> FeatureLevels:
         InputError: the file cannot be read, has no metadata.version, or an unknown one.
     """
     found: dict[str, tuple[int, str, str]] = {}
-    for number, line in enumerate(lines_of(read_text(file)), start=1):
+    for number, line in enumerate(input_file.lines_of(input_file.read_text(file)), start=1):
         match = _FEATURE.fullmatch(line)
         if match:
             found[match[1]] = (number, match[2], match[3])
     if "metadata.version" not in found:
         message = "has no metadata.version: is it the output of kafka-features.sh describe?"
-        raise input_error(file, None, message)
+        raise input_file.input_error(file, None, message)
     number, newest, level = found["metadata.version"]
     try:
         supported, version = (
@@ -68,10 +62,10 @@ def read_feature_levels(file: Path) -> FeatureLevels:
             ProtocolVersion.parse(level),
         )
     except ValueError as error:
-        raise input_error(file, number, f"metadata.version: {error}") from error
+        raise input_file.input_error(file, number, f"metadata.version: {error}") from error
     line = ".".join(map(str, supported.line))
     if line not in release_versions.LAST_PATCH:
-        raise input_error(file, number, f"release {line} is not simulated")
+        raise input_file.input_error(file, number, f"release {line} is not simulated")
     _, _, eligible = found.get("eligible.leader.replicas.version", (0, "0", "0"))
     return FeatureLevels(version, line, eligible != "0")
 
@@ -94,7 +88,7 @@ class ChosenRelease:
     metadata_version: str | None = None
     #: With KRaft, from the first release that can have them.
     eligible_leader_replicas: bool | None = None
-    notices: Notices = field(default_factory=Notices)
+    notices: input_file.Notices = field(default_factory=input_file.Notices)
 
 
 def choose_release(
@@ -120,7 +114,9 @@ def choose_release(
     try:
         chosen.mode = release.mode(KRAFT_MODE if is_kraft else None)
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}, and the cluster is of KRaft") from error
+        raise input_file.InputError(
+            f"--release {wanted}: {error}, and the cluster is of KRaft"
+        ) from error
     if chosen.mode != KRAFT_MODE:
         _set_protocols(chosen, files, protocols)
         return chosen
@@ -154,7 +150,7 @@ def _parsed(wanted: str) -> str:
     try:
         return str(Release.parse(wanted))
     except ValueError as error:
-        raise InputError(f"--release {wanted}: {error}") from error
+        raise input_file.InputError(f"--release {wanted}: {error}") from error
 
 
 def _protocols(files: BrokerFiles) -> dict[int | None, ProtocolVersion]:

@@ -15,16 +15,7 @@ from tidegauge.replication.release_versions import KRAFT_MODE
 from tidegauge.runs.controllers import ActiveController, active_controllers
 from tidegauge.runs.run import Run
 from tidegauge.runs.trace_events import TraceEvent
-from tidegauge.simulation.trace_rows.codes import (
-    BROKER_ACTIVE,
-    BROKER_REGISTERS,
-    BROKER_SESSION_EXPIRED,
-    BROKER_SHUTTING_DOWN,
-    FORMER_WRITER,
-    STATE_CREATED,
-    STATE_DELETED,
-    STOP_CLEAN,
-)
+from tidegauge.simulation.trace_rows import codes
 from tidegauge.traces.directory import Directory, NamedPartition
 
 _SECOND_US = 1_000_000
@@ -199,9 +190,9 @@ def _read_partition_state(history: ClusterHistory, event: TraceEvent) -> None:
         event.time_us,
         event.leader,
         _ids(event.isr),
-        is_created=bool(change == STATE_CREATED),
-        is_deleted=bool(change == STATE_DELETED),
-        is_preexisting=bool(event.row["writer"] == FORMER_WRITER),
+        is_created=bool(change == codes.STATE_CREATED),
+        is_deleted=bool(change == codes.STATE_DELETED),
+        is_preexisting=bool(event.row["writer"] == codes.FORMER_WRITER),
     )
     history.states.setdefault(str(event.partition), []).append(state)
 
@@ -224,13 +215,13 @@ def _read_broker_state(history: ClusterHistory, event: TraceEvent) -> None:
         return
     state, reason = event.row["state"], event.row["state_reason"]
     kind = Life.GONE
-    if reason == BROKER_REGISTERS:
+    if reason == codes.BROKER_REGISTERS:
         kind = Life.REGISTERED
-    elif state == BROKER_ACTIVE:
+    elif state == codes.BROKER_ACTIVE:
         kind = Life.ACTIVE
-    elif state == BROKER_SHUTTING_DOWN:
+    elif state == codes.BROKER_SHUTTING_DOWN:
         kind = Life.SHUTTING_DOWN
-    change = BrokerEvent(event.time_us, kind, bool(reason == BROKER_SESSION_EXPIRED))
+    change = BrokerEvent(event.time_us, kind, bool(reason == codes.BROKER_SESSION_EXPIRED))
     history.lives.setdefault(event.broker, []).append(change)
 
 
@@ -266,7 +257,7 @@ def _read_started(history: ClusterHistory, event: TraceEvent) -> None:
 
 def _read_stopped(history: ClusterHistory, event: TraceEvent) -> None:
     """... cleanly: a process that is killed writes nothing, and logs have its last line."""
-    is_clean = event.row["stop"] == STOP_CLEAN
+    is_clean = event.row["stop"] == codes.STOP_CLEAN
     if event.broker is not None and is_clean:
         stop = BrokerEvent(event.time_us, Life.STOPPED)
         history.lives.setdefault(event.broker, []).append(stop)

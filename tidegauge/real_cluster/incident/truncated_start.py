@@ -10,10 +10,7 @@ from itertools import pairwise
 
 from tidegauge.real_cluster.describe.input_file import Notice, named
 from tidegauge.real_cluster.incident.absences import Absence
-from tidegauge.real_cluster.incident.cluster_history import (
-    ClusterHistory,
-    WrittenState,
-)
+from tidegauge.real_cluster.incident.cluster_history import ClusterHistory, WrittenState
 from tidegauge.real_cluster.incident.sightings import Sightings
 from tidegauge.real_cluster.incident.topology import Timings
 from tidegauge.runs.controllers import ActiveController

@@ -19,13 +19,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
-from tidegauge.real_cluster.logs.partition_rows import (
-    BY_CONTROLLER,
-    INTENTS,
-    MISSING,
-    Assignment,
-    LineKind,
-)
+from tidegauge.real_cluster.logs import partition_rows
 
 #: A leader's line about an ISR change is at most so long before the line of the change.
 _LONGEST_CHANGE_MS = 5_000
@@ -43,7 +37,7 @@ class Line(NamedTuple):
     leader_epoch: int
     version: int
     isr: tuple[int, ...] | None
-    assignment: Assignment | None
+    assignment: partition_rows.Assignment | None
     controller_epoch: int
     offset: int
 
@@ -54,13 +48,13 @@ class State:
 
     version: int
     time_ms: int
-    leader: int = MISSING
-    leader_epoch: int = MISSING
+    leader: int = partition_rows.MISSING
+    leader_epoch: int = partition_rows.MISSING
     isr: tuple[int, ...] | None = None
     #: Whether a line has the ISR; else it is what is left of the ISR before.
     is_isr_logged: bool = True
-    controller_epoch: int = MISSING
-    assignment: Assignment | None = None
+    controller_epoch: int = partition_rows.MISSING
+    assignment: partition_rows.Assignment | None = None
     created: bool = False
     unclean: bool = False
     deleted: bool = False
@@ -102,14 +96,21 @@ def _of_one_life(lines: list[Line]) -> list[State]:
     versioned: dict[int, State] = {}
     epochs: dict[int, State] = {}
     for line in lines:
-        if line.version != MISSING and line.kind not in (*INTENTS, LineKind.ASSIGNED):
+        if line.version != partition_rows.MISSING and line.kind not in (
+            *partition_rows.INTENTS,
+            partition_rows.LineKind.ASSIGNED,
+        ):
             state = versioned.setdefault(line.version, State(line.version, line.time_ms))
             _take(state, line)
     known = {state.leader_epoch for state in versioned.values()}
     for line in lines:
-        is_whole = MISSING not in (line.leader_epoch, line.leader) and line.isr is not None
-        if line.version == MISSING and is_whole and line.leader_epoch not in known:
-            state = epochs.setdefault(line.leader_epoch, State(MISSING, line.time_ms))
+        is_whole = (
+            partition_rows.MISSING not in (line.leader_epoch, line.leader) and line.isr is not None
+        )
+        if line.version == partition_rows.MISSING and is_whole and line.leader_epoch not in known:
+            state = epochs.setdefault(
+                line.leader_epoch, State(partition_rows.MISSING, line.time_ms)
+            )
             _take(state, line)
     _give_versions(versioned, [epochs[epoch] for epoch in sorted(epochs)])
     states = [versioned[version] for version in sorted(versioned)]
@@ -123,20 +124,22 @@ def _take(state: State, line: Line) -> None:
     """Add the values of a line to a state; those of earlier lines stay."""
     state.time_ms = min(state.time_ms, line.time_ms)
     for name in ("leader", "leader_epoch", "controller_epoch"):
-        if getattr(state, name) == MISSING:
+        if getattr(state, name) == partition_rows.MISSING:
             setattr(state, name, getattr(line, name))
-    if line.isr is not None and (state.isr is None or line.kind in BY_CONTROLLER):
+    if line.isr is not None and (state.isr is None or line.kind in partition_rows.BY_CONTROLLER):
         state.isr = line.isr
     state.assignment = joined(state.assignment, line.assignment)
-    state.created |= line.kind == LineKind.CREATED and line.version <= 0
-    state.unclean |= line.kind == LineKind.UNCLEAN
-    state.by_leader |= line.kind == LineKind.ISR_UPDATED
-    state.altered |= line.kind == LineKind.ALTERED
-    if line.kind in BY_CONTROLLER and state.controller is None:
+    state.created |= line.kind == partition_rows.LineKind.CREATED and line.version <= 0
+    state.unclean |= line.kind == partition_rows.LineKind.UNCLEAN
+    state.by_leader |= line.kind == partition_rows.LineKind.ISR_UPDATED
+    state.altered |= line.kind == partition_rows.LineKind.ALTERED
+    if line.kind in partition_rows.BY_CONTROLLER and state.controller is None:
         state.controller = line.node
 
 
-def joined(first: Assignment | None, second: Assignment | None) -> Assignment | None:
+def joined(
+    first: partition_rows.Assignment | None, second: partition_rows.Assignment | None
+) -> partition_rows.Assignment | None:
     """The assignment of two lines together; the first one counts where both have a value."""
     if first is None or second is None:
         return first or second
@@ -147,7 +150,7 @@ def joined(first: Assignment | None, second: Assignment | None) -> Assignment | 
 def _give_versions(versioned: dict[int, State], unversioned: list[State]) -> None:
     """Give each state that lacks one its version: one that nothing else has."""
     anchors = sorted(
-        (state for state in versioned.values() if state.leader_epoch != MISSING),
+        (state for state in versioned.values() if state.leader_epoch != partition_rows.MISSING),
         key=attrgetter("version"),
     )
     bounds = [None, *anchors, None]
@@ -214,14 +217,16 @@ def _fill(states: list[State]) -> None:
     """Give each state the values of the one before, where no line has them."""
     before = State(-1, 0)
     for place, state in enumerate(states):
-        if state.leader_epoch == MISSING:
+        if state.leader_epoch == partition_rows.MISSING:
             state.leader_epoch = before.leader_epoch
-            if state.leader_epoch == MISSING:
+            if state.leader_epoch == partition_rows.MISSING:
                 later = (each.leader_epoch for each in states[place:])
-                state.leader_epoch = next((epoch for epoch in later if epoch != MISSING), 0)
-        if state.leader == MISSING:
-            state.leader = before.leader if before.leader != MISSING else -1
-        if state.controller_epoch == MISSING:
+                state.leader_epoch = next(
+                    (epoch for epoch in later if epoch != partition_rows.MISSING), 0
+                )
+        if state.leader == partition_rows.MISSING:
+            state.leader = before.leader if before.leader != partition_rows.MISSING else -1
+        if state.controller_epoch == partition_rows.MISSING:
             state.controller_epoch = before.controller_epoch
         if state.isr is None:
             state.isr, state.is_isr_logged = _left_of(before, state), False
@@ -247,7 +252,7 @@ def _find_leaders_changes(states: list[State], lines: list[Line]) -> None:
     An ISR that grows under the same leader does so by its leader. One that shrinks does if the
     leader has logged just before that it is about to do so.
     """
-    intents = [line for line in lines if line.kind == LineKind.SHRINKING]
+    intents = [line for line in lines if line.kind == partition_rows.LineKind.SHRINKING]
     for before, state in pairwise(states):
         if state.leader != before.leader or state.leader < 0 or not state.is_isr_logged:
             continue

@@ -7,15 +7,8 @@ from typing import Any
 from tidegauge.metrics.families.family import Family
 from tidegauge.real_cluster.describe.input_file import Notices, named
 from tidegauge.real_cluster.describe.topic_rates import is_internal
-from tidegauge.real_cluster.rates import sought_metrics
+from tidegauge.real_cluster.rates import rate_source, sought_metrics
 from tidegauge.real_cluster.rates.measured_topics import MeasuredTopics, rates_of
-from tidegauge.real_cluster.rates.rate_source import (
-    Matcher,
-    Over,
-    RateSource,
-    Together,
-    check_one_cluster,
-)
 from tidegauge.scenario.text.errors import counted
 
 _GROUP = "consumergroup"
@@ -34,10 +27,10 @@ class MeasuredGroups:
 
     def __init__(
         self,
-        source: RateSource,
+        source: rate_source.RateSource,
         vocabulary: sought_metrics.Vocabulary,
         topics: MeasuredTopics,
-        matchers: Sequence[Matcher],
+        matchers: Sequence[rate_source.Matcher],
     ) -> None:
         """Read the groups.
 
@@ -87,7 +80,7 @@ class MeasuredGroups:
         text = "groups that have no members, or commit nothing of topics with messages"
         self.notices.name("workload", f"left out: {text}", idle)
 
-    def _read(self, matchers: Sequence[Matcher]) -> str | None:
+    def _read(self, matchers: Sequence[rate_source.Matcher]) -> str | None:
         """Read all values; the metric that shows the groups, None if the place has none."""
         source = self._source
         found = self._vocabulary.first(
@@ -98,20 +91,28 @@ class MeasuredGroups:
                 *sought_metrics.LAG_SUM,
             ]
         )
-        if found is None or not source.read(found.selected, Over.COUNT, [_GROUP], Together.MAX):
+        if found is None or not source.read(
+            found.selected, rate_source.Over.COUNT, [_GROUP], rate_source.Together.MAX
+        ):
             return None
-        check_one_cluster(source, [found.selected], matchers)
+        rate_source.check_one_cluster(source, [found.selected], matchers)
         self._committed_per_second = self._by_topic(
-            sought_metrics.COMMITTED, sought_metrics.COMMITTED_SUM, Over.GROWTH
+            sought_metrics.COMMITTED, sought_metrics.COMMITTED_SUM, rate_source.Over.GROWTH
         )
-        self._lag = self._by_topic(sought_metrics.LAG, sought_metrics.LAG_SUM, Over.LAST)
+        self._lag = self._by_topic(
+            sought_metrics.LAG, sought_metrics.LAG_SUM, rate_source.Over.LAST
+        )
         members = self._vocabulary.first(sought_metrics.MEMBERS)
         if members is not None:
-            values = source.read(members.selected, Over.LAST, [_GROUP], Together.MAX)
+            values = source.read(
+                members.selected, rate_source.Over.LAST, [_GROUP], rate_source.Together.MAX
+            )
             self._members = {group: round(value) for (group,), value in values.items()}
         return found.selected.name
 
-    def _by_topic(self, of_partitions: _Families, of_topics: _Families, over: Over) -> _ByTopic:
+    def _by_topic(
+        self, of_partitions: _Families, of_topics: _Families, over: rate_source.Over
+    ) -> _ByTopic:
         """A value of each group and topic: the sum over partitions, or the series that is one."""
         for families, labels in ((of_partitions, ("partition",)), (of_topics, ())):
             found = self._vocabulary.first(families)
@@ -119,7 +120,7 @@ class MeasuredGroups:
                 continue
             by = [_GROUP, "topic", *labels]
             sums: _ByTopic = defaultdict(float)
-            values = self._source.read(found.selected, over, by, Together.MAX)
+            values = self._source.read(found.selected, over, by, rate_source.Together.MAX)
             for (group, name, *_), value in values.items():
                 topic = self._topics.names.topic_of(name) if group and name else None
                 if topic is not None and not is_internal(topic):

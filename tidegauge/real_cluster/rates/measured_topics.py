@@ -18,14 +18,7 @@ from typing import Any, NamedTuple
 from tidegauge.metrics.families.family import Family
 from tidegauge.real_cluster.describe import topic_rates
 from tidegauge.real_cluster.describe.input_file import InputError, Notices, named
-from tidegauge.real_cluster.rates import sought_metrics
-from tidegauge.real_cluster.rates.rate_source import (
-    Matcher,
-    Over,
-    RateSource,
-    Together,
-    check_one_cluster,
-)
+from tidegauge.real_cluster.rates import rate_source, sought_metrics
 from tidegauge.scenario.model.limits import LEAST_PER_SECOND
 from tidegauge.scenario.text.errors import counted
 
@@ -165,10 +158,10 @@ class MeasuredTopics:
 
     def __init__(
         self,
-        source: RateSource,
+        source: rate_source.RateSource,
         vocabulary: sought_metrics.Vocabulary,
         topics: Mapping[str, int],
-        matchers: Sequence[Matcher],
+        matchers: Sequence[rate_source.Matcher],
     ) -> None:
         """Read the rates of these topics.
 
@@ -204,7 +197,7 @@ class MeasuredTopics:
         self.producers = producer_groups(own_rates, topics, self._producers, self.notices)
         self._tell_of_small_records(own_rates)
 
-    def _rates(self, matchers: Sequence[Matcher]) -> Rates:
+    def _rates(self, matchers: Sequence[rate_source.Matcher]) -> Rates:
         """The messages per second of all topics that the place has."""
         source, vocabulary = self._source, self._vocabulary
         own_rates = (
@@ -231,7 +224,9 @@ class MeasuredTopics:
         others = vocabulary.in_any_spelling(sought_metrics.MESSAGES_IN)
         metrics = [each.requiring(_TOPIC).selected for each in (found, *others)]
         source.settle(metrics[0])
-        check_one_cluster(source, list({each.name: each for each in metrics}.values()), matchers)
+        rate_source.check_one_cluster(
+            source, list({each.name: each for each in metrics}.values()), matchers
+        )
         rates = rates_of(source, vocabulary, sought_metrics.MESSAGES_IN) or self._rates_of_offsets()
         if rates is None:
             raise InputError(
@@ -242,7 +237,9 @@ class MeasuredTopics:
 
     def _has_topics(self, found: sought_metrics.Found) -> bool:
         selected, labels = found.requiring(_TOPIC).selected, [found.label(_TOPIC)]
-        return bool(self._source.read(selected, Over.COUNT, labels, Together.SUM))
+        return bool(
+            self._source.read(selected, rate_source.Over.COUNT, labels, rate_source.Together.SUM)
+        )
 
     def _rates_of_offsets(self) -> Rates | None:
         """The rates at which offsets grow: of each partition one series, of several exporters."""
@@ -251,7 +248,9 @@ class MeasuredTopics:
             return None
         selected, labels = found.requiring(_TOPIC).selected, [_TOPIC, _PARTITION]
         by_name: dict[str, float] = defaultdict(float)
-        grown = self._source.read(selected, Over.GROWTH, labels, Together.MAX)
+        grown = self._source.read(
+            selected, rate_source.Over.GROWTH, labels, rate_source.Together.MAX
+        )
         for (topic, _), value in grown.items():
             by_name[topic] += value
         return Rates(dict(by_name), _metric_text(found)) if by_name else None
@@ -279,7 +278,9 @@ class MeasuredTopics:
         found = self._vocabulary.find(sought_metrics.BYTES_IN)
         if found is None or all_messages <= 0:
             return None
-        sums = self._source.read(found.selected, Over.RATE, (), Together.SUM)
+        sums = self._source.read(
+            found.selected, rate_source.Over.RATE, (), rate_source.Together.SUM
+        )
         size = sums.get((), 0.0)
         return size / all_messages if size > 0 else None
 
@@ -335,19 +336,21 @@ class MeasuredTopics:
 
 
 def rates_of(
-    source: RateSource, vocabulary: sought_metrics.Vocabulary, family: Family
+    source: rate_source.RateSource, vocabulary: sought_metrics.Vocabulary, family: Family
 ) -> Rates | None:
     """The rates of a counter by topic, or those that the meter has itself; None: there are none."""
     own_rates = (
-        (sought_metrics.with_attribute(family, rate), Over.MEAN, f" ({rate} of Kafka)")
+        (sought_metrics.with_attribute(family, rate), rate_source.Over.MEAN, f" ({rate} of Kafka)")
         for rate in sought_metrics.OWN_RATES
     )
-    for each, over, origin in ((family, Over.RATE, ""), *own_rates):
+    for each, over, origin in ((family, rate_source.Over.RATE, ""), *own_rates):
         found = vocabulary.find(each)
         if found is None:
             continue
         labels = [found.label(_TOPIC)]
-        by_topic = source.read(found.requiring(_TOPIC).selected, over, labels, Together.SUM)
+        by_topic = source.read(
+            found.requiring(_TOPIC).selected, over, labels, rate_source.Together.SUM
+        )
         if by_topic:
             by_name = {topic: value for (topic,), value in by_topic.items()}
             return Rates(by_name, f"{_metric_text(found)}{origin}")
@@ -356,5 +359,7 @@ def rates_of(
 
 def _metric_text(found: sought_metrics.Found) -> str:
     name, labels, _ = found.selected
-    matchers = ",".join(str(Matcher(label, "=", value)) for label, value in labels.items())
+    matchers = ",".join(
+        str(rate_source.Matcher(label, "=", value)) for label, value in labels.items()
+    )
     return f"{name}{{{matchers}}}" if matchers else name
