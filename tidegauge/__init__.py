@@ -50,7 +50,7 @@ __version__ = version("tidegauge")
 
 
 def __getattr__(name: str) -> object:
-    """What is for users, once it is asked for: the command line answers without."""
+    """The names for users, once they are asked for: the command line answers without."""
     if name in __all__:
         return getattr(import_module("tidegauge.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

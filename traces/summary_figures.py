@@ -38,7 +38,7 @@ class Figure(NamedTuple):
     worst_is: str = MOST
     #: The summary has only figures of this form that are not 0.
     left_out_at_zero: bool = False
-    #: What a scenario has if its runs have the figure: ``racks``, ``liveness``; empty: anything.
+    #: The part of a scenario that the figure needs: ``racks``, ``liveness``; empty: anything.
     only_with: str = ""
 
 

@@ -46,7 +46,7 @@ class PartitionGauges(Gauges, scope=Scope.PARTITION):
 
 
 class ClusterGauges(Gauges, scope=Scope.CLUSTER):
-    """What the control plane and clients know as a whole: one record."""
+    """The state of the control plane and of clients as a whole: one record."""
 
     #: This snapshot has the control plane in it.
     known: flag
@@ -76,7 +76,7 @@ class ClusterGauges(Gauges, scope=Scope.CLUSTER):
 
 
 class CommittedGauges(Gauges, scope=Scope.GROUP_PARTITION):
-    """What a coordinator has of one partition that a group reads, at the key's place."""
+    """A coordinator's state of one partition that a group reads, at the key's place."""
 
     #: 1 + the epoch in which the coordinator leads; 0: nobody here coordinates the group.
     coordinator_epoch: i64

@@ -70,7 +70,7 @@ class ControllerGauges(family.Gauges, scope=family.Scope.CONTROLLER):
 class QuorumControllerGauges(ControllerGauges, scope=family.Scope.QUORUM_CONTROLLER):
     """A controller of a quorum, at its place.
 
-    What the active one has written, and is committed, counts on each of them: all read the log.
+    Committed records of the active one count on each of them: all read the log.
     """
 
     active_brokers: i64 = family.gauge(

@@ -193,7 +193,7 @@ class _GaugesClass(RecordClass):
 
 
 class Gauges(Record, metaclass=_GaugesClass):
-    """What an object shows to a scrape at one moment: its fields, some of them metrics.
+    """An object as a scrape sees it at one moment: its fields, some of them metrics.
 
     A group fills in what it hosts, at the end of a window (``snapshots/snapshot.py``); nothing in a
     run reads it, so that a scrape cannot change what happens. Counters are those of a process, as

@@ -1,7 +1,7 @@
 """Reading gauges off a group's tables, of what it hosts and of nothing else.
 
-The rules write to the gauges alone. What another group hosts stays zero here, so that what all
-groups have read adds up to the cluster.
+The rules write to the gauges alone. Objects of another group stay zero here, so that the snapshots
+of all groups add up to the cluster.
 """
 
 from tidegauge.actors.state.brokers import NEVER_US, Broker, Brokers
@@ -160,7 +160,7 @@ def read_replicas(
         gauge = of_brokers[slot.broker]
         gauge.offline_replicas += 1 if hosted.offline else 0
         topic = slot.broker * topics + world.partitions[slot.partition].topic
-        # What has been read stays so when the replica is not there any more.
+        # Values read before stay when the replica is not there any more.
         of_topics[topic].fetch_requests += _reads_in_sessions(world, row)
         if not hosted.exists:
             continue
@@ -271,7 +271,7 @@ def read_controllers(world: ControlPlane, gauges: Records[BrokerGauges]) -> None
 
 @inner_rule
 def _read_context(world: ControlPlane, context: int, gauge: BrokerGauges) -> None:
-    """What the active controller knows of all partitions but those that are being deleted.
+    """The active controller's state of all partitions but those that are being deleted.
 
     The head of an assignment that is still being added is not missed as the leader until it is in
     the ISR.

@@ -107,7 +107,7 @@ def read_quorum_controllers(
 def _read_controller(world: Quorum, number: int, gauge: QuorumControllerGauges) -> None:
     voter = world.voters[number]
     stats = world.controller_stats[number]
-    # Who was superseded without knowing it still believes that it is the active one.
+    # A superseded controller may still believe that it is the active one.
     gauge.active_controller = voter.claimed_epoch != NONE
     gauge.controller_epoch = voter.claimed_epoch
     gauge.last_committed_offset = max(0, voter.high_watermark - 1)
@@ -247,7 +247,7 @@ def read_observers(world: Brokers, time_us: int, gauges: Records[RaftGauges]) ->
             continue
         state = world.lifecycles[broker]
         gauge = gauges[broker]
-        # What a process had on its disk it finds out again.
+        # A process finds the content of its disk again.
         gauge.exists = state.leader_epoch != NONE
         gauge.state = _OBSERVER if state.leader != NONE else _UNATTACHED
         gauge.leader = state.leader

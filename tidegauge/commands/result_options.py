@@ -106,8 +106,8 @@ class ReadLogsOptions(NamedTuple):
 
     The run has the states of partitions, ISR changes, elections, the lives of brokers, and the
     controllers. show, picture, describe, report, analyze and compare-runs take it like a simulated
-    run. What logs do not tell, such as acknowledged records, is absent in it. The offset of each
-    node's clock is estimated, and times are corrected by it.
+    run. Figures that logs do not give, such as acknowledged records, are absent in it. The offset
+    of each node's clock is estimated, and times are corrected by it.
 
     --scenario proposes brokers, topics, faults and steps that would leave such logs. run plays
     them, and compare-runs puts both runs side by side. Deaths are dated by lost connections, or by
@@ -141,8 +141,8 @@ class CompareRunsOptions(NamedTuple):
 
     A real run is made by `tidegauge read-logs`. The output has elections, ISR changes, times
     without a leader, brokers, controllers, and the partitions that went through other leaders and
-    ISRs, with the first state that differs. What logs do not tell is "not told by logs". The exit
-    status is 0.
+    ISRs, with the first state that differs. A figure that logs do not give is "not in the logs".
+    The exit status is 0.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""What clients saw: throughput, latency and failures."""
+"""The service for clients: throughput, latency and failures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -32,7 +32,7 @@ class ComparedFigure(NamedTuple):
     better: str | None
     #: The variants that are above the lowest one, band by band.
     worse: tuple[str, ...]
-    #: What decides, in each of the compared modes.
+    #: The settings that decide, in each of the compared modes.
     decides: str
     #: Of two modes: where KRaft is not better; empty: no such case is known.
     exception: str

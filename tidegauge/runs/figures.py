@@ -104,7 +104,7 @@ def value_text(value: float, unit: str) -> str:
 
 
 class Explanation(NamedTuple):
-    """What decides a figure."""
+    """The settings that decide a figure."""
 
     #: With ZooKeeper, and with KRaft; empty: nothing of its own.
     zookeeper: str = ""
@@ -113,7 +113,7 @@ class Explanation(NamedTuple):
     exception: str = ""
     #: Published figures of the same kind, of unknown conditions; empty: none.
     published: str = ""
-    #: What decides it in either mode.
+    #: The settings that decide it in either mode.
     either: str = ""
 
 

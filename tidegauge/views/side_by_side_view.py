@@ -16,7 +16,7 @@ from tidegauge.scenario.text.errors import counted
 from tidegauge.simulation.quantities import short_time_text
 
 #: For what logs do not have.
-NOT_TOLD = "not told by logs"
+NOT_IN_LOGS = "not in the logs"
 _NOT_THERE = "-"
 #: Partitions with different sequences that are listed.
 _MOST_DIFFERENT = 5
@@ -112,7 +112,7 @@ def _show_figures(out: Console, found: SideBySide) -> None:
 def _values(row: ComparedValues, sides: Sequence[Side]) -> Iterator[str]:
     for value, side in zip(row.values, sides, strict=True):
         if value is None:
-            yield NOT_TOLD if side.is_of_logs else "none"
+            yield NOT_IN_LOGS if side.is_of_logs else "none"
         else:
             text = value_text(value, row.figure.unit)
             yield f"{text} ms" if row.figure.unit == "ms" else text
@@ -148,7 +148,7 @@ def _show_controllers(out: Console, found: SideBySide) -> None:
             f"{short_time_text(max(0, each.time_us + side.shift_us))}"
             for each in side.controllers
         ]
-        out.print(f"  {name:6}  {', '.join(terms) or NOT_TOLD}", soft_wrap=True, markup=False)
+        out.print(f"  {name:6}  {', '.join(terms) or NOT_IN_LOGS}", soft_wrap=True, markup=False)
 
 
 def _show_sequences(out: Console, found: SideBySide) -> None:

@@ -86,7 +86,7 @@ class Incident(NamedTuple):
     #: The releases that have it, and the first one without it.
     affected: str
     fixed: str
-    #: What is done to the cluster, in a line.
+    #: The faults and steps, in a line.
     schedule: str
     #: A shipped scenario, and other values in it.
     scenario: str

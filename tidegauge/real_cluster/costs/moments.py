@@ -1,4 +1,4 @@
-"""What happened to a cluster and when, in one form for a recording and for a run; times of it.
+"""Moments of a cluster, in one form for a recording and for a run, and the times between them.
 
 The moments are those of the control plane: a write of ZooKeeper, or a record that the active
 controller appended; and of processes: their start, their signals, their exit.
@@ -14,7 +14,7 @@ from typing import NamedTuple
 ASKED, KILLED, TOLD, EXITED, STARTS = "asked", "killed", "told", "exited", "starts"
 REGISTERED, UNFENCED, LOST, STATE = "registered", "unfenced", "lost", "state"
 
-#: What ends the consequences of the moment before it.
+#: The moments that end the consequences of the one before.
 _ACTIONS = (ASKED, KILLED, TOLD, STARTS)
 
 

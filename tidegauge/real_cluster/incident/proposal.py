@@ -366,7 +366,7 @@ _ABOUT = {
     "cluster": "",
     "controllers": "",
     "topics": "",
-    "workload": "Clients are not told by logs; these only give followers something to fetch.",
+    "workload": "Clients are not in the logs; these only give followers something to fetch.",
     "steps": "The operator's actions, as the states show them.",
     "faults": "The proposed faults; the notices on top have the evidence for each.",
 }
