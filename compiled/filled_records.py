@@ -15,6 +15,7 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import AbstractTemplate, infer_global
 from numba.extending import lower_builtin, lower_cast, models, register_model
 
+from tidegauge.compiled.kept_code import IMPLEMENTED_IN
 from tidegauge.compiled.records import (
     R,
     Record,
@@ -124,6 +125,7 @@ def made_by(
             infer_global(function, types.Function(template))
         else:
             method.function, method.template = function, template
+            IMPLEMENTED_IN.setdefault(method.declared_in, set()).add(function.__module__)
 
         @lower_builtin(function, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
         def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:

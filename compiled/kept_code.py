@@ -132,18 +132,35 @@ def _content(source: Path) -> bytes:
 _IMPORT = re.compile(r"^from (tidegauge[\w.]*) import (?:\(([^)]*)\)|(.*))", re.MULTILINE)
 
 
+#: Modules that implement methods of record classes, by the modules that declare these methods: a
+#: module that imports such a class calls the method, and does not import its implementation.
+IMPLEMENTED_IN: dict[str, set[str]] = {}
+
+
+def sources_of(module: str) -> set[Path]:
+    """The files that a module's code is made of: its own, and those of all it imports or calls."""
+    files: set[Path] = set()
+    seen, pending = {module}, [module]
+    while pending:
+        source = source_of(each := pending.pop())
+        if source is not None:
+            files.add(source)
+            found = (_imported_by(source) | IMPLEMENTED_IN.get(each, set())) - seen
+            seen |= found
+            pending += found
+    return files
+
+
 @cache
-def sources_of(module: str) -> frozenset[Path]:
-    """The file of a module and those of all it imports from at its top, directly or not."""
-    source = source_of(module)
-    if source is None:
-        return frozenset()
-    files = {source}
+def _imported_by(source: Path) -> frozenset[str]:
+    """The names of modules, and of what may be one, that a file imports from at its top."""
+    names: set[str] = set()
     for imported in _IMPORT.finditer(source.read_text()):
-        files |= sources_of(imported[1])
-        for name in re.findall(r"\w+", imported[2] or imported[3]):
-            files |= sources_of(f"{imported[1]}.{name}")
-    return frozenset(files)
+        names.add(imported[1])
+        names.update(
+            f"{imported[1]}.{name}" for name in re.findall(r"\w+", imported[2] or imported[3])
+        )
+    return frozenset(names)
 
 
 def source_of(module: str) -> Path | None:

@@ -233,7 +233,9 @@ def member_of(context: Any, builder: Any, pointer: Any, record: Any, name: str) 
 class RecordMethod:
     """A function of a class of records, which a room above the class declares (``made_by``)."""
 
-    def __init__(self) -> None:
+    def __init__(self, declared_in: str) -> None:
+        """Declare the method in a module."""
+        self.declared_in = declared_in
         #: Takes the class first; and how Numba types its calls.
         self.function: Callable[..., Any]
         self.template: Any

@@ -39,7 +39,7 @@ class EventList(Record):
 
 
 #: ``timer_at``, ``timer_after`` and ``message_to`` of ``events.py``.
-AT, AFTER, TO = RecordMethod(), RecordMethod(), RecordMethod()
+AT, AFTER, TO = RecordMethod(__name__), RecordMethod(__name__), RecordMethod(__name__)
 
 
 class Event(Record, head=True):

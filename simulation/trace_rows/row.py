@@ -42,7 +42,7 @@ KINDS: dict[int, RowKind] = {}
 
 
 #: ``write_row`` and ``new_row`` of ``rows.py``.
-WRITE, NEW = RecordMethod(), RecordMethod()
+WRITE, NEW = RecordMethod(__name__), RecordMethod(__name__)
 
 
 class Row(Record, head=True):

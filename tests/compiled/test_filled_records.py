@@ -18,7 +18,7 @@ from tidegauge.compiled.records import (
 )
 from tidegauge.compiled.rules import Tables, inner_rule, rule
 
-WRITE = RecordMethod()
+WRITE = RecordMethod(__name__)
 
 
 class Row(Record, head=True):
