@@ -146,7 +146,7 @@ def _end_publication(world: Brokers, broker: int) -> None:
     ready_us = world.context[0].time_us
     if world.brokers[broker].starts > 1:
         ready_us += rows.cost_us(world, broker, rows.METADATA_FIRST_PUBLICATION)
-    ReadyToUnfence.after(world, 0)
+    ReadyToUnfence.at(world, ready_us)
 
 
 @inner_rule

@@ -109,7 +109,7 @@ def _begin_lifecycle_later(world: Brokers, broker: int) -> None:
     if world.brokers[broker].starts > 1:
         due_us += rows.cost_us(world, broker, rows.BROKER_START_COST)
         due_us += rows.cost_us(world, broker, rows.BROKER_REGISTRATION)
-    LifecycleBegins.after(world, 0)
+    LifecycleBegins.at(world, due_us)
 
 
 @inner_rule
